@@ -2,6 +2,9 @@
 
 No test waits for ever: one that hangs fails, and its traceback says where it waited. Where the programs can be neither
 found nor built, each test that needs them is skipped with the reason in words, or fails where CI requires it.
+
+Made-up cases are the same ones in each run, so that a change is judged by what it changes; `make soak` looks for new
+ones (`--hypothesis-profile exploring` does so for any test).
 """
 
 import asyncio
@@ -11,17 +14,32 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
 from tests.unavailable import no_control_plane
 
+AWS_SERVER = "aws_server"  # the fixture: each of its five hundred tests takes a third of a second
+SLOW_FOLDERS = ("tests/properties/", "tests/testbed/")  # many made-up worlds; the servers that other tests rely on
+# What takes long and stands alone: `make test` runs it in the lane of the fast tests, when those are done.
+LATE = (
+    *(f"tests/system/test_{name}.py" for name in ("two_workers", "versions", "two_clusters")),
+    *("tests/upgrade/", "tests/faults/"),
+)
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("exploring", derandomize=False)
+settings.load_profile("repeatable")
 LONGEST_SECONDS = 420.0  # more than any test of `make test` takes on a loaded machine; soak tests may take their time
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every asynchronous test its limit."""
+    """Give every asynchronous test its limit, and leave what takes long as a whole out of `make check`."""
     for item in items:
+        if AWS_SERVER in getattr(item, "fixturenames", ()) or item.nodeid.startswith(SLOW_FOLDERS):
+            item.add_marker(pytest.mark.slow)
+        if item.nodeid.startswith(LATE):
+            item.add_marker(pytest.mark.late)
         may_hang = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
         if may_hang and item.get_closest_marker("soak") is None:
             item.obj = limited(item.obj)  # type: ignore[attr-defined]

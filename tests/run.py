@@ -1,12 +1,16 @@
 """Run pytest in lanes side by side and leave at once; what fails is run once more, alone.
 
-`python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions; anything
-else goes to pytest as it is. Two cores carry five lanes: the tests on real servers mostly wait. Whole-system tests
+`python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions, `coverage`
+the fast tests with what they cover; anything else goes to pytest as it is.
+
+Two cores carry five lanes: the tests on real servers mostly wait. Whole-system tests
 share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
 therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One that passes
 alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its cause: what
 nobody has explained may be the product's fault. Python 3.11 now and then aborts at interpreter exit when the Temporal
 SDK is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+
+Compiled files are written whatever PYTHONDONTWRITEBYTECODE says: hundreds of workers and sandboxes load the same files.
 """
 
 import io
@@ -25,12 +29,22 @@ from tests.ledger import LEDGER, LedgerError, judged, read_ledger
 FAST = "not temporal and not cluster and not slow and not soak"
 REST = "not cluster and not soak"
 SLOWEST = "--durations=8"
+EXPLORING = ("--hypothesis-profile", "exploring")  # made-up cases that no earlier run has seen
 ALONE = "--alone"
 OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
-SYSTEMS = tuple(f"tests/cluster/test_{name}.py" for name in ("system", "disruption", "rights"))
-APART = "tests/system/test_two_workers.py"  # the longest of its folder, in the lane that ends first
+SYSTEMS = tuple(
+    f"tests/cluster/test_{name}.py"
+    for name in ("system", "disruption", "rights", "pauses", "temporal_away", "hostile", "sick_surroundings")
+)
+# Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
+BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link", "tctl_calls"))
+FOLDERS = tuple(
+    f"tests/{each.name}"
+    for each in sorted(Path(__file__).parent.iterdir())
+    if (each.is_dir() or each.name.startswith("test_")) and each.name not in {"system", "__pycache__"}
+)
 HALF = (
     *("tests/adapters", "tests/ports", "tests/api"),
     *("tests/model", "tests/placement", "tests/disruption", "tests/lifecycle", "tests/termination"),
@@ -41,15 +55,16 @@ LANES = {
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
     "test": (
-        (SLOWEST, "-m", "not soak", *SYSTEMS, APART),
+        (SLOWEST, "-m", "not soak", *SYSTEMS),
         (SLOWEST, "-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
-        (SLOWEST, "-m", REST, "tests/system", "--ignore", APART),
-        (COVERAGE, SLOWEST, "-m", FAST),
-        (SLOWEST, "-m", f"({REST}) and not ({FAST})", "--ignore", "tests/system"),
+        (SLOWEST, "-m", f"{REST} and not late", "tests/system", *(w for file in BESIDE for w in ("--ignore", file))),
+        (SLOWEST, "-m", f"({FAST}) or (late and {REST})"),
+        (SLOWEST, "-m", f"{REST} and not late and not ({FAST})", *FOLDERS, *BESIDE),
     ),
+    "coverage": ((COVERAGE, "-m", FAST),),
     "soak": (
-        ("-m", "soak", "tests/cluster"),
-        ("-m", "soak", "--ignore", "tests/cluster"),
+        (*EXPLORING, "-m", "soak", "tests/cluster"),
+        (*EXPLORING, "-m", "soak", "--ignore", "tests/cluster"),
     ),
 }
 
@@ -139,6 +154,8 @@ def _leave(number: int, frame: object) -> None:
 def main() -> None:
     """The arguments are `check`, `test`, or pytest's own; --alone is for the second run, which has none of its own."""
     signal.signal(signal.SIGTERM, _leave)
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     arguments = [argument for argument in sys.argv[1:] if argument != ALONE]
     ledger = LEDGER
     if OTHER_LEDGER in arguments:

@@ -11,6 +11,8 @@ import pytest
 from tests.ledger import LedgerError, read_ledger
 from tests.unavailable import CLUSTER_TESTS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 CAUSE = "Its port is chosen by hand and is taken by the lane beside it now and then."
 # Fails the first time, passes the second.

@@ -17,3 +17,18 @@ def no_control_plane(reason: object) -> NoReturn:
     if os.environ.get(CLUSTER_TESTS) == REQUIRED:
         pytest.fail(f"cluster tests are required, and there is no control plane: {reason}", pytrace=False)
     pytest.skip(f"no control plane: {reason}")
+
+
+def no_prometheus(reason: object) -> NoReturn:
+    """Skip a test of make soak that needs Prometheus's own program."""
+    pytest.skip(f"no promtool: {reason}")
+
+
+def no_container(reason: str) -> NoReturn:
+    """Skip a test that runs the image, where nobody may make namespaces and mounts."""
+    pytest.skip(f"no container can be run here: {reason}")
+
+
+def no_browser(reason: str) -> NoReturn:
+    """Skip a test of the web page, where there is no browser; its script is read by other tests all the same."""
+    pytest.skip(f"no browser: {reason}")

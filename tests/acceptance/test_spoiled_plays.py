@@ -38,6 +38,8 @@ from tests.acceptance.spoiling import (
 )
 from tests.recorded.test_aws_traffic import recorded
 
+pytestmark = pytest.mark.slow
+
 PLAYS: Final = {
     file.name.removesuffix(".json.gz"): file for file in sorted((Path(__file__).parent / "plays").glob("*.gz"))
 }
@@ -139,6 +141,22 @@ def not_offered(played: Played, subnet: str) -> None:
             config["Overrides"] = [each for each in config["Overrides"] if each["SubnetId"] != subnet]
 
 
+TAG: Final = "dovetail.sh/cluster-uid"
+UID: Final = "5f0c2c46-6c1f-4b0e-9a35-0d6f0d1b7c11"
+
+
+def tag_of(value: str, operation: str, *kinds: str) -> Spoil:
+    """The tag with the cluster's UID on what such calls make, or another value of it."""
+
+    def spoil(played: Played) -> None:
+        for entry in calls(played, operation):
+            for each in entry["input"]["TagSpecifications"]:
+                if each["ResourceType"] in kinds:
+                    each["Tags"].append({"Key": TAG, "Value": value})
+
+    return spoil
+
+
 SLIPS: Final = {
     "del-two": "lifecycle--del-two",
     "spot": "interruption--sqs-spot",
@@ -172,6 +190,15 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "a fleet for thirty where one brings few": ("short", capacity(30)),
     "a fleet for two": ("basic", capacity(2)),
     "no fleet": ("basic", without("CreateFleet")),
+    "a fleet of no cluster": ("basic", tag_of("", "CreateFleet", "instance")),
+    "a fleet of a cluster by its name": ("basic", tag_of("dovetail", "CreateFleet", "instance", "volume", "fleet")),
+    "a template of one cluster": ("basic", tag_of(UID, "CreateLaunchTemplate", "launch-template")),
+    "an instance that is tagged with its cluster after its launch": (
+        "basic",
+        added(
+            "CreateTags", {"Tags": [{"Key": "dovetail.sh/cluster-uid", "Value": UID}], "Resources": ["i-1"]}, "launch"
+        ),
+    ),
     "no dry run": ("basic", without("RunInstances", dry=True)),
     "another price": ("basic", changed("CreateFleet", lambda entry: first_override(entry).update(Priority=9.9))),
     "another subnet": ("basic", changed("CreateFleet", lambda e: first_override(e).update(SubnetId="subnet-0z"))),
@@ -364,6 +391,15 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
 @pytest.mark.parametrize("name", PLAYS)
 def test_a_play_agrees_with_its_recording(name: str, tmp_path: Path) -> None:
     assert differs(name, play_of(name, tmp_path)) == []
+
+
+def test_the_cluster_s_uid_on_what_a_launch_makes_is_meant(tmp_path: Path) -> None:
+    """Decision record 104."""
+    played = play_of(SLIPS["basic"], tmp_path)
+
+    tag_of(UID, "CreateFleet", "instance", "volume", "fleet")(played)
+
+    assert differs(SLIPS["basic"], played) == []
 
 
 @pytest.mark.parametrize("way", SPOILED)

@@ -156,6 +156,9 @@ class FakeClaims:
         self.world.ledger.append(f"patch claim {claim.name}")
         return _patched(self.world, self.world.claims, claim, _metadata(claim, change))
 
+    async def annotated_by(self, name: str, annotation: str) -> str:
+        return "kubectl-annotate"
+
     async def patch_status(self, claim: NodeClaim, status: ClaimStatus) -> NodeClaim | None:
         self.world.ledger.append(f"patch status {claim.name}")
         plain = ("provider_id", "image_id", "node_name", "capacity", "allocatable", "conditions", "last_pod_event")

@@ -7,12 +7,14 @@ from itertools import pairwise
 import pytest
 
 from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
+from dovetail.model.pauses import Activity, Pause
 from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.cloud import Instance
@@ -555,3 +557,63 @@ async def test_the_pods_of_another_node_that_the_cache_does_not_know_yet_stay(st
     outcome = await stage.run()
 
     assert (outcome.message, stage.evictions()) == ("drained", [])
+
+
+class Paused:
+    """The port of pauses, with drains paused until a moment."""
+
+    def __init__(self, stage: Stage, until: float) -> None:
+        self.stage, self.until = stage, until
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        if activity != Activity.DRAINS or self.stage.world.clock >= self.until:
+            return None
+        return Pause(pool=pool, what=frozenset({Activity.DRAINS}), reason="look first")
+
+
+def paused(stage: Stage, until: float) -> Stage:
+    stage.drain.pauses = Paused(stage, until)
+    return stage
+
+
+async def test_no_further_pod_is_asked_to_leave_while_drains_are_paused(stage: Stage) -> None:
+    """What was asked before goes on to leave; at the end of the pause the rest follows."""
+    stage.holds(a_pod("one"))
+    moments: list[float] = []
+    evict = stage.pods.evict
+
+    async def noted(pod: Pod) -> Eviction:
+        moments.append(stage.world.clock)
+        return await evict(pod)
+
+    stage.pods.evict = noted  # type: ignore[method-assign]
+
+    outcome = await paused(stage, START + 100.0).run()
+
+    assert outcome.message == "drained"
+    assert moments and START + 100.0 <= moments[0] <= START + 110.0
+    assert stage.evictions() == ["one"]
+
+
+@pytest.mark.parametrize("fields", [{"reason": FORCEFUL}, {"reason": "Drifted"}])
+async def test_a_pause_holds_up_no_drain_that_nobody_chose(stage: Stage, fields: dict[str, str]) -> None:
+    """A person deleted it, or the cloud takes the instance: that does not wait."""
+    stage.holds(a_pod("one"))
+    if fields["reason"] != FORCEFUL:
+        claim = stage.world.claims["pool-1"]
+        stage.world.put(replace(claim, annotations={names.INTERRUPTED: "1970-01-01T00:16:40Z"}))
+
+    await paused(stage, START + 10_000.0).run(**fields)
+
+    assert stage.evictions() == ["one"] and stage.world.clock < START + 100.0
+
+
+async def test_a_deadline_stands_whatever_is_paused(stage: Stage) -> None:
+    stage.holds(a_pod("one", grace_seconds=10))
+
+    outcome = await paused(stage, START + 10_000.0).run(deadline=START + 60.0)
+
+    assert outcome.message == "drained"
+    assert stage.evictions() == []
+    [(name, grace)] = stage.forced()
+    assert name == "one" and 0 < grace <= 10 and stage.world.clock < START + 90.0

@@ -18,6 +18,8 @@ from tests.adapters.simulator.manifests import a_node_class
 
 AT_ONCE = 16
 
+pytestmark = pytest.mark.slow
+
 
 class Stage:
     """A world that moves fast, and what its ledger says."""

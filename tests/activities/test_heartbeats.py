@@ -13,6 +13,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from dovetail.activities.shared import heartbeats
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
+from dovetail.workflows.heartbeat_profile import PROFILES
 from dovetail.workflows.options import ending, launching, listening, looking, planning, quick, waiting, watching
 
 DAY, HOUR = 86_400.0, 3600.0
@@ -37,6 +38,21 @@ def test_a_day_at_rest_is_less_than_ten_thousand_heartbeats() -> None:
     """Four waits of the singletons and the reading of warnings, each begun anew every hour."""
     waits = [planning("c")] * 4 + [listening("c")]
     assert sum(24 * beats_in(HOUR, seconds_of(options), len(waits)) for options in waits) < 10_000
+
+
+def test_on_temporal_cloud_an_idle_minute_costs_less_than_one_action() -> None:
+    """Each heartbeat and each beginning of a step is an action that is paid for."""
+    waits = [planning("c")] * 4 + [listening("c")]
+    paid = PROFILES["cloud"]
+    timeouts = [paid[options["heartbeat_timeout"]].total_seconds() for options in waits]
+    assert sum(1 + beats_in(HOUR, timeout, len(waits)) for timeout in timeouts) <= 60
+
+
+@pytest.mark.parametrize("timeout", PROFILES["cloud"].values())
+@pytest.mark.parametrize("beating", [1, 100, 1000, 100_000])
+def test_also_there_a_beat_has_time_to_arrive(timeout: Any, beating: int) -> None:
+    seconds = timeout.total_seconds()
+    assert max(pause_between(seconds, sent, beating) for sent in range(20)) <= seconds - 2.0
 
 
 def test_a_thousand_drains_and_what_waits_for_them_beat_less_than_a_hundred_times_a_second() -> None:

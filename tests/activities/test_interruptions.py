@@ -143,6 +143,20 @@ async def test_a_broken_instance_is_not_drained_patiently() -> None:
     assert "NodeClaim InstanceUnhealthy" in done
 
 
+async def test_a_scheduled_event_is_an_ordinary_delete() -> None:
+    """AWS-138: its drain has all the time that the pool gives."""
+    done = await answered(World(), a_warning("event_status"))
+
+    assert done[:2] == ["remembered", "deleted default-a u1"]
+
+
+async def test_a_protected_claim_is_deleted_all_the_same() -> None:
+    """AWS-131: the instance ends whatever its claim says."""
+    protected = World(annotations={names.DO_NOT_DISRUPT: "true"})
+
+    assert (await answered(protected, a_warning("spot_interrupted")))[1] == "deleted default-a u1"
+
+
 async def test_a_warning_about_an_instance_without_a_claim_does_nothing() -> None:
     """AWS-128."""
     assert await answered(World(), a_warning("spot_interrupted", "i-0b")) == []

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.lifecycle.node_checks import CONSISTENT
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -124,8 +125,19 @@ async def test_a_node_that_is_ready_when_it_joins_is_registered_and_initialised_
     assert (outcome.kind, outcome.node) == ("done", "node-1")
     assert stage.writes() == ["patch node node-1", "patch status pool-1"]
     assert stage.world.nodes["node-1"].labels[names.INITIALIZED] == "true"
-    for kind in (names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION):
+    for kind in (names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, CONSISTENT):
         assert stage.status_of(kind)[0] == "True"
+
+
+async def test_of_a_node_smaller_than_what_was_launched_the_upkeep_tells(stage: Stage) -> None:
+    claim = a_launched_claim()
+    launched = {resource: 2 * amount for resource, amount in a_node().capacity.items()}
+    stage.world.put(replace(claim, requests={"cpu": 10**9}, capacity=launched), a_node())
+
+    await stage.join()
+
+    assert stage.status_of(names.INITIALIZED_CONDITION)[0] == "True"
+    assert stage.world.claims[claim.name].condition(CONSISTENT) is None
 
 
 async def test_a_node_that_is_not_ready_when_it_joins_is_initialised_once_it_is(stage: Stage) -> None:
@@ -282,7 +294,7 @@ async def test_what_is_missing_for_long_is_written_once(stage: Stage) -> None:
 async def test_initialization_has_no_time_limit(stage: Stage) -> None:
     """LIF-39."""
     stage.world.put(a_registered_claim(), a_joined_node(conditions=NOT_READY))
-    stage.world.at(90000.0, lambda: stage.world.put(a_joined_node()))
+    stage.world.at(20000.0, lambda: stage.world.put(a_joined_node()))
 
     assert (await stage.initialize()).kind == "done"
 

@@ -276,6 +276,18 @@ async def test_a_claim_with_an_instance_and_no_condition_gets_its_condition(stag
     assert stage.world.claims["pool-1"].is_true(names.LAUNCHED)
 
 
+async def test_a_claim_with_the_condition_and_no_instance_is_launched(stage: Stage) -> None:
+    """DUR-2: only the providerID proves a launch."""
+    await stage.launch()
+    written = stage.world.claims["pool-1"]
+    stage.world.put(replace(written, provider_id=""))
+
+    outcome = await stage.launch()
+
+    assert (outcome.kind, outcome.provider_id) == ("launched", written.provider_id)
+    assert stage.world.claims["pool-1"].provider_id == written.provider_id
+
+
 async def test_what_was_launched_is_written_down_although_the_claim_was_deleted_meanwhile(stage: Stage) -> None:
     """DUR-3: the termination must find it."""
     stage.cloud.during = lambda: stage.world.put(replace(stage.world.claims["pool-1"], deleting_since=1001.0))

@@ -24,6 +24,8 @@ from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool
 
+pytestmark = pytest.mark.slow  # the shortest pause between two looks is real time
+
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
 
@@ -120,7 +122,7 @@ async def test_a_new_claim_without_a_workflow_is_ordered_after_a_second(stage: S
 async def test_a_deleted_claim_without_a_workflow_is_ordered_at_once(stage: Stage) -> None:
     stage.world.put(a_joined_claim(deleting_since=1000.0))
 
-    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="TerminateNode"),)
+    assert await stage.orders() == (StartOwner(claim=REF, workflow_type="TerminateNode", node="node-1"),)
     assert stage.world.clock == 1000.0
 
 

@@ -103,6 +103,7 @@ def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPa
 
     for now in (100.0, 110.0):
         decisions.acknowledge({"uid-p"}, now)
+        decisions.acknowledge({"uid-p"}, now + 1.0)
         decisions.record(Placement(refused=(a_refusal("p"),)), 0.5, now + 2.0)
 
     waits = [seconds for name, seconds in seen if name == "pods_scheduling_decision_duration_seconds"]

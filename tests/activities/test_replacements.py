@@ -266,6 +266,17 @@ async def test_a_mark_of_a_node_that_is_leaving_is_left_alone() -> None:
     assert (world.nodes["node-1"].taints, claim.condition(names.DISRUPTION_REASON) is not None) == ((DISRUPTED,), True)
 
 
+async def test_a_mark_of_a_claim_that_is_gone_is_nothing_to_do() -> None:
+    """DIS-14."""
+    world = a_marked_world()
+    await mark(world)
+    del world.claims["pool-1"]
+
+    await unmark(world)
+
+    assert world.claims == {}
+
+
 OTHER_TAINTS = (Taint(key="team", effect="NoExecute"), Taint(key=names.DISRUPTED_TAINT, effect="NoExecute"))
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from dovetail.cli.explain.sources import scheduler_state
 from dovetail.cli.history.history import history
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.record.entries import Entry, Period
+from dovetail.cli.record.log import Wanted, log, log_text
+from dovetail.cli.record.savings import savings
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
@@ -94,7 +98,9 @@ async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_po
         claim = world.objects("NodeClaim")[0]["metadata"]["name"]
         node = world.objects("NodeClaim")[0]["status"]["nodeName"]
         healthy = await doctor(settings)
-        state, note = await scheduler_state(settings)
+        namespace = world.get("Namespace", "kube-system")
+        assert namespace is not None
+        state, note = await scheduler_state(settings, namespace["metadata"]["uid"])
         world.delete("NodeClaim", claim)
         await until(lambda: evictions(world), "an eviction is refused")
         await until_shown(settings, node, "a PDB blocks")
@@ -239,4 +245,44 @@ async def until_verdict(settings: Settings, name: str, verdict: str, words: str 
         if found.verdict == verdict and words in found.found:
             return
         assert asyncio.get_running_loop().time() < deadline, doctor_text(answer)
+        await asyncio.sleep(0.3)
+
+
+async def test_the_log_has_a_launch_and_a_disruption_with_prices_and_savings_add_them_up(
+    stage: Stage, tmp_path: Path
+) -> None:
+    world = SimulatedWorld.create(tmp_path / "world.db")
+    settings = read_settings({}, cluster="recorded", world=world.file)
+    empty = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+    for body in (a_node_class(), a_pool(disruption=empty), a_deployment(1)):
+        world.apply(body)
+    began = time.time()
+
+    with world.playing(), working(world, "recorded"):
+        await until(lambda: initialised(world), "a node is initialised")
+        claim = world.objects("NodeClaim")[0]["metadata"]["name"]
+        world.apply(a_deployment(0))
+        await until(lambda: not world.objects("NodeClaim"), "the empty node is gone")
+        entries = await until_recorded(settings, began, 3)
+        saved = await savings(settings, Period(since=began), time.time())
+
+    by_kind = {entry.kind: entry for entry in entries}
+    launch, disruption, end = by_kind["launch"], by_kind["disruption"], by_kind["termination"]
+    assert (launch.claims, launch.outcome, launch.reason) == ((claim,), "initialised", "Provisioned")
+    assert launch.instance_type and launch.zone and launch.capacity_type
+    assert (disruption.outcome, disruption.reason, disruption.claims) == ("done", "Empty", (claim,))
+    assert disruption.price_before and disruption.price_before == disruption.saved
+    assert (end.outcome, end.disruption) == ("terminated", disruption.workflow)
+    assert (saved.total.moves, saved.total.undone, saved.total.predicted) == (1, 0, disruption.saved)
+    assert len(log_text(await log(settings, Wanted(period=Period(since=began), reason="empty"))).splitlines()) == 3
+
+
+async def until_recorded(settings: Settings, since: float, count: int) -> tuple[Entry, ...]:
+    """Temporal's list may lag behind the histories."""
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while True:
+        found = (await log(settings, Wanted(period=Period(since=since)))).entries
+        if len(found) == count and all(entry.outcome not in ("running", "") for entry in found):
+            return found
+        assert asyncio.get_running_loop().time() < deadline, found
         await asyncio.sleep(0.3)

@@ -41,6 +41,7 @@ async def test_a_plan_lists_new_nodes_refused_pods_and_disruptions(tmp_path: Pat
     text = plan_text(answer)
     assert "dovetail explain pod default/zonal" in text
     assert "Empty (emptiness): n1" in text
+    assert "NodePool default, nodes that may still go now: Drifted 1 of 1, Empty 1 of 1, Underutilized 1 of 1" in text
 
 
 async def test_a_plan_writes_nothing_at_all(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def test_the_text_is_upstreams() -> None:
     """The score is shown in the words of Karpenter (DIS-127)."""
     text = "score 2.81 >= threshold 0.50 (k: 2, savings 12.5%, disruption 4.4%)"
     assert scales(58.08, 90.0)._weigh("a", 7.26, 4.0).text == text
+    endless = "score +Inf >= threshold 0.50 (k: 2, savings 12.5%, disruption 0.0%)"
+    assert scales(58.08, 90.0)._weigh("a", 7.26, 0.0).text == endless
 
 
 def a_command(world: Any, names: list[str]) -> tuple[Scales, Command]:

@@ -10,7 +10,9 @@ from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.pod_rules import is_protected
 from dovetail.model.pools import Catalogue
+from dovetail.notices.decisions import pod_notice
 from dovetail.placement.pdbs import PdbIndex
 from tests.disruption.worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world
 
@@ -213,3 +215,13 @@ def test_a_missing_type_zone_or_capacity_type_costs_the_price_and_nothing_else()
     pair = a_pair("n1", node=without(a_pair("n1"), names.ZONE))
     found = screen(Fleet(a_world([pair]), DisruptionSettings())).graceful
     assert [(c.name, c.price) for c in found] == [("n1", 0.0)]
+
+
+def test_a_pod_that_says_false_is_told_that_its_annotation_is_invalid() -> None:
+    """DIQ-22: it protects nothing."""
+    pod = a_pod("n1", do_not_disrupt="false")
+
+    notice = pod_notice(pod, NOW)
+
+    assert notice is not None
+    assert (notice.reason, is_protected(pod, NOW)) == ("InvalidDoNotDisruptAnnotation", False)

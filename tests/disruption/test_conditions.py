@@ -11,7 +11,7 @@ from dovetail.disruption.upkeep.conditions import (
     resulting_condition,
 )
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
-from dovetail.disruption.upkeep.timers import is_expired, stamp_from_list
+from dovetail.disruption.upkeep.timers import stamp_from_list
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
@@ -77,10 +77,27 @@ def test_quiet_counts_from_initialisation_where_no_pod_was_ever_seen() -> None:
     assert [judge_consolidatable(claim, pool, NOW).verdict for pool in pools] == ["set", "clear", "clear"]
 
 
+@pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"])
+def test_consolidatable_says_nothing_of_the_policy(policy: str) -> None:
+    """DIS-168: nor of pods, which the question does not even have."""
+    claim = a_pair("n1").claim
+
+    assert judge_consolidatable(claim, a_pool(policy=policy, consolidate_after=60.0), NOW).verdict == "set"
+
+
+def test_where_types_cannot_be_listed_drift_stays_as_it_is_and_the_cloud_has_no_say() -> None:
+    """DIS-175."""
+    facts = DriftFacts(catalogue=Catalogue(error="cannot be listed"), provider_reason="AMIDrift")
+
+    judged = judge_drifted(a_pair("n1").claim, a_pool(), facts, NOW)
+
+    assert (judged.verdict, judged.reason, judged.error) == ("leave", "", "cannot be listed")
+
+
 def test_a_claim_expires_at_the_boundary() -> None:
     """At the very moment at which its lifetime has passed, not before (DIS-181)."""
     claim = replace(a_pair("n1").claim, expire_after=24 * HOUR)
-    assert (is_expired(claim, NOW - 0.001), is_expired(claim, NOW)) == (False, True)
+    assert (claim.is_expired(NOW - 0.001), claim.is_expired(NOW)) == (False, True)
 
 
 def test_a_restart_stamps_only_what_had_no_stamp() -> None:

@@ -53,6 +53,7 @@ def test_where_the_pods_would_go_is_said() -> None:
 def test_each_methods_own_answer_is_there() -> None:
     found = explain_node(a_world([a_pair("n1", "m2")], [a_pod("n1")]), SETTINGS, "n1")
     assert {a.method: a.why for a in found.methods} == {
+        "requests": WhyNot.NOT_REQUESTED,
         "emptiness": WhyNot.NOT_EMPTY,
         "staticDrift": WhyNot.DYNAMIC_POOL,
         "drift": WhyNot.NOT_DRIFTED,

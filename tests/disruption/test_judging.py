@@ -139,8 +139,16 @@ def test_no_grace_period_waives_a_pod_that_cannot_be_read() -> None:
 
 
 def live(pod: Pod) -> str:
-    pair, place = a_pair("n"), {"node": "n", "node_uid": "v", "provider_id": "test://n"}
-    target = Target(claim="claim-n", claim_uid="u", pool="a", pods=(pod.uid,), **place)
+    pair = a_pair("n")
+    target = Target(
+        claim="claim-n",
+        claim_uid="u",
+        node="n",
+        node_uid="v",
+        provider_id="test://n",
+        pool="a",
+        pods=(pod.uid,),
+    )
     return why_not_now(pair.claim, pair.node, [pod], target, NOW)
 
 

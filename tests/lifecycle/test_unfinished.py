@@ -71,7 +71,7 @@ def test_a_finished_cluster_needs_nothing() -> None:
 )
 def test_an_unfinished_claim_needs_its_workflow(claim: NodeClaim, workflow: str) -> None:
     """The sweep; a lost signal and a lost database are one case."""
-    assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow),)
+    assert owners(a_snapshot(claim)) == (StartOwner(claim=REF, workflow_type=workflow, node=claim.node_name),)
 
 
 def test_a_claim_without_our_finalizer_needs_no_termination() -> None:

@@ -9,7 +9,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.snapshot import Snapshot
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_pod, is_now
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_node, a_pod, is_now
 
 REQUESTS = {"cpu": 1_500_000_000, "pods": 1}
 
@@ -57,6 +57,27 @@ def test_a_claim_of_ours_has_room_for_the_pod_that_took_the_place_of_one_of_its_
     assert dict(sized.allocatable) == REQUESTS
     buffers = replace(claim, annotations={**claim.annotations, names.PLANNED_BUFFERS: "b=1"})
     assert not with_unplanned_as_nodes(a_snapshot(buffers)).claims[claim.name].allocatable
+
+
+@pytest.mark.parametrize("where", ["", "standing", "deleted", "disrupted"])
+def test_a_claim_of_ours_has_room_again_once_its_pod_runs_on_another_node(where: str) -> None:
+    """Of many pods that suit many new nodes the kube-scheduler binds each to the first that comes: the pod for which
+    that one was launched has its room on the claim of the other, and needs no third one."""
+    coming = replace(a_claim(), requests=REQUESTS, annotations={names.PLAN: "p/0", names.PLANNED_PODS: "uid-pod"})
+    other = a_joined_claim("other")
+    node = a_node(other.node_name, provider_id=other.provider_id, deleting_since=1.0 if where == "deleted" else None)
+    pod = a_pod("pod", node_name=node.name if where else "")
+    world = Snapshot(
+        now=0.0,
+        claims={coming.name: coming, other.name: other},
+        nodes={node.name: node},
+        pods={pod.uid: pod},
+        disrupting=frozenset({other.name} if where == "disrupted" else ()),
+    )
+
+    has_room = bool(with_unplanned_as_nodes(world).claims[coming.name].allocatable)
+
+    assert has_room == (where == "standing")
 
 
 def test_claims_of_another_provider_and_all_other_claims_stay_as_they_are() -> None:

@@ -10,8 +10,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
-from dovetail.metrics.condition_metrics import PREFIX, ConditionMetrics
-from dovetail.metrics.exposition import counted, measured
+from dovetail.metrics.condition_metrics import ConditionMetrics
+from dovetail.metrics.exposition import counted
 from dovetail.model import names
 from dovetail.model.json import Json
 
@@ -42,7 +42,7 @@ class Scraped:
 
     def lines(self) -> list[str]:
         lines = [*counted(self.reader.get_metrics_data())]
-        lines += measured(self.metrics.samples(), self.metrics.help, PREFIX)
+        lines += b"".join(self.metrics.blocks()).decode().splitlines()
         return lines
 
 
@@ -97,9 +97,9 @@ def test_gauges_show_how_an_object_stands_and_go_with_it(scraped: Scraped) -> No
 
     stands = 'namespace="",name="default",type="Ready",status="False",reason="R"'
     assert f"operator_ec2nodeclass_status_condition_count{{{stands}}} 1" in lines
-    assert f"operator_ec2nodeclass_status_condition_current_status_seconds{{{stands}}} 100" in lines
+    assert f"operator_ec2nodeclass_status_condition_current_status_seconds{{{stands}}} 100.000" in lines
     twin = 'namespace="",name="default",group="karpenter.k8s.aws",kind="EC2NodeClass"'
-    assert f"operator_termination_current_time_seconds{{{twin}}} 40" in lines
+    assert f"operator_termination_current_time_seconds{{{twin}}} 40.000" in lines
     assert not [line for line in after if "status_condition_count{" in line or "current_time_seconds{" in line]
     assert "operator_ec2nodeclass_termination_duration_seconds_sum 40" in after
 

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 
+from dovetail.metrics.duties import PROVISIONING, Duties
 from dovetail.metrics.exposition import measured
-from dovetail.metrics.faults import HELP, MOST_NAMED, PREFIX, Faults
+from dovetail.metrics.faults import HELP, MOST_NAMED, Faults
 from dovetail.metrics.gauges import gauges
+from dovetail.metrics.instruments import OWN_PREFIX
 from dovetail.model.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from tests.disruption.worlds import a_pair, a_pod, a_world
 
 
-def lines_of(faults: Faults, snapshot: Snapshot) -> list[str]:
-    return [line for line in measured(faults.samples(snapshot), HELP, PREFIX) if not line.startswith("#")]
+def lines_of(faults: Faults, snapshot: Snapshot, duties: Duties | None = None) -> list[str]:
+    samples = faults.samples(snapshot, duties or Duties())
+    return [line for line in measured(samples, HELP, OWN_PREFIX) if not line.startswith("#")]
 
 
 def test_what_is_left_out_is_named_and_counted_as_long_as_it_exists() -> None:
@@ -64,3 +67,19 @@ def test_a_node_that_cannot_be_shown_leaves_the_others_in_place() -> None:
 
     assert ("nodes_allocatable", "n1") in found and ("nodes_allocatable", "n2") not in found
     assert ("pods_state", "") in found and ("cluster_state_node_count", "") in found
+
+
+def test_a_fault_is_told_by_the_worker_that_found_it_and_an_unreadable_object_by_one() -> None:
+    pod, faults = a_pod("n1"), Faults()
+    slip = Unreadable(kind="NodePool", name="slip", field="spec", message="no duration")
+    world = replace(a_world([a_pair("n1")], [pod]), unreadable=(slip,))
+    unjudged = (Unjudged(kind="Pod", name=pod.key, uid=pod.uid, step="s", message="m"),)
+    faults.judged("disruption", unjudged)
+    faults.judged("provisioning", unjudged)
+
+    planner = lines_of(faults, world, Duties(lambda loop: loop == PROVISIONING))
+    neither = lines_of(faults, world, Duties(lambda loop: False))
+
+    assert planner[-1:] == ['dovetail_objects_set_aside{kind="Pod",why="unjudged"} 1']
+    assert not any("NodePool" in line for line in planner)
+    assert neither == []

@@ -11,6 +11,7 @@ from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics import catalogue as meters
 from dovetail.metrics.lifecycle import ordered
+from dovetail.metrics.summaries import Summaries
 from dovetail.model import names
 from dovetail.ports.cloud import NoCapacity
 from tests.activities import test_departing, test_draining, test_joining, test_launching
@@ -54,6 +55,8 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     monkeypatch.setattr(
         meters, "INSTRUMENTS", replace(meters.INSTRUMENTS, meter=made.provider.get_meter("test"), made={})
     )
+    monkeypatch.setattr(meters, "BESIDE", meters.BESIDE.on(made.provider.get_meter("test")))
+    monkeypatch.setattr(meters, "QUANTILES", Summaries(meters.SUMMARIES, "karpenter_"))
     return made
 
 
@@ -99,10 +102,13 @@ async def test_a_termination_counts_node_and_claim_once(environment: ActivityEnv
     assert found.pop("nodes_lifetime_duration_seconds") == 1060.0
     assert found == {
         "nodes_terminated_total": 1,
-        "nodes_termination_duration_seconds": 60.0,
+        "dovetail_nodes_termination_duration_seconds": 60.0,
         "nodeclaims_terminated_total": 1,
         "nodeclaims_termination_duration_seconds": 60.0,
     }
+    summary = [*meters.QUANTILES.lines()]
+    assert 'karpenter_nodes_termination_duration_seconds{nodepool="pool",quantile="0.5"} 60' in summary
+    assert 'karpenter_nodes_termination_duration_seconds_count{nodepool="pool"} 1' in summary
 
 
 async def test_an_instance_that_took_its_time_shows_how_long(environment: ActivityEnvironment, meter: Meter) -> None:

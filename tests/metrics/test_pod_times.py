@@ -96,3 +96,18 @@ def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
     provisioning = {"pods_provisioning_unstarted_time_seconds": 1.0, "pods_provisioning_unbound_time_seconds": 1.0}
     assert placed == {**waits, **provisioning}
     assert gauges(times) == waits
+
+
+def test_the_pass_under_way_shows_its_pods_and_for_how_long_it_has_lasted() -> None:
+    """MET-1p."""
+    clock = Clock()
+    times = PodTimes(clock)
+
+    def shown() -> dict[str, float]:
+        return {sample.name: sample.value for sample in times.pass_samples()}
+
+    times.pass_began(7)
+    clock.now += 3.0
+    assert shown() == {"scheduler_queue_depth": 7.0, "scheduler_unfinished_work_seconds": 3.0}
+    times.pass_ended()
+    assert shown() == {"scheduler_queue_depth": 0.0, "scheduler_unfinished_work_seconds": 0.0}

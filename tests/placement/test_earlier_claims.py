@@ -93,6 +93,31 @@ def test_a_third_node_does_not_follow_and_an_event_says_so() -> None:
     assert "2 NodeClaims were made for it" in placement.ignored[0].why
 
 
+@pytest.mark.parametrize(
+    ("fields", "nodes"),
+    [
+        ({}, 1),  # taken away before it joined
+        ({"ready_for": 5.0}, 1),  # taken away before the kube-scheduler had tried it
+        ({"ready_for": 30.0}, 0),  # it stood, and the pod was not bound
+        ({"created": NOW - 400}, 0),  # it never joined
+        ({"owned": True}, 0),  # it was given up because it stood empty
+    ],
+)
+def test_claims_that_were_taken_away_before_their_node_could_be_tried_do_not_count(
+    fields: dict[str, Any], nodes: int
+) -> None:
+    """AWS ends the instances, or a person deletes the claims: the pod gets its third node at once."""
+    pod = a_pod("web")
+    fields = dict(fields)
+    owned, created = fields.pop("owned", False), fields.pop("created", NOW - 100)
+    claims = [replace(a_claim(name, pod, deleting_since=NOW - 1, **fields), created=created) for name in ("one", "two")]
+    if owned:
+        owner = {names.OWNER: "dovetail/disruption/1"}
+        claims = [replace(c, annotations={**c.annotations, **owner}) for c in claims]
+
+    assert len(placed(with_claims([pod], *claims)).new) == nodes
+
+
 def test_a_pod_that_gets_no_further_node_is_still_placed_on_one_that_stands() -> None:
     pod = a_pod("web")
     claims = (a_claim("one", pod, ready_for=60.0), a_claim("two", pod, ready_for=30.0))

@@ -70,6 +70,15 @@ def test_a_pending_pod_counts_for_the_zone_that_it_is_bound_to(name: str) -> Non
     assert placed(snapshot).by_zone == {zone: 1}
 
 
+def test_whom_others_keep_away_is_not_bound_by_that() -> None:
+    """PLC-232: only the pod's own groups count."""
+    repelling = a_bound_pod("b", "n1", shape=a_shape(anti_affinity=(near(names.ZONE, app="x"),)))
+    shape = a_shape({"app": "x"}, required_terms=(term(one_of(names.ZONE, "z1", "z2")),))
+    snapshot = a_snapshot([repelling, a_pod("p", shape=shape)], [a_node("n1", zone="z1")])
+
+    assert placed(snapshot).by_zone == {"flexible": 1}
+
+
 def test_pods_are_counted_and_those_that_run_are_not() -> None:
     """PLC-231: a pod of a leaving node needs room and is not pending."""
     node, claim = a_node("n1")

@@ -73,10 +73,11 @@ def test_the_heaviest_pool_wins_whatever_the_price() -> None:
 
 
 def test_without_a_usable_pool_nothing_is_placed_not_even_on_nodes() -> None:
-    """Without a usable pool nothing is placed, not even on existing nodes (PLC-12)."""
+    """PLC-12: not even on existing nodes, and no Event says so of each pod."""
     placement = placed(a_snapshot([a_pod("p")], [a_node("n1")], pools=[]))
 
-    assert (placement.existing, [i.why for i in placement.ignored]) == ({}, ["no dynamic nodepools found"])
+    (ignored,) = placement.ignored
+    assert (placement.existing, ignored.why, ignored.silent) == ({}, "no dynamic nodepools found", True)
 
 
 def test_a_pod_that_selects_a_zone_gets_a_node_there() -> None:

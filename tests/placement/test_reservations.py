@@ -10,10 +10,11 @@ from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import simulate
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_pod, a_pool, a_shape, a_snapshot, a_type, an_index, near, one_of, placed
+from tests.placement.builders import a_pod, a_pool, a_shape, a_snapshot, a_type, an_index, near, one_of, placed, term
 
 RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id"
-APART = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+X = {"app": "x"}
+APART = a_shape(X, anti_affinity=(near(names.HOSTNAME, app="x"),))
 
 
 def reserved(type_: InstanceType, reservation: str, count: int, zone: str = "z1") -> InstanceType:
@@ -86,11 +87,23 @@ def test_a_node_that_may_be_two_types_holds_both_their_reservations() -> None:
 def test_a_reservation_that_a_node_can_no_longer_use_is_given_back() -> None:
     """PLC-185: a second pod makes the node too large for the small type, whose reservation another node takes."""
     types = (reserved(SMALL, "r-small", 1), reserved(LARGE, "r-large", 1))
-    pods = [a_pod("a", cpu="1"), a_pod("b", cpu="4"), a_pod("c", shape=APART), a_pod("d", shape=APART)]
+    enlarging = replace(a_pod("b", cpu="1"), requests={**a_pod("b", cpu="1").requests, "memory": 10 * 2**30})
+    pods = [a_pod("a", cpu="1.5", shape=APART), enlarging, a_pod("c", cpu="0.5", shape=APART)]
 
     found = placed(a_snapshot(pods, types=types), SETTINGS)
 
-    assert held(found) == [["r-large"], ["r-small"]]
+    assert (held(found), waiting(found)) == ([["r-large"], ["r-small"]], [])
+
+
+def test_a_pod_that_waits_for_a_reservation_keeps_its_preferences() -> None:
+    """PLC-112: without its preference it would get the reservation of the other zone."""
+    first = a_pod("first", cpu="2", shape=a_shape(X, node_selector=((names.ZONE, "z1"),)))
+    wishing = a_shape(X, anti_affinity=APART.anti_affinity, preferred_terms=(term(one_of(names.ZONE, "z1"), weight=1),))
+    types = (reserved(SMALL, "r1", 1), reserved(a_type("other", "2", 0.1), "r2", 1, zone="z2"))
+
+    found = placed(a_snapshot([first, a_pod("p", shape=wishing)], types=types), SETTINGS)
+
+    assert (held(found), waiting(found)) == ([["r1"]], ["reserved_offering"])
 
 
 def test_a_reservation_of_a_type_that_does_not_suit_is_not_waited_for() -> None:
@@ -144,3 +157,14 @@ def test_a_node_does_not_lose_all_its_reservations_to_a_later_pod() -> None:
     found = placed(a_snapshot([first, later], types=(reserved(SMALL, "r", 1), LARGE)), SETTINGS)
 
     assert held(found) == [[], ["r"]]
+
+
+def test_a_lighter_pool_does_not_take_a_pod_that_waits_for_the_reservation_of_a_heavier_one() -> None:
+    """PLT-151, PLC-160."""
+    heavy, light = a_pool("heavy", weight=10), a_pool("light")
+    world = a_snapshot([a_pod(f"p{n}", shape=APART) for n in range(2)], pools=[heavy, light])
+    catalogues = {"heavy": Catalogue(types=(reserved(SMALL, "r", 1),)), "light": Catalogue(types=(LARGE,))}
+
+    found = placed(replace(world, catalogues=catalogues), SETTINGS)
+
+    assert ([node.pool for node in found.new], waiting(found)) == (["heavy"], ["reserved_offering"])

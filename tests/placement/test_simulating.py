@@ -1,7 +1,10 @@
 """Simulations through the door that disruption uses: promised room is kept, and steps do not share what they take."""
 
+from dataclasses import replace
+
+from dovetail.model import names
 from dovetail.placement.place_pods import SimulationOptions, StepwiseSimulation, simulate
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot, an_index, groups
+from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_snapshot, an_index, groups
 
 
 def test_nothing_is_placed_on_a_node_whose_room_is_promised() -> None:
@@ -59,3 +62,37 @@ def test_reasons_are_given_for_pods_that_run_and_not_for_pending_ones() -> None:
     refused = {each.pod.name: each.reasons for each in simulate(index, frozenset({"n1"})).refused}
 
     assert refused == {"p": (), "b": ("it_fits",)}
+
+
+def test_a_simulation_moves_the_pods_of_leaving_nodes_too_and_those_that_wait_for_a_claim() -> None:
+    """PLC-217: each takes its room before it is promised to another."""
+    gone, claim = a_node("gone")
+    _, coming = a_node("coming")
+    waiting = a_pod("waiting")
+    unlaunched = replace(coming, provider_id="", annotations={names.PLANNED_PODS: waiting.uid})
+    pods = [a_bound_pod("b", "n1"), a_bound_pod("leaving", "gone"), waiting]
+    world = a_snapshot(pods, [a_node("n1"), (gone, replace(claim, deleting_since=NOW))])
+    snapshot = replace(world, claims={**world.claims, unlaunched.name: unlaunched})
+
+    assert groups(simulate(an_index(snapshot), frozenset({"n1"}))) == [["b", "leaving", "waiting"]]
+
+
+def test_a_simulation_moves_no_pod_that_may_not_move() -> None:
+    """PLC-217: a new node for it would stay empty."""
+    pods = [a_bound_pod("b", "n1"), replace(a_bound_pod("protected", "n1"), do_not_disrupt="true")]
+    index = an_index(a_snapshot(pods, [a_node("n1")]))
+
+    assert groups(simulate(index, frozenset({"n1"}))) == [["b"]]
+
+
+def test_a_pod_of_a_leaving_node_may_land_on_a_node_that_still_comes_up_and_no_other_pod_may() -> None:
+    """PLC-219, PLT-190, DIS-89."""
+    gone, claim = a_node("gone")
+    coming = a_node("n2", cpu="2", labels={names.INITIALIZED: "false"})
+    pods = [a_bound_pod("b", "n1"), a_bound_pod("leaving", "gone")]
+    nodes = [a_node("n1"), (gone, replace(claim, deleting_since=NOW)), coming]
+
+    found = simulate(an_index(a_snapshot(pods, nodes)), frozenset({"n1"}))
+
+    assert sorted(pod.name for pod in found.existing["n2"]) == ["b", "leaving"]
+    assert [(each.pod.name, each.reasons) for each in found.refused] == [("b", ("uninitialized_node",))]

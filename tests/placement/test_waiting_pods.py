@@ -177,10 +177,22 @@ def test_an_allowance_lets_a_pod_go_and_two_budgets_never_do() -> None:
 def test_the_pods_of_a_leaving_node_need_room_but_for_those_that_must_not_move() -> None:
     """The pods of a leaving node need room but for those that must not move (PLC-30, PLC-31)."""
     node, claim = a_node("n1")
-    pods = [a_bound_pod("moves", "n1"), replace(a_bound_pod("stays", "n1"), do_not_disrupt="true")]
+    daemon, stateful, mirror = (
+        (Owner(api_version=version, kind=kind, name="o", uid="o", controller=True),)
+        for version, kind in (("apps/v1", "DaemonSet"), ("apps/v1", "StatefulSet"), ("v1", "Node"))
+    )
+    pods = [
+        a_bound_pod("moves", "n1"),
+        replace(a_bound_pod("stateful", "n1"), owners=stateful, deleting_since=NOW - 1),
+        replace(a_bound_pod("stays", "n1"), do_not_disrupt="true"),
+        replace(a_bound_pod("terminating", "n1"), deleting_since=NOW - 1),
+        replace(a_bound_pod("ended", "n1"), phase="Failed"),
+        replace(a_bound_pod("daemon", "n1"), owners=daemon),
+        replace(a_bound_pod("mirror", "n1"), owners=mirror),
+    ]
     snapshot = a_snapshot(pods, [(node, replace(claim, deleting_since=NOW))])
 
-    assert [pod.name for pod in an_index(snapshot).waiting().leaving] == ["moves"]
+    assert [pod.name for pod in an_index(snapshot).waiting().leaving] == ["moves", "stateful"]
 
 
 def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> None:

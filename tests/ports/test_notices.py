@@ -44,13 +44,27 @@ class TestNotices:
         events = await world.events_about("NodeClaim", notice.name)
         assert sorted(e["message"] for e in events) == ["first", "third"]
 
-    async def test_without_a_window_it_is_published_each_time(self, world: World) -> None:
+    async def test_the_same_words_count_their_event_up(self, world: World) -> None:
+        """EVT-0: `kubectl describe` shows x2."""
         notice = Notice(kind="NodeClaim", name=unique("claim"), reason="Moved", message="m", window=0.0)
 
         await world.notices.publish(notice)
         await world.notices.publish(notice)
 
-        assert len(await world.events_about("NodeClaim", notice.name)) == 2
+        (event,) = await world.events_about("NodeClaim", notice.name)
+        assert event["count"] == 2
+        assert event["firstTimestamp"] <= event["lastTimestamp"]
+
+    async def test_similar_words_share_an_event_from_the_tenth_on(self, world: World) -> None:
+        name = unique("claim")
+        for number in range(12):
+            await world.notices.publish(
+                Notice(kind="NodeClaim", name=name, reason="Moved", message=f"m {number}", window=0.0)
+            )
+
+        found = {event["message"]: event["count"] for event in await world.events_about("NodeClaim", name)}
+        alone = {f"m {number}": 1 for number in range(9)}
+        assert found == {**alone, "(combined from similar events): m 11": 3}
 
     async def test_what_cannot_be_published_fails_no_caller(self, world: World) -> None:
         name = unique("pod")

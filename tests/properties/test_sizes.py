@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import TOO_LARGE, plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from tests.disruption.worlds import Pair, a_pair, a_pod, a_pool, a_world
+
+pytestmark = pytest.mark.slow
 
 SIZES = st.lists(st.integers(100, 60_000), min_size=1, max_size=60)
 

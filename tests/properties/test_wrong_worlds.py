@@ -69,6 +69,7 @@ def judge(wrong: Wrong, pods: dict[str, Pod], seconds: float) -> None:
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=QUIET)
 @example(Wrong(memory=0.1), {"uid-a": a_pod("a")}, 600.0)
 @example(Wrong(memory=0.1, claim_knows=False, empties_after=0.0), {"uid-a": a_pod("a")}, 1200.0)
@@ -112,3 +113,22 @@ def test_many_pods_whose_nodes_are_of_no_use_stop_the_pool() -> None:
 
     assert names.LAUNCHES_STOPPED in world.pool_annotations
     assert world.launches < 60
+
+
+def test_pods_whose_instances_are_taken_away_three_times_before_they_join_run_on_the_fourth() -> None:
+    """A spot market that takes back at once says nothing of what the pods ask for."""
+    world = WrongWorld(Wrong(boot=60.0, taken_after=30.0, takes=3), {"uid-a": a_pod("a")})
+
+    world.play(300.0)
+
+    assert world.launches == 4
+    assert world.pending() == []
+
+
+def test_instances_that_are_always_taken_away_stop_the_pool() -> None:
+    world = WrongWorld(Wrong(boot=60.0, taken_after=30.0), {"uid-a": a_pod("a")})
+
+    world.play(1800.0)
+
+    assert names.LAUNCHES_STOPPED in world.pool_annotations
+    assert world.launches <= 11

@@ -22,8 +22,8 @@ from dovetail.model.pools import Catalogue, InstanceType
 from dovetail.model.resources import Resources, fits, subtract, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
-from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_text, unused_launch
-from dovetail.placement.earlier_claims import left_pending
+from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_text
+from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import BrakeSettings, pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
@@ -45,6 +45,8 @@ class Wrong:
     registers: bool = True
     boot: float = 20.0
     empties_after: float = 30.0
+    taken_after: float = 0.0  # an instance is taken away so long after it was bought; 0: none is
+    takes: int = 1000  # how many of them
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class WrongWorld:
     lent: set[str] = field(default_factory=set)  # claims on whose nodes pods of other claims have run
     empty_since: dict[str, float] = field(default_factory=dict)
     types: tuple[InstanceType, ...] = TYPES
+    taken: int = 0
 
     def play(self, seconds: float) -> None:
         """One pass of everybody each five seconds."""
@@ -186,14 +189,20 @@ class WrongWorld:
                 continue
             since = self.empty_since.setdefault(name, self.now)
             empty = claim.is_true(names.INITIALIZED_CONDITION) and self.now - since > self.wrong.empties_after
-            if empty or (not claim.node_name and self.now - claim.created > LIVENESS):
+            if empty:
+                self._end(replace(claim, annotations={**claim.annotations, names.OWNER: "dovetail/disruption/empty"}))
+            elif not claim.node_name and self.now - claim.created > LIVENESS:
+                self._end(claim)
+            elif 0 < self.wrong.taken_after <= self.now - claim.created and self.wrong.takes > self.taken:
+                self.taken += 1
                 self._end(claim)
 
     def _end(self, claim: NodeClaim) -> None:
         """As release_claim does: the pool remembers what was of no use."""
-        if pending := left_pending(claim, self.pods):
+        claim = replace(claim, deleting_since=self.now)
+        if launch := launch_in_vain(claim, self.pods, self.now):
             known = remembered_launches(replace(a_pool(), annotations=self.pool_annotations), self.now)
-            text = remembered_text(known, unused_launch(claim.name, self.now, pending))
+            text = remembered_text(known, launch)
             self.pool_annotations[names.UNUSED_LAUNCHES] = text
         del self.claims[claim.name]
         self.nodes.pop(claim.name, None)

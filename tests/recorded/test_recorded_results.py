@@ -23,6 +23,7 @@ def differences(name: str, file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_recorded_results_agree(name: str) -> None:
     assert differences(name, FILES[name]) == []

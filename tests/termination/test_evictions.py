@@ -29,6 +29,11 @@ def test_the_tiers_leave_one_after_the_other() -> None:
         assert names_of(plan_evictions(left, None, NOW).evict) == [pods[first].name]
 
 
+def test_a_pod_of_a_high_priority_of_the_users_own_is_not_critical() -> None:
+    """TRM-15: the API server allows at most a thousand million to classes that are not the system's."""
+    assert [tier(a_pod("p", priority=priority)) for priority in (10**9, CRITICAL - 1, CRITICAL)] == [1, 1, 3]
+
+
 def test_a_terminating_pod_still_holds_its_tier() -> None:
     """TRM-15: a later tier starts when the earlier one is gone, not when it was asked to go."""
     pods = (a_pod("ending", deleting_since=NOW + 20), a_pod("daemon", owners=(DAEMON,)))

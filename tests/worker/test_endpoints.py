@@ -17,6 +17,7 @@ from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled
+from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.self_watch import SelfWatch
 from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
@@ -115,12 +116,14 @@ class Broken(Still):
         return self.shown
 
 
-async def readiness(view: Broken, unfit: str = "") -> tuple[int, str]:
+async def readiness(view: Broken, unfit: str = "") -> tuple[int, str | bytes]:
     nothing: Any = None
+    presence = TemporalPresence("c")
+    presence.client = Server()  # type: ignore[assignment]
     watch = SelfWatch(
         view=view,  # type: ignore[arg-type]
         why_unfit=lambda: unfit,
-        client=Server(),  # type: ignore[arg-type]
+        presence=presence,
         workers=[Poller()],  # type: ignore[list-item]
     )
     status, _, text = await Answers(scrape=nothing, watch=watch).ready()

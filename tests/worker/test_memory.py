@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from dovetail.worker.allocator import keep_little
 
 # Large packages and rooms that a worker of a cluster never uses.
@@ -39,12 +41,14 @@ def printed(program: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_worker_loads_nothing_large_that_it_does_not_use() -> None:
     loaded = set(printed(WORKER))
     assert {"temporalio.worker", "botocore.session", "kubernetes.aio.client"} <= loaded
     assert [name for name in UNUSED if name in loaded] == []
 
 
+@pytest.mark.slow
 def test_the_official_client_is_whole_for_whoever_asks_for_the_rest() -> None:
     assert printed(WHOLE_CLIENT) == ["V1Pod", "False"]
 

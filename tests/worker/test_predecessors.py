@@ -75,6 +75,13 @@ def test_what_bears_this_process_s_number_is_a_predecessor_s_only_before_it_take
     assert not is_gone(f"{os.getpid()}@{HOST}", serving=True)
 
 
+def test_a_worker_of_this_version_is_known_by_its_name_and_by_its_pod() -> None:
+    """With the host's network all pods of a machine have one host name, and each its own process numbers."""
+    assert is_gone(f"dovetail/1.0/{a_dead_process()}@{HOST}", serving=False)
+    assert is_gone(f"dovetail/1.0/{a_dead_process()}@a-pod", serving=False, pod="a-pod")
+    assert not is_gone(f"dovetail/1.0/{a_dead_process()}@{HOST}", serving=False, pod="a-pod")
+
+
 @pytest.mark.parametrize("identity", ["", "worker", "@", f"x@{HOST}"])
 def test_an_identity_of_another_form_says_nothing(identity: str) -> None:
     assert not is_gone(identity, serving=False)

@@ -43,6 +43,7 @@ def a_cluster(server: FakeServer) -> None:
     server.on(NODE_CLASS.path, says(200, {"metadata": {"resourceVersion": "5"}, "items": [there]}))
     server.on("/version", says(200, {"major": "1", "minor": "36"}))
     server.on("/api/v1/namespaces/default/events", says(201))
+    server.on("/api/v1/namespaces/kube-system", says(200, {"metadata": {"name": "kube-system", "uid": "uid-1"}}))
 
 
 @asynccontextmanager

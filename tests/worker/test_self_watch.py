@@ -14,9 +14,11 @@ from dovetail.background import supervised as supervision
 from dovetail.background.supervised import stop, supervised
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.metrics.scrape import Scrape
+from dovetail.metrics.sources import Source
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
-from dovetail.worker.endpoints import Answers, Endpoint
+from dovetail.worker.absence.presence import AWAY_AFTER, TemporalPresence
+from dovetail.worker.endpoints import Answers, Endpoint, Route
 from dovetail.worker.self_watch import SelfWatch
 
 
@@ -75,10 +77,12 @@ class Probed:
 
     def __post_init__(self) -> None:
         self.steps = StepHealth(self.clock)
+        self.presence = TemporalPresence("c", self.clock)
+        self.presence.client = self.server  # type: ignore[assignment]
         self.watch = SelfWatch(
             view=self.view,  # type: ignore[arg-type]
             steps=self.steps,
-            client=self.server,  # type: ignore[arg-type]
+            presence=self.presence,
             workers=[self.poller],  # type: ignore[list-item]
         )
 
@@ -98,6 +102,7 @@ async def probed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Probed]:
     monkeypatch.setattr(supervision, "_known", {})
     found = Probed()
     scrape = Scrape(
+        sources=(Source(lines=found.watch.lines),),
         view=found.view,  # type: ignore[arg-type]
         supported=frozenset,
         settings=DisruptionSettings(),
@@ -105,7 +110,7 @@ async def probed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Probed]:
         observed=False,
     )
     answers = Answers(scrape=scrape, watch=found.watch)
-    routes = {"/healthz": answers.alive, "/readyz": answers.ready, "/metrics": answers.metrics}
+    routes: dict[str, Route] = {"/healthz": answers.alive, "/readyz": answers.ready, "/metrics": answers.metrics}
     endpoint = Endpoint(host="127.0.0.1", port=0, routes=routes)
     await endpoint.start()
     assert endpoint.server is not None
@@ -179,3 +184,17 @@ async def test_ready_is_a_worker_whose_view_can_be_used_whose_pollers_run_and_th
     probed.server.well = lambda: True
     probed.watch.workers = ()
     assert await probed.get("/readyz") == (503, "the worker has not begun to poll\n")
+
+
+async def test_a_worker_that_temporal_does_not_answer_says_so_and_is_not_restarted_for_it(probed: Probed) -> None:
+    probed.presence.miss("connection refused")
+    probed.clock.now += AWAY_AFTER
+    probed.presence.miss("connection refused")
+
+    status, text = await probed.get("/healthz")
+
+    assert status == 200, "it still answers warnings and drains nodes; a fresh process could do no more"
+    assert text == "ok\nTemporal is away: no answer for 8 s: connection refused\n"
+    assert "dovetail_temporal_silent_seconds 8" in (await probed.get("/metrics"))[1]
+    probed.watch.workers = ()
+    assert await probed.get("/readyz") == (503, "Temporal is away: no answer for 8 s: connection refused\n")

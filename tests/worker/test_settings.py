@@ -4,6 +4,7 @@ import pytest
 
 from dovetail.adapters.aws.environment import aws_settings
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.worker.deciding import placement_settings
 from dovetail.worker.settings import Settings, SettingsError, read_settings
 from dovetail.worker.wiring import shared_settings
 
@@ -59,9 +60,31 @@ def test_without_settings_the_defaults_are_upstreams() -> None:
         ("CLUSTER_ENDPOINT", "cluster.example"),
         ("AWS_FEATURE_GATES", "NodeClassCEL"),
         ("ISOLATED_VPC", "perhaps"),
+        ("CLUSTER_NAME", "mine/claim"),
+        ("CLUSTER_NAME", "mine' OR WorkflowId STARTS_WITH 'theirs"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_an_error_that_names_the_variable(name: str, value: str) -> None:
     """AWS-157: a silent default is one that no operator chose."""
     with pytest.raises(SettingsError, match=name):
         read_settings({"CLUSTER_NAME": "c", name: value})
+
+
+def test_the_policy_of_placement_is_handed_on() -> None:
+    """PLQ-34."""
+    given = {
+        "CLUSTER_NAME": "c",
+        "PLACEMENT_POLICY": "Cost",
+        "DOVETAIL_NODE_COST": "0.02",
+        "DOVETAIL_COST_SECONDS": "3s",
+        "DOVETAIL_COST_ROOM": "0.1",
+    }
+    cost = placement_settings(read_settings(given)).cost
+    assert (cost.everywhere, cost.node_cost, cost.seconds, cost.room) == (True, 0.02, 3.0, 0.1)
+
+
+@pytest.mark.parametrize("wrong", [{"PLACEMENT_POLICY": "Cheap"}, {"DOVETAIL_NODE_COST": "-1"}])
+def test_a_policy_or_node_cost_that_cannot_be_read_is_named(wrong: dict[str, str]) -> None:
+    [name] = wrong
+    with pytest.raises(SettingsError, match=name):
+        read_settings({"CLUSTER_NAME": "c", **wrong})

@@ -29,4 +29,4 @@ async def test_gauges_of_the_cluster_are_published_unless_that_is_switched_off(o
     text = await scrape.text()
 
     assert "karpenter_build_info" in text
-    assert ("karpenter_nodes_" in text, "karpenter_pods_state" in text) == (observed, observed)
+    assert ("karpenter_nodes_allocatable" in text, "karpenter_pods_state" in text) == (observed, observed)

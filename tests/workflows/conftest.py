@@ -14,14 +14,15 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from dovetail.activities.identity.search_attributes import ALL
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.messages.workflow_ids import task_queue
 from dovetail.worker.sandbox import runner
-from dovetail.workflows.attributes import ALL
 from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.task_size import TaskSizeGuard
+from tests.workflows.started import Started
 
 TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 
@@ -29,9 +30,11 @@ TEST_SERVER = Path(sys.executable).parent / "temporal-test-server"
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def skipping() -> AsyncIterator[WorkflowEnvironment]:
     """The server."""
+    started = Started()
     env = await WorkflowEnvironment.start_time_skipping(
-        data_converter=DATA_CONVERTER, test_server_existing_path=str(TEST_SERVER)
+        data_converter=DATA_CONVERTER, interceptors=[started], test_server_existing_path=str(TEST_SERVER)
     )
+    started.client = env.client
     async with env:
         await env.client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(
@@ -55,12 +58,13 @@ def serving(skipping: WorkflowEnvironment) -> Serving:
 async def full_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     """A client of a full server in real time: the skipping one wedges where a cancel meets a step's end."""
     server = await start_temporal(tmp_path_factory.mktemp("temporal"))
-    yield await server.client()
+    yield Started().in_front_of(await server.client())
     await asyncio.to_thread(server.stop)
 
 
-def serving_on(client: Client) -> Serving:
-    """The same on any server."""
+def serving_on(client: Client, *, sandboxed: bool = True) -> Serving:
+    """The same on any server. Outside the sandbox a test may change what the workflows' modules hold."""
+    loaded = runner() if sandboxed else UnsandboxedWorkflowRunner()
 
     @asynccontextmanager
     async def serve(workflows: list[type], steps: list[Callable[..., Any]]) -> AsyncIterator[str]:
@@ -72,8 +76,12 @@ def serving_on(client: Client) -> Serving:
                     task_queue=task_queue(cluster, queue),
                     workflows=workflows if queue == "control" else [],
                     activities=steps,
-                    workflow_runner=runner(),
+                    workflow_runner=loaded,
                     interceptors=[TaskSizeGuard()],
+                    # A test asks for few steps at once; seventy workers side by side with the usual ten polls each
+                    # keep the server busier than the test does.
+                    max_concurrent_workflow_task_polls=2,
+                    max_concurrent_activity_task_polls=1,
                 )
                 await stack.enter_async_context(worker)
             yield cluster

@@ -18,6 +18,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
 from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
@@ -91,10 +92,12 @@ class Scene:
         """Serve the cluster's queues, Interruptions running; leaving it is a worker that is gone."""
         claims: Any = FakeClaims(self.world)
         view: Any = self
+        answering = Answering(view, claims, queue, time.time)
+        answers = DirectAnswers(answering, TellingOfInterruptions(self.notices, view), time.time, lambda: False)
         steps: list[Any] = [
-            Watching(self.cluster, queue, time.time).watch_interruptions,
-            Answering(view, claims, queue, time.time).answer_interruptions,
-            TellingOfInterruptions(self.notices, view).tell_interruptions,
+            Watching(self.cluster, queue, time.time, answers).watch_interruptions,
+            answering.answer_interruptions,
+            answers.telling.tell_interruptions,
         ]
         async with AsyncExitStack() as stack:
             for name in ("control", "waits"):

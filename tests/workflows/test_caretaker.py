@@ -1,9 +1,7 @@
 """Caretaker: every order is carried out, none stops another, and nothing is lost when it begins as new."""
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,6 +33,7 @@ from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import NodeClassRef
 from dovetail.workflows.caretaker import CARRIED_OUT_BY, Caretaker
+from tests.waiting import until
 from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
@@ -85,13 +84,6 @@ async def start(client: Client, cluster: str, max_history: int = 0) -> WorkflowH
         id=caretaker_id(cluster),
         task_queue=task_queue(cluster, "control"),
     )
-
-
-async def until(look: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        await asyncio.sleep(0.02)
 
 
 def test_every_kind_of_order_has_its_step() -> None:

@@ -93,6 +93,7 @@ def willing(**other: Any) -> FakeSteps:
         "await_ready": ReadyOutcome(kind="ready"),
         "drain_node": DrainOutcome(),
         "delete_claim": StepOutcome(),
+        "delete_claims": StepOutcome(),
         "await_gone": StepOutcome(),
         "give_back": StepOutcome(),
         "publish": None,
@@ -122,6 +123,44 @@ async def test_an_empty_node_is_marked_deleted_and_awaited(skipping: WorkflowEnv
         record = await result_of(await start(skipping, cluster, a_command()))
 
     assert (record.outcome, record.deleted, steps.names()) == ("done", ("claim-1",), FORWARD)
+
+
+async def test_several_nodes_are_deleted_in_one_step_and_each_gets_its_termination(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """More than are started at once."""
+    steps = willing()
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, a_command(targets=25))
+        record = await result_of(handle)
+        started = [event for event in (await handle.fetch_history()).events if is_child(event)]
+
+    assert steps.names() == ["mark_nodes", "delete_claims", "await_gone"]
+    assert len(steps.arguments("delete_claims")) == 1
+    assert len(record.deleted) == len(started) == 25
+
+
+def is_child(event: Any) -> bool:
+    return bool(event.HasField("child_workflow_execution_started_event_attributes"))
+
+
+async def test_a_replacement_that_is_refused_undoes_the_command_and_what_was_created(
+    skipping: WorkflowEnvironment, serving: Serving
+) -> None:
+    """DIS-157."""
+
+    def all_but_one(request: CreateRequest) -> CreateOutcome:
+        made = create_all(request).claims
+        return CreateOutcome(claims=made[1:], refused=((made[0].name, "an admission policy says no"),))
+
+    steps = willing(create_node_claims=all_but_one)
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        record = await result_of(await start(skipping, cluster, a_command(replacements=2)))
+
+    assert record.outcome == "failed" and "an admission policy says no" in record.message
+    assert steps.names() == ["mark_nodes", "create_node_claims", "unmark_nodes", "give_back"]
 
 
 async def test_a_replacement_is_ready_before_the_delete(skipping: WorkflowEnvironment, serving: Serving) -> None:
@@ -299,6 +338,36 @@ async def test_a_pool_that_asks_for_it_is_drained_before_the_delete(
 
     assert (record.outcome, steps.names()) == ("done", DRAINED_FIRST)
     assert steps.arguments("drain_node")[0].nodes == ("node-1",)
+
+
+@pytest.mark.parametrize("grace", [None, 90.0])
+async def test_a_drain_before_the_delete_lasts_no_longer_than_the_grace_period(
+    skipping: WorkflowEnvironment, serving: Serving, grace: float | None
+) -> None:
+    """It counts from the beginning of the drain, and every try of the step is told the same moment."""
+    tries: list[Any] = []
+
+    def once_more(given: Any) -> Any:
+        tries.append(given)
+        if len(tries) == 1:
+            raise not_yet()
+        return DrainOutcome(message="drained")
+
+    steps = willing(drain_node=once_more)
+    command = a_command(replacements=1)
+    command = replace(command, drain_first=True, targets=tuple(replace(t, grace=grace) for t in command.targets))
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        before = (await skipping.get_current_time()).timestamp()
+        record = await result_of(await start(skipping, cluster, command))
+        after = (await skipping.get_current_time()).timestamp()
+
+    assert record.outcome == "done" and len(tries) == 2
+    if grace is None:
+        assert [departure.deadline for departure in tries] == [None, None]
+    else:
+        assert tries[0].deadline == tries[1].deadline
+        assert before + grace <= tries[0].deadline <= after + grace
 
 
 async def test_a_drain_before_the_delete_can_be_called_off(skipping: WorkflowEnvironment, serving: Serving) -> None:

@@ -28,6 +28,7 @@ from dovetail.worker.steps import steps_of
 from dovetail.workflows.options import waiting
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
+from tests.waiting import until_answered
 from tests.workflows.test_claim_owner import STEPS, willing
 
 pytestmark = pytest.mark.temporal
@@ -107,13 +108,6 @@ async def begin(client: Client, cluster: str, count: int) -> None:
         )
 
 
-async def until(look: Any, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not await look():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        await asyncio.sleep(0.5)
-
-
 @pytest.mark.parametrize(
     ("count", "seconds"), [(40, 10.0), pytest.param(1000, 60.0, marks=pytest.mark.soak)], ids=["forty", "thousand"]
 )
@@ -144,7 +138,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
         async def all_drain() -> bool:
             return len(draining.begun) == count
 
-        await until(all_drain, 30 + count / 3)
+        await until_answered(all_drain, 30 + count / 3)
         await asyncio.sleep(2 * waiting(cluster)["heartbeat_timeout"].total_seconds() if count > 100 else 1.0)
         since, before = time.monotonic(), len(beats)
         await asyncio.sleep(seconds)
@@ -158,7 +152,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
             )
             return left.count == 0
 
-        await until(all_gone, 30 + count / 3)
+        await until_answered(all_gone, 30 + count / 3)
     finally:
         await asyncio.gather(*[worker.shutdown() for worker in workers])
         await asyncio.gather(*serving)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 
 from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
@@ -21,6 +21,7 @@ from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import CreateOutcome, Drop, Due, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
 from dovetail.messages.plans import (
     DisruptionCommand,
@@ -34,13 +35,15 @@ from dovetail.messages.plans import (
 from dovetail.messages.requests import CreateRequest, DisruptionRequest, MarkRequest, ProvisioningRequest
 from dovetail.messages.states import Remembered, SchedulerState
 from dovetail.messages.subjects import ClaimRef, Departure
-from dovetail.messages.workflow_ids import disruption_id, scheduler_id, task_queue
+from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, scheduler_id, task_queue
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import NodeClassRef
+from dovetail.workflows.claim_owners import STARTS_AT_ONCE
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.scheduler import Scheduler
 from dovetail.workflows.terminate_node import TerminateNode
+from tests.waiting import until
 from tests.workflows.conftest import serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
@@ -133,13 +136,6 @@ async def state_of(handle: WorkflowHandle[Any, Any]) -> SchedulerState:
     return found
 
 
-async def until(look: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        await asyncio.sleep(0.02)
-
-
 def asked(steps: FakeSteps, name: str) -> Any:
     """The last request; None where there was none."""
     return (steps.arguments(name) or [None])[-1]
@@ -171,6 +167,54 @@ async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server:
     plan_id = steps.arguments("create_node_claims")[0].plan_id
     launched = sorted(ref.name for ref in steps.arguments("launch_instance"))
     assert launched == [claim_name("pool", plan_id, i) for i in range(3)]
+
+
+async def test_more_launches_and_disruptions_than_begin_at_once_are_started_in_parts(full_server: Client) -> None:
+    commands = tuple(disruption_plan(f"node-{number}").commands[0] for number in range(25))
+    script = Script(
+        provisioning=deque([provisioning_plan(nodes=25)]),
+        disruption=deque([Go(plan=DisruptionPlan(seen=SEEN, commands=commands))]),
+    )
+    steps = script.steps()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_marked"), 60)
+        await until(lambda: len(launched_by(steps)) == 25, 60)
+        history = await handle.fetch_history()
+        await handle.terminate()
+
+    assert starts_by_task(history, "LaunchNode") == starts_by_task(history, "DisruptNodes") == [STARTS_AT_ONCE, 5]
+    assert len(steps.arguments("await_marked")[0]) == 25
+
+
+def starts_by_task(history: WorkflowHistory, kind: str) -> list[int]:
+    """How many children of a type each workflow task has started, where it has."""
+    asked = [event.start_child_workflow_execution_initiated_event_attributes for event in history.events]
+    tasks = [start.workflow_task_completed_event_id for start in asked if start.workflow_type.name == kind]
+    return [tasks.count(task) for task in sorted(set(tasks))]
+
+
+async def test_a_claim_that_has_its_owner_already_holds_nothing_up(full_server: Client) -> None:
+    script = Script(provisioning=deque([provisioning_plan(nodes=1)]))
+    steps = script.steps()
+    steps.answers["launch_instance"] = lambda ref: wait_long()
+    steps.answers["create_node_claims"] = CreateOutcome(claims=(ClaimRef(name="known", uid="uid", pool="pool"),))
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        claim = ClaimInput(cluster=cluster, claim=ClaimRef(name="known", uid="uid", pool="pool"))
+        queue = task_queue(cluster, "control")
+        owner = await full_server.start_workflow(
+            LaunchNode.run, claim, id=claim_owner_id(cluster, "known"), task_queue=queue
+        )
+        handle = await start(full_server, cluster)
+        await until(lambda: requests(steps, "await_provisioning_plan")[1:])
+        state = await state_of(handle)
+        await handle.terminate()
+        await owner.terminate()
+
+    assert [claim.name for claim in state.launching] == ["known"]
+    assert len(steps.arguments("launch_instance")) == 1
 
 
 async def test_no_carry_out_loses_its_child_in_many_generations_with_pokes(full_server: Client) -> None:

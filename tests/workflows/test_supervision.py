@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,10 +31,11 @@ from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.interruptions import Interruptions
 from dovetail.workflows.options import FOR_A_PERSON
 from dovetail.workflows.scheduler import Scheduler
+from tests.waiting import until, until_answered
 from tests.workflows.conftest import serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 from tests.workflows.test_caretaker import FILL, ONE_OF_EACH
-from tests.workflows.test_scheduler import disruption_plan, provisioning_plan, state_of, until
+from tests.workflows.test_scheduler import disruption_plan, provisioning_plan, state_of
 
 pytestmark = pytest.mark.temporal
 
@@ -164,6 +165,18 @@ def test_no_step_of_a_singleton_is_left_out() -> None:
     assert isinstance(FILL, FillPool)
 
 
+async def until_step_answers(handle: WorkflowHandle[Any, Any], failing: Failing, step: str) -> None:
+    """The step was asked again and has answered; else what the singleton did instead."""
+    try:
+        # Longer than a heartbeat timeout: a busy server hands a step to a poll that has just ended, and gives it to
+        # nobody else before that.
+        await asyncio.wait_for(failing.answered.wait(), 150)
+    except TimeoutError:
+        events = [f"{e.event_time.ToJsonString()} {e.event_type}" async for e in handle.fetch_history_events()]
+        pending = (await handle.describe()).raw_description.pending_activities
+        pytest.fail(f"{step} was called {failing.calls} times; pending: {pending}; events: {events[-40:]}")
+
+
 @pytest.mark.parametrize("failure", [*FAILURES, "bug"])
 async def test_a_singleton_goes_on_whichever_of_its_steps_fails(full_server: Client, failure: str) -> None:
     """One cluster for each step, all side by side."""
@@ -172,10 +185,10 @@ async def test_a_singleton_goes_on_whichever_of_its_steps_fails(full_server: Cli
         name = step.partition(" ")[0]
         failing = Failing(failure, ANSWERS.get(name, waits_on))
         steps = FakeSteps(**{**ANSWERS, **play.others(), name: failing})
-        async with serving_on(full_server)([play.workflow], steps.of(*play.steps)) as cluster:
+        async with serving_on(full_server, sandboxed=False)([play.workflow], steps.of(*play.steps)) as cluster:
             handle = await start(full_server, cluster, play.workflow)
             try:
-                await asyncio.wait_for(failing.answered.wait(), 60)
+                await until_step_answers(handle, failing, step)
                 described = await full_server.get_workflow_handle(handle.id).describe()
                 assert described.status == WorkflowExecutionStatus.RUNNING, step
                 assert described.run_id == handle.first_execution_run_id, f"{step}: it has begun anew"
@@ -199,11 +212,11 @@ async def test_a_failed_turn_forgets_nothing_and_the_other_loop_goes_on(full_ser
         await_disruption_plan=once(held, Go(plan=disruption_plan("node-1"))),
         await_marked=waits_on,
     )
-    async with serving_on(full_server)([Scheduler], steps.of(*SCHEDULER)) as cluster:
+    async with serving_on(full_server, sandboxed=False)([Scheduler], steps.of(*SCHEDULER)) as cluster:
         handle = await start(full_server, cluster, Scheduler)
         await until(lambda: steps.arguments("await_marked") and len(steps.arguments("await_provisioning_plan")) >= 2)
         await handle.signal("pause")
-        await until_async(lambda: paused(handle))
+        await until_answered(lambda: paused(handle))
         state = await state_of(handle)
         description = await handle.describe()
         await handle.terminate()
@@ -223,12 +236,12 @@ async def test_what_fails_stands_in_the_details_until_it_succeeds(full_server: C
         return NothingPlanned() if len(steps.arguments("await_provisioning_plan")) < 8 else waits_on(given)
 
     steps = FakeSteps(await_provisioning_plan=plan, await_disruption_plan=waits_on)
-    async with serving_on(full_server)([Scheduler], steps.of(*SCHEDULER)) as cluster:
+    async with serving_on(full_server, sandboxed=False)([Scheduler], steps.of(*SCHEDULER)) as cluster:
         handle = await start(full_server, cluster, Scheduler)
         await until(lambda: len(steps.arguments("await_provisioning_plan")) >= 2)
         failing = await details(handle)
         gate["open"] = True
-        await until_async(lambda: nothing_fails(handle))
+        await until_answered(lambda: nothing_fails(handle))
         await handle.terminate()
 
     assert "**provisioning fails**" in failing
@@ -241,9 +254,9 @@ async def test_a_poke_ends_the_wait_after_a_failure(full_server: Client, monkeyp
         await_orders=Failing("Refused", waits_on, times=1),
         keep_up=waits_on,
     )
-    async with serving_on(full_server)([Caretaker], steps.of(Caretaking, Creating, Ordering, Upkeep)) as cluster:
+    async with serving_on(full_server, sandboxed=False)([Caretaker], steps.of(*CARETAKER)) as cluster:
         handle = await start(full_server, cluster, Caretaker)
-        await until_async(lambda: has_timer(handle))
+        await until_answered(lambda: has_timer(handle))
         await handle.signal("poke")
         await until(lambda: len(steps.arguments("await_orders")) >= 2)
         await handle.terminate()
@@ -255,13 +268,13 @@ async def test_a_loop_that_fails_for_ever_begins_as_new_with_its_state(full_serv
         await_provisioning_plan=Failing("Refused", waits_on, times=1000),
         await_disruption_plan=waits_on,
     )
-    async with serving_on(full_server)([Scheduler], steps.of(*SCHEDULER)) as cluster:
+    async with serving_on(full_server, sandboxed=False)([Scheduler], steps.of(*SCHEDULER)) as cluster:
         state = SchedulerState(cluster=cluster, max_history=30, quiet_until=7.0)
         handle = await full_server.start_workflow(
             Scheduler.run, state, id=scheduler_id(cluster), task_queue=task_queue(cluster, "control")
         )
         latest = full_server.get_workflow_handle(handle.id)
-        await until_async(lambda: renewed(latest))
+        await until_answered(lambda: renewed(latest))
         found = await state_of(latest)
         await latest.terminate()
 
@@ -280,12 +293,6 @@ def test_what_a_person_mends_is_tried_again_slowly_and_what_is_wrong_is_not() ->
     slow = {name for name, error in found.items() if isinstance(error, ApplicationError) and error.next_retry_delay}
     assert final == {"Permanent", "Refused", "Taken"}
     assert slow == {"Forbidden", "Misconfigured", "Unauthenticated"}
-
-
-async def until_async(look: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await look():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
 
 
 async def paused(handle: WorkflowHandle[Any, Any]) -> bool:

@@ -52,6 +52,11 @@ def _equals_if_exists(keys: Keys, key: str, wanted: list[str]) -> bool:
     return key not in keys or _equals(keys, key, wanted)
 
 
+def _absent(keys: Keys, key: str, wanted: list[str]) -> bool:
+    assert wanted == ["true"]
+    return key not in keys
+
+
 def _all_equal(keys: Keys, key: str, wanted: list[str]) -> bool:
     return all(value in wanted for value in _values(keys, key))
 
@@ -60,5 +65,6 @@ _TESTS: dict[str, Callable[[Keys, str, list[str]], bool]] = {
     "StringEquals": _equals,
     "StringLike": _like,
     "StringEqualsIfExists": _equals_if_exists,
+    "Null": _absent,
     "ForAllValues:StringEquals": _all_equal,
 }

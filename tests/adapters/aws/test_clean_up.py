@@ -50,3 +50,19 @@ async def test_an_instance_profile_that_no_class_names_is_deleted(stage: Stage) 
 
     (gone,) = stage.calls("DeleteInstanceProfile")
     assert gone["input"]["InstanceProfileName"] == stage.classes.objects["default"]["status"]["instanceProfile"]
+
+
+async def test_profiles_are_looked_through_every_half_hour(stage: Stage) -> None:
+    """AWS-111."""
+    await stage.with_class()
+    adapter, later = stage.adapter, Later(stage)
+    profiles = Profiles(adapter.calls, adapter.settings, later)
+    clean_up = CleanUp(adapter.calls, adapter.settings, profiles, adapter.templates, later)
+    looked = []
+    for hours in (0.0, 0.45, 0.55, 0.95, 1.1):
+        later.hours = hours
+        await clean_up.round(frozenset({"all-are-used"}))
+        looked.append(len(stage.calls("ListInstanceProfiles")))
+
+    first, last = looked[0], looked[-1]
+    assert (looked[1], looked[2] > first, looked[3] == looked[2], last > looked[3]) == (first, True, True, True)

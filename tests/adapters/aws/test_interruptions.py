@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.interruptions.instance_checks import read_status
 from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
 from dovetail.model import names as core
+from dovetail.model.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
@@ -21,6 +23,8 @@ from tests.adapters.aws.worlds import ClassStore, a_claim, any_kind, one_of, ope
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 FIRST, SECOND = "i-0a000000", "i-0b000000"
+IMPAIRED = 1_700_000_000.0
+FAILED = {"Name": "reachability", "Status": "failed", "ImpairedSince": datetime.fromtimestamp(IMPAIRED, UTC)}
 
 
 def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", **change: Any) -> str:
@@ -73,6 +77,11 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
         ),
         (
             envelope("AWS Health Event", {"service": "EC2", "eventTypeCategory": "issue"}, "aws.health"),
+            "no_op",
+            (),
+        ),
+        (
+            envelope("AWS Health Event", {"service": "RDS", "eventTypeCategory": "scheduledChange"}, "aws.health"),
             "no_op",
             (),
         ),
@@ -268,15 +277,28 @@ async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:
     }
 
 
-async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage) -> None:
-    """AWS-122."""
-    stage.patch(
-        fail=[{"op": "GetQueueUrl", "code": "AWS.SimpleQueueService.NonExistentQueue", "status": 400, "times": 1}]
-    )
+@pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])
+async def test_a_queue_that_does_not_exist_is_tried_again(stage: Stage, code: str) -> None:
+    """AWS-108, AWS-122."""
+    stage.patch(fail=[{"op": "GetQueueUrl", "code": code, "status": 400, "times": 1}])
     interruptions = stage.adapter.interruptions
 
     with pytest.raises(Unreachable, match="queue dovetail does not exist"):
         await interruptions.acknowledge(["x"])
+
+
+async def test_a_queue_that_has_gone_is_looked_for_under_its_name_again(stage: Stage) -> None:
+    """AWS-122: one that was made anew may have another address."""
+    interruptions = stage.adapter.interruptions
+    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": FIRST})})
+    (message,) = await interruptions.receive()
+    stage.patch(fail=[{"op": "DeleteMessage", "code": "QueueDoesNotExist", "status": 400, "times": 1}])
+
+    with pytest.raises(Unreachable, match="queue dovetail does not exist"):
+        await interruptions.acknowledge([message.receipt])
+    await interruptions.acknowledge([message.receipt])
+
+    assert len(stage.calls("GetQueueUrl")) == 2
 
 
 async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage) -> None:
@@ -296,8 +318,6 @@ async def test_a_spot_warning_keeps_its_pool_out_of_the_next_launch(stage: Stage
 
 def test_failed_reachability_counts_after_two_minutes_and_a_finished_event_never() -> None:
     """AWS-137, AWS-179."""
-    from datetime import UTC, datetime
-
     since = datetime(2026, 1, 1, tzinfo=UTC)
     failed = {"Details": [{"Name": "reachability", "Status": "failed", "ImpairedSince": since}]}
     row = {
@@ -318,4 +338,20 @@ async def test_troubles_are_read_with_three_filters(stage: Stage) -> None:
     interruptions = stage.adapter.interruptions
 
     assert await interruptions.troubles() == ()
-    assert len(stage.calls("DescribeInstanceStatus")) == 3
+    asked = [call["input"]["Filters"][0]["Name"] for call in stage.calls("DescribeInstanceStatus")]
+    assert asked == ["instance-status.status", "system-status.status", "event.code"]
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"),
+    [
+        ({"InstanceStatus": {"Details": [FAILED]}}, ["instance_status"]),
+        ({"SystemStatus": {"Details": [FAILED]}}, ["system_status"]),
+        ({"Events": [{"Code": "instance-stop"}]}, ["event_status"]),
+        ({"SystemStatus": {"Details": [{**FAILED, "Name": "volume"}]}}, []),
+        ({"SystemStatus": {"Details": [{**FAILED, "Status": "passed"}]}}, []),
+    ],
+)
+def test_what_the_checks_of_an_instance_say_is_of_three_kinds(status: Json, reasons: list[str]) -> None:
+    """AWS-136."""
+    assert [each.reason for each in read_status({"InstanceId": FIRST, **status}, IMPAIRED + 120.0)] == reasons

@@ -1,8 +1,11 @@
 """Which instances are this cluster's, and what is known of them (AWS-101 to AWS-106)."""
 
+import asyncio
+
 import pytest
 
 from dovetail.model.json import Json
+from dovetail.ports.failures import Retryable
 from tests.adapters.aws.conftest import Stage
 
 OURS = {
@@ -66,3 +69,19 @@ async def test_an_instance_that_shuts_down_is_not_terminated_again(
 
     assert await stage.adapter.cloud.terminate(provider_id) == answer
     assert len(stage.calls("TerminateInstances")) == calls
+
+
+async def test_terminations_that_come_together_are_one_call_and_a_refused_one_holds_up_no_other(stage: Stage) -> None:
+    """AWS-106, AWS-166: EC2 ends all instances of a call or none."""
+    good = [added(stage, tags=OURS) for _ in range(6)]
+    bad = added(stage, tags=OURS)
+    stage.patch(fail=[{"op": "TerminateInstances", "has": bad.rpartition("/")[2], "code": "OperationNotPermitted"}])
+
+    ends = [stage.adapter.cloud.terminate(provider_id) for provider_id in (*good, bad)]
+    answers = await asyncio.gather(*ends, return_exceptions=True)
+
+    assert answers[:6] == ["terminating"] * 6
+    assert isinstance(answers[6], Retryable)
+    first, *halves = stage.calls("TerminateInstances")
+    assert len(first["input"]["InstanceIds"]) == 7
+    assert len(halves) <= 6

@@ -35,7 +35,7 @@ def installed() -> Iterator[None]:
 def series_of(name: str) -> dict[str, float]:
     """The series of one metric: what stands in its braces, and its value."""
     found = {}
-    for line in counted(READER.get_metrics_data()):
+    for line in (*counted(READER.get_metrics_data()), *meters.TYPE_LINES.lines()):
         head, _, value = line.rpartition(" ")
         series, _, labels = head.partition("{")
         if series == f"karpenter_{name}":

@@ -17,7 +17,8 @@ from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.iam import Call, allows
 from tests.adapters.aws.worlds import a_claim
 
-TEMPLATE = Path(__file__).parents[3] / "deploy" / "aws" / "cloudformation.yaml"
+DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
+TEMPLATE = DEPLOY / "cloudformation.yaml"
 MOST_CHARACTERS = 6144  # of a managed policy, white space not counted
 
 # Rights without a call of their own: EC2 asks for them while it carries out a launch.
@@ -25,24 +26,31 @@ IMPLIED = {"ec2:CreateTags", "iam:PassRole", "iam:TagInstanceProfile"}
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes CloudFormation's short forms for their text."""
+    """Takes CloudFormation's short forms for their text, or for the list that they stand before."""
 
 
-def _text(loader: _Loader, suffix: str, node: yaml.ScalarNode) -> str:
+def _text(loader: _Loader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
     return str(node.value)
 
 
 _Loader.add_multi_constructor("!", _text)
 
 
+def template() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load(TEMPLATE.read_text(encoding="utf-8"), Loader=_Loader)
+    return found
+
+
 def resources() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load(TEMPLATE.read_text(encoding="utf-8"), Loader=_Loader)["Resources"]
+    found: dict[str, Any] = template()["Resources"]
     return found
 
 
 def documents() -> list[dict[str, Any]]:
     return [
-        json.loads(each["Properties"]["PolicyDocument"])
+        json.loads(each["Properties"]["PolicyDocument"]["Fn::Sub"][0])
         for each in resources().values()
         if each["Type"] == "AWS::IAM::ManagedPolicy"
     ]
@@ -115,11 +123,19 @@ async def test_every_call_is_allowed_and_every_allowed_action_is_used(traffic: s
     assert allowed() - traffic - IMPLIED == set()
 
 
-VALUES = {"AWS::Partition": "aws", "AWS::Region": "us-west-2", "AWS::AccountId": "111122223333", "ClusterName": "mine"}
+VALUES = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "us-west-2",
+    "AWS::AccountId": "111122223333",
+    "ClusterName": "mine",
+} | {
+    "NodeRole": "DovetailNodeRole-mine",
+    "Queue": "dovetail-mine",
+}
 PROFILE = "arn:aws:iam::111122223333:instance-profile/karpenter/x"
 INSTANCE = "arn:aws:ec2:us-west-2:111122223333:instance/i-0123456789abcdef0"
 TEMPLATE_ARN = "arn:aws:ec2:us-west-2:111122223333:launch-template/lt-1"
-NODE_ROLE = "arn:aws:iam::111122223333:role/KarpenterNodeRole-mine"
+NODE_ROLE = "arn:aws:iam::111122223333:role/DovetailNodeRole-mine"
 OWNED = {"kubernetes.io/cluster/mine": "owned", "karpenter.sh/nodepool": "default", "eks:eks-cluster-name": "mine"}
 PROFILE_TAGS = {
     "kubernetes.io/cluster/mine": "owned",
@@ -161,10 +177,11 @@ OURS = [
     Call("ec2:CreateFleet", TEMPLATE_ARN, resource(OWNED)),
     Call("ec2:CreateTags", INSTANCE, {**request(OWNED), "ec2:CreateAction": "RunInstances"}),
     Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"Name": "n", "karpenter.sh/nodeclaim": "c"})}),
+    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"dovetail.sh/cluster-uid": "u"})}),
     Call("ec2:TerminateInstances", INSTANCE, resource(OWNED)),
     Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(OWNED)),
     Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
-    Call("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:mine", {}),
+    Call("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-mine", {}),
     Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
 ]
 FOREIGN = [
@@ -183,13 +200,24 @@ FOREIGN = [
     Call("ec2:CreateFleet", TEMPLATE_ARN, resource(others(OWNED))),
     Call("ec2:CreateTags", INSTANCE, {**resource(others(OWNED)), **request({"Name": "n"})}),
     Call("ec2:CreateTags", INSTANCE, request({"Name": "n"})),
+    # What says that it is another cluster's, of the same name, stays that one's.
+    Call(
+        "ec2:CreateTags",
+        INSTANCE,
+        {**resource({**OWNED, "dovetail.sh/cluster-uid": "theirs"}), **request({"dovetail.sh/cluster-uid": "u"})},
+    ),
+    Call(
+        "ec2:CreateTags",
+        INSTANCE,
+        {**resource(OWNED), **request({"dovetail.sh/cluster-uid": "u", "kubernetes.io/cluster/theirs": "owned"})},
+    ),
     Call("ec2:CreateTags", INSTANCE, {**request(OWNED)}),  # of an instance that is there, to make it ours
     Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"kubernetes.io/cluster/theirs": "owned"})}),
     Call("ec2:TerminateInstances", INSTANCE, {}),
     Call("ec2:TerminateInstances", INSTANCE, resource(others(OWNED))),
     Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(others(OWNED))),
     Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
-    Call("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:theirs", {}),
+    Call("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-theirs", {}),
     Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
     Call("ssm:GetParameter", "arn:aws:ssm:us-west-2:111122223333:parameter/secret", {}),
 ]
@@ -218,3 +246,81 @@ def test_only_the_rules_of_this_template_write_to_the_queue() -> None:
         ({"Service": ["events.amazonaws.com"]}, ["sqs:SendMessage"])
     ]
     assert sorted(sending[0]["Condition"]["ArnEquals"]["aws:SourceArn"]) == rules
+
+
+def parts(kind: str, key: str) -> set[str]:
+    """The names that resources of that kind have in the template."""
+    return {each["Properties"][key] for each in resources().values() if each["Type"] == kind}
+
+
+def test_nothing_has_a_name_that_karpenters_stack_gives() -> None:
+    """AWS-164: a second stack beside Karpenter's must not fail because a role or a queue exists."""
+    roles, queues = parts("AWS::IAM::Role", "RoleName"), parts("AWS::SQS::Queue", "QueueName")
+    policies = parts("AWS::IAM::ManagedPolicy", "ManagedPolicyName")
+    assert roles == {"DovetailNodeRole-${ClusterName}", "DovetailController-${ClusterName}"}
+    assert queues == {"dovetail-${ClusterName}"}
+    assert {name.partition("-")[0] for name in policies} <= {
+        "DovetailNodeLifecycle",
+        "DovetailDiscovery",
+        "DovetailInstanceProfiles",
+    }
+
+
+def test_what_exists_is_named_and_not_made() -> None:
+    """Each of role, queue with its rules, and controller's role stands under the condition of its parameter."""
+    made = {name: each.get("Condition") for name, each in resources().items()}
+    queues = [name for name in made if name.startswith("InterruptionQueue") or name.endswith("Rule")]
+    assert {made[name] for name in queues} == {"MakeQueue"} and len(queues) == 7
+    assert (made["DovetailNodeRole"], made["DovetailControllerRole"]) == ("MakeNodeRole", "MakeControllerRole")
+    defaults = {name: each.get("Default") for name, each in template()["Parameters"].items()}
+    assert {name for name, value in defaults.items() if value == ""} == {
+        *("NodeRoleName", "QueueName", "ControllerRoleName", "OidcProvider")
+    }
+
+
+def test_the_controllers_role_is_for_one_service_account_of_one_cluster() -> None:
+    """By Pod Identity and by IRSA alike: without these conditions any pod of the account could have it."""
+    _, irsa, pod_identity = resources()["DovetailControllerRole"]["Properties"]["AssumeRolePolicyDocument"]
+    (one,) = json.loads(pod_identity)["Statement"]
+    (other,) = json.loads(irsa)["Statement"]
+    assert set(one["Condition"]["StringEquals"]) == {
+        "aws:RequestTag/eks-cluster-arn",
+        "aws:RequestTag/kubernetes-namespace",
+        "aws:RequestTag/kubernetes-service-account",
+    }
+    assert other["Condition"]["StringEquals"] == {
+        "${OidcProvider}:aud": "sts.amazonaws.com",
+        "${OidcProvider}:sub": "system:serviceaccount:${ServiceAccountNamespace}:${ServiceAccountName}",
+    }
+
+
+POLICIES = {
+    "DovetailNodeLifecyclePolicy": "node-lifecycle",
+    "DovetailDiscoveryPolicy": "discovery",
+    "DovetailInstanceProfilesPolicy": "instance-profiles",
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_template_and_terraform_have_the_same_policies(name: str) -> None:
+    """The module reads the files and fills every placeholder that stands in them; the template repeats them."""
+    file = (DEPLOY / "policies" / f"{POLICIES[name]}.json").read_text(encoding="utf-8")
+    module = (DEPLOY / "terraform" / "main.tf").read_text(encoding="utf-8")
+
+    assert json.loads(resources()[name]["Properties"]["PolicyDocument"]["Fn::Sub"][0]) == json.loads(file)
+    assert f'= "{POLICIES[name]}"' in module
+    filled = set(re.findall(r'"\$(\$\{[\w:]+\})", [\w.]+\)', module))
+    assert set(re.findall(r"\$\{[\w:]+\}", file)) <= filled
+
+
+def test_terraform_makes_the_same_rules_queue_and_roles() -> None:
+    """AWS-164."""
+    module = (DEPLOY / "terraform" / "main.tf").read_text(encoding="utf-8")
+    rules = [each["Properties"]["EventPattern"] for each in resources().values() if each["Type"] == "AWS::Events::Rule"]
+    patterns = {(pattern["source"][0], pattern["detail-type"][0]) for pattern in rules}
+
+    assert set(re.findall(r'source = "([^"]+)", kind = "([^"]+)"', module)) == patterns
+    managed = resources()["DovetailNodeRole"]["Properties"]["ManagedPolicyArns"]
+    assert [arn for arn in managed if f'"{arn.rpartition("/")[2]}"' not in module] == []
+    for name in ("DovetailNodeRole-", "dovetail-", "DovetailController-"):
+        assert f'"{name}${{var.cluster_name}}"' in module

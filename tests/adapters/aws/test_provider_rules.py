@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
@@ -63,6 +64,9 @@ async def test_what_is_reserved_comes_first_and_ends_where_ec2_says_that_it_is_u
 
     assert first == "reserved"
     assert isinstance(refused, NoCapacity)
+    offerings = (await types(stage))["m5.large"].offerings
+    left = [each.reservation_capacity for each in offerings if each.requirements[0].values == ("reserved",)]
+    assert left == [0]
     assert await capacity_type_launched(stage) == "spot"
 
 
@@ -88,6 +92,43 @@ async def test_a_reservation_that_is_not_there_is_no_fault(stage: Stage) -> None
     """AWS-142."""
     await stage.with_class(capacityReservationSelectorTerms=[{"id": "cr-none"}])
     assert stage.classes.condition("CapacityReservationsReady") == ("True", "CapacityReservationsReady")
+
+
+async def test_reservations_are_asked_for_by_all_that_the_class_says_and_remembered_for_a_minute(stage: Stage) -> None:
+    """AWS-142: active ones only."""
+    term = {"tags": {"team": "a"}, "ownerID": "111122223333", "instanceMatchCriteria": "open"}
+    await stage.with_class(capacityReservationSelectorTerms=[term])
+    reservations, start = stage.adapter.offerings.sources.reservations, stage.adapter.clock()
+    node_class = stage.adapter.classes.get("default")
+    assert isinstance(node_class, NodeClass)
+    reservations._asked.clear()
+    asked = []
+    for seconds in (0.0, 59.0, 61.0):
+        reservations._clock = lambda now=start + seconds: now  # type: ignore[misc]
+        await reservations.of_class(node_class)
+        asked.append(len(stage.calls("DescribeCapacityReservations")))
+
+    filters = stage.calls("DescribeCapacityReservations")[-1]["input"]["Filters"]
+    assert (asked[1] - asked[0], asked[2] - asked[1]) == (0, 1)
+    assert {each["Name"]: each["Values"] for each in filters} == {
+        "state": ["active"],
+        "instance-match-criteria": ["open"],
+        "owner-id": ["111122223333"],
+        "tag:team": ["a"],
+    }
+
+
+async def test_an_instance_that_has_lost_its_reservation_meanwhile_has_not_drifted(stage: Stage) -> None:
+    """AWS-119: it was listed with one, and a look at the instance itself shows none."""
+    await with_reservations(stage, OPEN)
+    claim = a_claim(M5_LARGE, any_kind(), amd64())
+    claim = launched(claim, await stage.launched(claim))
+    await drift(stage, claim)  # the instance is listed
+    await stage.with_class()
+    gone = {"CapacityReservationId": None, "CapacityReservationSpecification": None}
+    stage.server.control("PATCH", "instances/first", {"extra": gone})
+
+    assert await stage.adapter.catalogues.drift(claim) == ""
 
 
 async def test_an_instance_in_a_reservation_that_the_class_no_longer_selects_drifts(stage: Stage) -> None:
@@ -131,12 +172,15 @@ async def test_without_its_class_nothing_is_judged(stage: Stage) -> None:
 
 
 async def test_what_changes_in_ec2_alone_is_no_drift(stage: Stage) -> None:
-    """AWS-121: tags and prices."""
+    """AWS-121: tags, and whether the class is ready."""
     await stage.with_class()
     claim = a_claim()
     claim = launched(claim, await stage.launched(claim))
     stage.server.control("PATCH", "instances/first", {"tags": {"team": "blue"}})
     assert await drift(stage, claim) == ""
+
+    await stage.with_class(subnetSelectorTerms=[{"id": "subnet-none"}])
+    assert (stage.classes.condition("Ready")[0], await drift(stage, claim)) == ("False", "")
 
 
 async def test_types_have_the_devices_that_they_are_made_of(stage: Stage) -> None:

@@ -69,6 +69,9 @@ class Claims:
     async def may_create(self, claim: NewClaim) -> None:
         raise NotImplementedError
 
+    async def annotated_by(self, name: str, annotation: str) -> str:
+        raise AssertionError
+
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         found = self.objects.claims[claim.name]
         self.objects.claims[claim.name] = replace(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,24 @@ async def connected(server: FakeServer, token: str = "") -> AsyncIterator[Client
         yield client
     finally:
         await client.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_client_that_only_looks_sends_nothing_that_writes(tmp_path: Path, method: str) -> None:
+    """What we may do is a question, although it is put by POST."""
+    review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig(), read_only=True))
+        await client.open()
+        server.on("/x", says(200, {}))
+        server.on(review, says(201, {"status": {"allowed": True}}))
+        with pytest.raises(Forbidden, match="Pod/shop/web: not written"):
+            await client.call(replace(GET, method=method))
+        await client.call(GET)
+        await client.call(replace(GET, method="POST", path=review))
+        await client.close()
+
+        assert [(asked[0], asked[1]) for asked in server.asked] == [("GET", "/x"), ("POST", review)]
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,17 @@ async def test_what_cannot_be_asked_counts_as_it_was(tmp_path: Path) -> None:
     refused, away = says(403, {"message": "may not"}), says(503, {"message": "away"})
     who = "karpenter-abc_1 in namespace karpenter"
     assert await holder(tmp_path, refused, items(a_lease()), away) == ["", who, who]
+
+
+@pytest.mark.parametrize(("expected", "stands_aside"), [(False, True), (True, False)])
+async def test_only_a_worker_that_acts_stands_aside(tmp_path: Path, expected: bool, stands_aside: bool) -> None:
+    async with fake_server(tmp_path) as server:
+        client = Client(ClusterAddress(kubeconfig=server.kubeconfig()))
+        await client.open()
+        server.on(PATH, items(a_lease()))
+        lease = KarpenterLease(client, lambda: NOW, expected=expected)
+        await lease.look()
+        await client.close()
+
+    assert lease.holder == "karpenter-abc_1 in namespace karpenter"
+    assert bool(lease.trouble()) is stands_aside

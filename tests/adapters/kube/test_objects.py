@@ -138,7 +138,8 @@ class TestNotices:
             for moment[0] in (1000.0, 1119.0, 1121.0):
                 await notices.publish(notice)
 
-        assert len(server.asked) == 2
+        assert [method for method, *_ in server.asked] == ["POST", "PATCH", "POST"]  # it was gone: a new one
+        assert server.asked[-1][3]["count"] == 2
 
     async def test_a_server_that_is_away_fails_no_publication(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

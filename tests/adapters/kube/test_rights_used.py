@@ -13,6 +13,7 @@ from dovetail.adapters.aws.provider import NODE_CLASS
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
@@ -79,15 +80,18 @@ async def everything_that_is_asked() -> set[Right]:
         requests={},
     )
     claims, nodes, pods, pools = KubeNodeClaims(client), KubeNodes(client), KubePods(client), KubeNodePools(client)
+    namespaces, notices = KubeNamespaces(client), KubeNotices(client)
+    notice = Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m", window=0.0)
     await used(
         *(claims.create(new), claims.read("c"), claims.patch(claim, change), claims.delete("c", "u")),
-        claims.patch_status(claim, ClaimStatus(provider_id="x")),
+        *(claims.patch_status(claim, ClaimStatus(provider_id="x")), claims.annotated_by("c", "a")),
+        namespaces.read("kube-system"),
         *(nodes.read("n"), nodes.list_by_provider_id("p"), nodes.patch(node, change), nodes.delete("n", "u")),
         *(pods.list_on("n"), pods.evict(pod), pods.delete(pod, 1)),
         *(pools.read("p"), pools.patch(pool, change), pools.patch_status(pool, PoolStatus(node_count=1))),
         KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
-        KubeNotices(client).publish(Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m")),
+        *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )
     raw = {"metadata": {"name": "default", "resourceVersion": "1"}}
     classes = KubeRawObjects(client, NODE_CLASS.kind, NODE_CLASS.path)
@@ -114,6 +118,25 @@ async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is
 
     assert needs - has == set()
     assert has - needs - harmless - OF_OWNERS - BESIDE_US == set()
+
+
+async def test_a_person_who_pauses_and_cancels_needs_three_patches() -> None:
+    """And the names of what they patch; nothing that the worker has, nothing of another namespace than kube-system."""
+    [role] = [
+        each
+        for each in yaml.safe_load_all((ROLES.parent / "operators.yaml").read_text())
+        if each["metadata"]["name"] == "dovetail-operator"
+    ]
+
+    writes = {right for right in granted(role) if right[2] not in ("get", "list", "watch")}
+    [system] = [rule for rule in role["rules"] if "namespaces" in rule["resources"]]
+
+    assert writes == {
+        ("karpenter.sh", "nodepools", "patch"),
+        ("karpenter.sh", "nodeclaims", "patch"),
+        ("", "namespaces", "patch"),
+    }
+    assert (system["resourceNames"], system["verbs"]) == (["kube-system"], ["get", "patch"])
 
 
 async def test_one_config_map_alone_can_be_read_and_written() -> None:

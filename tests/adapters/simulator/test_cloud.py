@@ -128,6 +128,20 @@ async def test_a_fault_before_the_effect_launches_nothing(stage: Stage, adapter:
     assert [e.outcome for e in stage.world.ledger() if e.operation == "cloud:launch"] == ["failed before its effect"]
 
 
+async def test_a_fault_lasts_until_the_world_is_mended(stage: Stage, adapter: SimulatedAdapter) -> None:
+    claim = await a_claim(adapter)
+    request = await prepared(adapter, claim)
+    stage.world.fail("cloud:launch", "before", times=1000)
+
+    for _ in range(3):
+        with pytest.raises(Unreachable):
+            await adapter.cloud.launch(claim, request, "t")
+    stage.world.mend()
+    await adapter.cloud.launch(claim, request, "t")
+
+    assert len(stage.world.instances()) == 1
+
+
 async def test_a_shortage_of_one_offering_leads_to_the_next_and_is_remembered_for_three_minutes(
     stage: Stage, adapter: SimulatedAdapter
 ) -> None:

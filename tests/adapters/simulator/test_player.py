@@ -75,6 +75,25 @@ async def test_an_instance_that_never_joins_runs_without_a_node(stage: Stage, ad
     assert len(stage.world.objects("Node")) == 1
 
 
+async def test_what_instances_take_their_time_for_can_be_hastened(stage: Stage, adapter: SimulatedAdapter) -> None:
+    stage.world.never_join()
+    joining = await a_launch(adapter, "joining")
+    leaving = await a_launch(adapter, "leaving")
+    stage.world.set(shutdown=3600.0)
+    await adapter.cloud.terminate(leaving.provider_id)
+    stage.pass_time(10)
+    before = len(stage.world.objects("Node")), len(stage.world.live_instances())
+
+    stage.world.hasten("joining")
+    stage.pass_time(1)
+    one = len(stage.world.objects("Node")), len(stage.world.live_instances())
+    stage.world.hasten()
+    stage.pass_time(1)
+
+    assert (before, one) == ((0, 2), (1, 2))
+    assert [row.provider_id for row in stage.world.live_instances()] == [joining.provider_id]
+
+
 async def test_a_terminated_instances_node_falls_silent_and_is_removed(stage: Stage, adapter: SimulatedAdapter) -> None:
     instance = await a_launch(adapter)
     stage.pass_time(3)

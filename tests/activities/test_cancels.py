@@ -1,0 +1,198 @@
+"""The annotation dovetail.sh/cancel: who is told, what is written, and which Event answers."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.activities.disruption import await_disruption_plan as disrupting
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.upkeep.cancels import CancelUpkeep
+from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
+from dovetail.disruption.nodes.resting import read_rest
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.outcomes import Drop, Go
+from dovetail.messages.requests import DisruptionRequest
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.snapshot import Snapshot
+from tests.activities.fakes import FakeClaims, FakeNotices, World
+from tests.activities.test_disrupting import a_held_plan
+from tests.disruption.worlds import a_pair, a_world
+from tests.lifecycle.objects import a_joined_claim
+
+ASKED = {names.CANCEL: "not now"}
+
+
+class Signals:
+    """A client that notes the signals that are sent; `gone`: the workflow has ended."""
+
+    def __init__(self, gone: bool = False) -> None:
+        self.sent: list[tuple[str, str, str]] = []
+        self.gone = gone
+        self.identity = ""
+
+    def get_workflow_handle(self, workflow_id: str) -> "Signals":
+        self.identity = workflow_id
+        return self
+
+    async def signal(self, name: str, text: str, rpc_timeout: timedelta | None = None) -> None:
+        if self.gone:
+            raise RPCError("it has ended", RPCStatusCode.NOT_FOUND, b"")
+        self.sent.append((self.identity, name, text))
+
+
+class Answered:
+    """A world with one claim, and the upkeep that answers it."""
+
+    def __init__(self, claim: NodeClaim, *, gone: bool = False) -> None:
+        self.world, self.signals = World(), Signals(gone)
+        self.world.put(claim)
+        self.upkeep = CancelUpkeep("c", FakeClaims(self.world), FakeNotices(self.world), self.world.now)
+
+    async def look(self) -> Look[Write]:
+        snapshot = Snapshot(now=self.world.clock, claims=dict(self.world.claims))
+        found = await self.upkeep.look(snapshot)
+        environment = ActivityEnvironment(client=cast(Client, self.signals))
+        for write in found.due:
+            await environment.run(cast(Any, write))
+        return found
+
+    @property
+    def claim(self) -> NodeClaim:
+        return self.world.claims["pool-1"]
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        return [(notice.reason, notice.message) for notice in self.world.notices]
+
+
+async def test_a_claim_that_nothing_disrupts_rests_and_an_event_says_who_asked() -> None:
+    found = Answered(a_joined_claim(annotations=ASKED))
+
+    await found.look()
+    await found.look()
+
+    assert names.CANCEL not in found.claim.annotations
+    assert (read_rest(found.claim).until, read_rest(found.claim).reason) == (1300.0, "Empty")
+    assert found.events == [
+        (
+            "DisruptionCancelled",
+            "Its disruption is called off: not now (by kubectl-annotate). It rests until 1970-01-01T00:21:40Z",
+        )
+    ]
+    assert found.signals.sent == []
+
+
+async def test_a_marked_claim_s_disruption_is_told_once_and_answered_when_the_mark_is_off() -> None:
+    found = Answered(a_joined_claim(annotations={**ASKED, names.OWNER: "c/disrupt/1"}))
+
+    first = await found.look()
+    await found.look()
+    assert found.signals.sent == [("c/disrupt/1", "cancel", "not now (by kubectl-annotate)")]
+    assert (first.again, found.events) == (None, [])
+    assert names.CANCEL in found.claim.annotations
+
+    rested = replace(found.claim, annotations={**ASKED, names.REST: "1300/1/Drifted"})
+    found.world.put(rested)
+    await found.look()
+
+    assert dict(found.claim.annotations) == {names.REST: "1300/1/Drifted"}
+    assert [reason for reason, _ in found.events] == ["DisruptionCancelled"]
+
+
+async def test_a_disruption_that_does_not_answer_is_told_again() -> None:
+    found = Answered(a_joined_claim(annotations={**ASKED, names.OWNER: "c/disrupt/1"}))
+
+    await found.look()
+    assert (await found.look()).again == 1020.0
+    found.world.clock = 1020.0
+    await found.look()
+
+    assert len(found.signals.sent) == 2
+
+
+async def test_another_clusters_disruption_is_told_nothing() -> None:
+    found = Answered(a_joined_claim(annotations={**ASKED, names.OWNER: "other/disrupt/1"}))
+
+    await found.look()
+
+    assert found.signals.sent == []
+
+
+async def test_a_mark_whose_owner_has_ended_is_left_to_the_caretaker() -> None:
+    found = Answered(a_joined_claim(annotations={**ASKED, names.OWNER: "c/disrupt/1"}), gone=True)
+
+    await found.look()
+
+    assert names.CANCEL in found.claim.annotations and found.events == []
+
+
+async def test_a_claim_that_is_being_deleted_is_told_that_it_is_too_late() -> None:
+    found = Answered(a_joined_claim(annotations={names.CANCEL: ""}, deleting_since=900.0))
+
+    await found.look()
+
+    assert names.CANCEL not in found.claim.annotations and names.REST not in found.claim.annotations
+    assert found.events == [
+        ("DisruptionCancelTooLate", "It is being deleted already: no reason given (by kubectl-annotate)")
+    ]
+
+
+async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_called_off() -> None:
+    nothing = cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    held = [replace(a_held_plan(name), due=due) for name, due in (("due", 0.5), ("later", 9.0))]
+    request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=tuple(held))
+
+    def a_snapshot(uid: str = "later", **annotations: str) -> Snapshot:
+        claim = a_joined_claim("later", uid=uid, annotations=annotations)
+        return Snapshot(now=1.0, claims={"later": claim})
+
+    for annotations in ({names.CANCEL: "not now"}, {names.REST: "100/1/Empty"}):
+        dropped = await step._judge_due(a_snapshot(**annotations), request, until=2.0)
+        assert isinstance(dropped, Drop) and dropped.held == 1
+        assert dropped.why.startswith("later: ")
+    for other in (a_snapshot("another", **ASKED), a_snapshot(**{names.REST: "0/1/Empty"})):
+        assert not disrupting._called_off(held[1].plan, other)
+
+
+async def test_a_plan_that_nobody_called_off_goes_when_it_is_due() -> None:
+    world = a_world([a_pair("n1")])
+    nothing = cast(Any, None)
+    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: world.now)
+    answer, _ = await step._choose(world)
+    held = replace(a_held_plan("n1"), plan=cast(Any, answer).plan, due=world.now)
+    request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=(held,))
+
+    assert isinstance(await step._judge_due(world, request, until=world.now), Go)
+
+
+def test_the_author_is_the_last_manager_of_the_annotation() -> None:
+    def entry(manager: str, time: str, *annotations: str) -> dict[str, Any]:
+        fields: dict[str, Any] = {f"f:{name}": {} for name in annotations}
+        return {"manager": manager, "time": time, "fieldsV1": {"f:metadata": {"f:annotations": fields}}}
+
+    entries = [
+        entry("kubectl-annotate", "2026-01-02T00:00:00Z", names.CANCEL),
+        entry("argocd", "2026-01-01T00:00:00Z", names.CANCEL, names.OWNER),
+        entry("dovetail", "2026-01-03T00:00:00Z", names.OWNER),
+    ]
+    assert manager_of_annotation({"metadata": {"managedFields": entries}}, names.CANCEL) == "kubectl-annotate"
+    assert manager_of_annotation({"metadata": {}}, names.CANCEL) == ""
+    spoilt = [{"manager": None}, {"fieldsV1": None}, {"fieldsV1": {"f:metadata": None}}]
+    assert manager_of_annotation({"metadata": {"managedFields": spoilt}}, names.CANCEL) == ""
+
+
+async def test_a_reason_that_is_too_long_is_cut() -> None:
+    found = Answered(a_joined_claim(annotations={names.CANCEL: "x" * 200_000, names.OWNER: "c/disrupt/1"}))
+
+    await found.look()
+
+    [(_, _, text)] = found.signals.sent
+    assert len(text) < 400 and text.endswith("x (by kubectl-annotate)")

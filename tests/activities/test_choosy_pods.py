@@ -1,0 +1,39 @@
+"""PLC-28: what pods merely prefer is said in the log, because it can prevent consolidation."""
+
+import logging
+
+import pytest
+
+from dovetail.activities.provisioning.choosy_pods import ChoosyPods
+from dovetail.deeds.line import EXTRA
+from dovetail.model import names
+from dovetail.model.pods import Pod, PodShape, PodTerm, SpreadConstraint
+
+APART = PodTerm(topology_key=names.HOSTNAME, selector=None, weight=1)
+
+
+def a_pod(name: str, shape: PodShape) -> Pod:
+    return Pod(name=name, uid=name, shape=shape, requests={})
+
+
+def a_spread(word: str) -> PodShape:
+    constraint = SpreadConstraint(topology_key=names.ZONE, max_skew=1, when_unsatisfiable=word, selector=None)  # type: ignore[arg-type]
+    return PodShape(namespace="default", labels={}, spread=(constraint,))
+
+
+def test_each_pod_is_named_once_an_hour(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dovetail.deeds")
+    apart = PodShape(namespace="default", labels={}, preferred_anti_affinity=(APART,))
+    first = [a_pod("a", apart), a_pod("soft", a_spread("ScheduleAnyway")), a_pod("hard", a_spread("DoNotSchedule"))]
+    choosy = ChoosyPods()
+
+    def said(pods: list[Pod], now: float) -> list[tuple[str, str]]:
+        caplog.clear()
+        choosy.say(pods, now)
+        done = [getattr(record, EXTRA) for record in caplog.records]
+        return [(one.deed.message.split()[4], one.fields["pods"]) for one in done]
+
+    assert said(first, 1000.0) == [("Anti-Affinity", "default/a"), ("TopologySpreadConstraint", "default/soft")]
+    later = said([*first, a_pod("b", apart)], 4599.0)
+    assert later == [("Anti-Affinity", "default/b")]
+    assert len(said(first, 4601.0)) == 2

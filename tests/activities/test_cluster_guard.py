@@ -1,0 +1,64 @@
+"""A step that another cluster's workflow asks for is not taken, and nothing of it is done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from dovetail.activities.identity.cluster_guard import ClusterGuard
+from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in, with_header
+
+
+class Steps(ActivityInboundInterceptor):
+    """The chain behind the guard."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        self.taken += 1
+        return "done"
+
+
+async def asked(headers: Mapping[str, Payload]) -> int:
+    """How often the step was taken by a worker of the cluster `ours`."""
+    steps = Steps()
+    guarded = ClusterGuard("ours").intercept_activity(steps)
+    try:
+        await guarded.execute_activity(ExecuteActivityInput(fn=len, args=(), executor=None, headers=headers))
+    finally:
+        assert steps.taken in (0, 1)
+    return steps.taken
+
+
+async def test_a_step_of_this_cluster_is_taken() -> None:
+    assert await asked(with_header({}, "ours")) == 1
+
+
+async def test_a_step_of_an_older_version_which_does_not_say_is_taken() -> None:
+    assert await asked({}) == 1
+    assert with_header({}, "") == {}
+
+
+async def test_a_step_of_another_cluster_is_refused_and_may_be_taken_by_another_worker() -> None:
+    with pytest.raises(ApplicationError, match="it is for the cluster theirs, and this worker serves ours") as refusal:
+        await asked(with_header({}, "theirs"))
+
+    assert not refusal.value.non_retryable
+    assert refusal.value.next_retry_delay is not None
+
+
+async def test_a_header_that_nobody_can_read_is_no_permission() -> None:
+    encrypted = Payload(metadata={"encoding": b"binary/encrypted"}, data=b"\xff\x00\x9c")
+
+    with pytest.raises(ApplicationError, match="no step is taken"):
+        await asked({HEADER: encrypted})
+
+
+def test_the_header_is_read_as_it_was_written() -> None:
+    uid = "5f0c2c46-6c1f-4b0e-9a35-0d6f0d1b7c11"
+
+    assert cluster_uid_in(with_header({}, uid)) == uid

@@ -1,0 +1,180 @@
+"""The steps that begin something voluntary ask the API server at that moment; what is paused is published."""
+
+from dataclasses import replace
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.upkeep.pauses import PauseUpkeep
+from dovetail.messages.orders import DeleteClaim
+from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
+from dovetail.messages.plans import DisruptionCommand, Seen, Target
+from dovetail.messages.requests import CreateRequest, MarkRequest
+from dovetail.messages.subjects import ClaimRef
+from dovetail.model import names
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import Namespace
+from dovetail.ports.objects import MetadataChange
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.test_creating_claims import NODE, POOL
+from tests.activities.test_gated_orders import OnePool
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
+
+TARGET = Target(
+    claim="pool-1",
+    claim_uid="uid-pool-1",
+    node="node-1",
+    node_uid="uid-node-1",
+    provider_id="aws:///zone/i-1",
+    pool="pool",
+    pods=(),
+)
+COMMAND = DisruptionCommand(
+    reason="Empty", method="emptiness", targets=(TARGET,), replacements=(), destinations=(), summary="", savings=0.0
+)
+REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
+SYSTEM = "kube-system"
+
+
+class OneNamespace:
+    """The port of namespaces with kube-system in it."""
+
+    def __init__(self, paused: str = "") -> None:
+        annotations = {names.PAUSED: paused, names.PAUSED_BY: "alice"} if paused else {}
+        self.namespace = Namespace(name=SYSTEM, uid="n", annotations=annotations)
+
+    async def read(self, name: str) -> Namespace | None:
+        return self.namespace if name == SYSTEM else None
+
+    async def patch(self, namespace: Namespace, change: MetadataChange) -> Namespace | None:
+        raise NotImplementedError
+
+
+def a_joined_world() -> World:
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+    return world
+
+
+def pauses(world: World, general: str = "", own: str = "") -> LivePauses:
+    pool = replace(a_pool(), annotations={names.PAUSED: own} if own else {})
+    return LivePauses(pools=OnePool(pool), namespaces=OneNamespace(general), now=world.now)
+
+
+def marking(world: World, live: LivePauses) -> Marking:
+    return Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now, live)
+
+
+async def marked(world: World, live: LivePauses, reason: str = "Empty") -> MarkOutcome:
+    seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
+    request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason=reason), seen=seen)
+    outcome: MarkOutcome = await ActivityEnvironment().run(marking(world, live).mark_nodes, request)
+    return outcome
+
+
+@pytest.mark.parametrize(("general", "own"), [("disruption", ""), ("", "disruption"), ("whatever", ""), ("", "all")])
+async def test_a_node_is_not_marked_where_a_pause_has_begun_since_the_decision(general: str, own: str) -> None:
+    world = a_joined_world()
+
+    outcome = await marked(world, pauses(world, general, own))
+
+    [(claim, why)] = outcome.refused
+    assert (claim, outcome.marked) == ("pool-1", ())
+    assert why.startswith("disruption paused for ")
+    assert not world.claims["pool-1"].annotations and not world.nodes["node-1"].taints
+
+
+async def test_a_mark_asks_for_what_the_reason_belongs_to() -> None:
+    for general, reason in (("expiry", "Empty"), ("disruption", "Expired"), ("launches,drains", "Drifted")):
+        world = a_joined_world()
+        assert (await marked(world, pauses(world, general), reason)).marked == ("pool-1",), (general, reason)
+    world = a_joined_world()
+    assert (await marked(world, pauses(world, "expiry"), "Expired")).marked == ()
+
+
+async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_marked() -> None:
+    for annotations in ({names.CANCEL: "not now"}, {names.REST: "5000/1/Empty"}):
+        world = World()
+        world.put(a_joined_claim(annotations=annotations), a_joined_node())
+
+        outcome = await marked(world, pauses(world))
+
+        assert outcome.marked == ()
+        assert world.claims["pool-1"].annotations == annotations and not world.nodes["node-1"].taints
+
+
+@pytest.mark.parametrize(
+    ("reason", "general", "stays"),
+    [
+        ("expired", "expiry", True),
+        ("expired", "all", True),
+        ("expired", "disruption", False),
+        ("static_scale_down", "disruption", True),
+        ("static_scale_down", "expiry", False),
+        ("unhealthy", "all", False),
+        ("node_deleted", "all", False),
+    ],
+)
+async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: str, general: str, stays: bool) -> None:
+    world = a_joined_world()
+    claims = FakeClaims(world)
+    caretaking = Caretaking("c", claims, FakeCloud(world), marking(world, pauses(world, general)), world.now)
+
+    await ActivityEnvironment().run(caretaking.delete_claim_for, DeleteClaim(claim=REF, reason=reason))
+
+    assert (world.claims["pool-1"].deleting_since is None) == stays
+
+
+@pytest.mark.parametrize(("general", "own", "made"), [("launches", "", 0), ("", "all", 0), ("disruption", "", 1)])
+async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str, made: int) -> None:
+    world = World()
+    live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(general), now=world.now)
+    pool = replace(POOL, annotations={names.PAUSED: own} if own else {})
+    step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, live)
+    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
+
+    outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
+
+    assert len(outcome.claims) == made
+    assert [why.startswith("launches paused for ") for _, why in outcome.refused] == [True] * (1 - made)
+
+
+def seen(now: float, *pools: NodePool, **general: str) -> Snapshot:
+    keys = {"paused": names.PAUSED, "until": names.PAUSED_UNTIL}
+    system = Namespace(name=SYSTEM, annotations={keys[key]: text for key, text in general.items()})
+    return Snapshot(now=now, pools={pool.name: pool for pool in pools}, namespaces={SYSTEM: system})
+
+
+async def test_each_pool_has_an_event_when_a_pause_begins_and_when_it_ends() -> None:
+    world = World()
+    upkeep = PauseUpkeep(FakeNotices(world))
+
+    async def said(snapshot: Snapshot) -> list[tuple[str, str, str]]:
+        world.notices.clear()
+        look = await upkeep.look(snapshot)
+        for write in look.due:
+            await write()
+        return [(n.name, n.reason, n.message) for n in world.notices]
+
+    paused = {"paused": "all", "until": "1970-01-01T01:00:00Z"}
+    one, two = a_pool("one"), a_pool("two")
+    words = "disruption and expiry and launches"
+    says = "until 1970-01-01T01:00:00Z, by somebody who left no name: no reason given"
+
+    assert await said(seen(1.0, one, two)) == []
+    assert await said(seen(2.0, one, two, **paused)) == [
+        (name, "Paused", f"{words} paused for all NodePools {says}") for name in ("one", "two")
+    ]
+    assert await said(seen(3.0, one, two, **paused)) == []
+    assert (await upkeep.look(seen(4.0, one, two, **paused))).again == 3600.0
+    assert await said(seen(3600.0, one, two, **paused)) == [
+        (name, "Resumed", f"{words} no longer paused for all NodePools") for name in ("one", "two")
+    ]
+    spoilt = replace(one, annotations={names.PAUSED: "everythng"})
+    reasons = [(name, reason) for name, reason, _ in await said(seen(3601.0, spoilt, two))]
+    assert reasons == [("one", "Paused"), ("one", "PauseNotUnderstood")]

@@ -1,0 +1,145 @@
+"""A fleet of any size as a worker's documents, and an API server that answers with them to whoever has its kubeconfig.
+
+For what is shown of answers and not for how they are made: tests/cli/test_answers.py asks a worker's API itself.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from dovetail.cli.shown.documents import Document, document
+from dovetail.cli.status.nodes import NodeRow, NodesAnswer
+from tests.cli.test_status_text import NOW, a_status
+
+PREFIX = "/api/v1/namespaces/dovetail/services/dovetail:http-metrics/proxy/api/v1/"
+TYPES = (("c7g.2xlarge", 0.2896), ("m7i.xlarge", 0.2016), ("r7g.4xlarge", 0.8568), ("g6.xlarge", 0.8048))
+POOLS = ("default", "default", "batch", "gpu")
+
+
+def a_fleet(count: int) -> Document:
+    """So many nodes, no two alike; every 50th does something."""
+    rows = tuple(_node(i) for i in range(count))
+    return document("NodeList", "prod-eu1", NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows))
+
+
+def _node(i: int) -> NodeRow:
+    kind, price = TYPES[i % len(TYPES)]
+    spot, zone = i % 3 == 0, f"eu-west-1{'abc'[i % 3]}"
+    what = {0: "Drifted: drain, 5 pods left · PDB payments/api", 25: "drifted"}.get(i % 50, "")
+    return NodeRow(
+        name=f"ip-10-{i // 60000}-{i // 250 % 240}-{i % 250}.eu-west-1.compute.internal",
+        claim=f"{POOLS[i % len(POOLS)]}-{i:05x}",
+        pool=POOLS[i % len(POOLS)],
+        type=kind,
+        zone=zone,
+        capacity_type="spot" if spot else "on-demand",
+        since=NOW - 60.0 * (i * 7919 % 100_000),
+        price=round(price * (0.3 if spot else 1.0), 4),
+        cpu_share=(i * 37 % 101) / 100,
+        memory_share=(i * 53 % 101) / 100,
+        pods=i % 58,
+        state="terminating" if i % 50 == 0 else "ready",
+        what=what,
+        stays='pod web/api-0 has "karpenter.sh/do-not-disrupt"' if i % 20 == 6 else "",
+        labels={"team": "web" if i % 2 else "ml", "topology.kubernetes.io/zone": zone},
+    )
+
+
+HISTORY: Document = {
+    "kind": "History",
+    "name": "default-00001",
+    "notes": [],
+    "stories": [
+        {
+            "workflow": "prod-eu1/claim/default-00001",
+            "type": "LaunchNode",
+            "status": "running",
+            "started": "2026-05-28T20:25:00Z",
+            "ended": None,
+            "lines": [
+                {"at": "2026-05-28T20:25:02Z", "text": "launch an instance -> i-1 (2s)", "seconds": 2.0},
+                {"at": "2026-05-28T20:25:40Z", "text": "wait for the node -> done (38s)", "seconds": 38.0},
+            ],
+            "now": [{"step": "drain the node", "since": "2026-05-28T20:26:00Z"}],
+        }
+    ],
+}
+
+
+@dataclass(slots=True)
+class Served:
+    """A running server: its kubeconfig, and what it was asked and told."""
+
+    kubeconfig: Path
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Of whoever types."""
+        return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "LOGNAME": "alice"}
+
+
+def documents(count: int) -> dict[str, Any]:
+    """By path."""
+    return {
+        "status": {**a_status(), "workers": 2},
+        "nodes": a_fleet(count),
+        "version": {"apiVersion": "dovetail.sh/v1", "kind": "Versions", "worker": "0.1.0"},
+        "history": HISTORY,
+        "explain": "Node x: it stays\n" + "\n".join(f"reason {i}" for i in range(60)),
+        "plan": "nothing would be done",
+    }
+
+
+def kind_of(body: bytes) -> str:
+    """As a worker says it."""
+    kinds = {b"<": "text/html", b"e": "text/event-stream"}
+    return kinds.get(body[:1], "application/json")
+
+
+@contextmanager
+def serving(folder: Path, answers: Mapping[str, Any]) -> Iterator[Served]:
+    """As long as the block lasts."""
+    served = Served(folder / "config")
+    bodies = {path: found if isinstance(found, str) else json.dumps(found) for path, found in answers.items()}
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            served.asked.append(self.path)
+            url = urlsplit(self.path)
+            name = url.path.removeprefix(PREFIX).partition("/")[0]
+            body = bodies.get(name) if url.path.startswith(PREFIX) else None
+            self.reply(200 if body is not None else 404, (body or '{"message": "there is none"}').encode())
+
+        def reply(self, code: int, body: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", kind_of(body))
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Into no log."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = {
+        "current-context": "here",
+        "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here"}}],
+    }
+    served.kubeconfig.write_text(json.dumps(config))
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,187 @@
+"""`dovetail pause` and `resume` write objects and nothing else; `plan` and `explain` say what a pause holds back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.cli.explain.explain_node import explain_node_now
+from dovetail.cli.explain.explain_node_text import node_text
+from dovetail.cli.explain.explain_pod import explain_pod
+from dovetail.cli.explain.explain_pod_text import pod_text
+from dovetail.cli.explain.plan import plan_now
+from dovetail.cli.explain.plan_text import plan_text
+from dovetail.cli.main import main
+from dovetail.disruption.choose import choose
+from dovetail.disruption.rounds import never
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.states import Held
+from dovetail.model import names
+from dovetail.worker.deciding import disruption_settings
+from tests.adapters.simulator.manifests import a_deployment
+from tests.cli.test_explain_node import OPEN, a_managed_node
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked
+
+SYSTEM = ("Namespace", "kube-system")
+
+
+@pytest.fixture(autouse=True)
+def alice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "alice")
+
+
+def typed(world: SimulatedWorld, *arguments: str) -> int:
+    return main([*arguments, "--cluster", CLUSTER, "--world", str(world.file)])
+
+
+def own(world: SimulatedWorld, kind: str, name: str) -> dict[str, str]:
+    found = world.get(kind, name)
+    annotations = (found["metadata"].get("annotations") or {}) if found else {}
+    return {key.removeprefix("dovetail.sh/"): text for key, text in annotations.items() if "dovetail.sh/" in key}
+
+
+def target(world: SimulatedWorld) -> str:
+    namespace = world.get(*SYSTEM)
+    assert namespace is not None
+    return f"cluster {CLUSTER} (UID {namespace['metadata']['uid']} of kube-system)"
+
+
+def test_a_pause_is_written_on_the_namespace_or_on_the_pool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a worker and without Temporal; the default leaves launches alone."""
+    world = a_world(tmp_path, a_ready_pool())
+
+    assert typed(world, "pause", "--reason", "an incident") == 0
+    assert typed(world, "pause", "launches", "--pool", "default", "--for", "2h", "--reason", "a move") == 0
+
+    assert own(world, *SYSTEM) == {
+        "paused": "disruption,expiry",
+        "paused-by": "alice",
+        "paused-reason": "an incident",
+    }
+    mine = own(world, "NodePool", "default")
+    assert (mine["paused"], mine["paused-by"], mine["paused-reason"]) == ("launches", "alice", "a move")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "all NodePools: disruption and expiry paused until it is resumed, by alice: an incident",
+        "nodes are still launched for pending pods",
+    ]
+    assert lines[2] == target(world)
+    assert lines[3] == f"NodePool default: launches paused until {mine['paused-until']}, by alice: a move"
+
+
+def test_a_second_pause_adds_and_a_resume_takes_off_what_is_named(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    typed(world, "pause", "expiry", "--pool", "default", "--for", "1h", "--reason", "one")
+    typed(world, "pause", "disruption", "--pool", "default", "--drains", "--reason", "two")
+    both = own(world, "NodePool", "default")
+    typed(world, "resume", "expiry", "--pool", "default")
+    left = own(world, "NodePool", "default")
+    typed(world, "resume", "--pool", "default")
+
+    assert (both["paused"], "paused-until" in both) == ("disruption,drains,expiry", False)
+    assert left["paused"] == "disruption,drains"
+    assert own(world, "NodePool", "default") == {}
+
+
+def test_a_pool_that_the_brake_stopped_is_resumed_by_the_same_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = a_ready_pool()
+    pool["metadata"]["annotations"] = {names.LAUNCHES_STOPPED: "2026-01-01T00:00:00Z of no use"}
+    world = a_world(tmp_path, pool)
+
+    assert typed(world, "resume", "--pool", "default") == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "NodePool default: launches go on; they were stopped since 2026-01-01T00:00:00Z: of no use",
+        target(world),
+    ]
+    assert set(own(world, "NodePool", "default")) == {"launches-resumed"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["pause", "--for", "2d", "--reason", "x"], '--for 2d: time: unknown unit "d" in duration "2d"'),
+        (["pause", "--for", "0s", "--reason", "x"], "--for 0s: a pause lasts for longer than nothing"),
+        (["pause", "--pool", "nowhere", "--reason", "x"], "nowhere: there is no such NodePool"),
+        (["resume", "--pool", "nowhere"], "nowhere: there is no such NodePool"),
+    ],
+)
+def test_what_cannot_be_paused_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    world = a_world(tmp_path, a_ready_pool())
+
+    assert typed(world, *arguments) == 1
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"dovetail: {words}")
+    assert own(world, *SYSTEM) == {}
+
+
+@pytest.mark.parametrize("arguments", [["pause"], ["pause", "everything", "--reason", "x"]])
+def test_a_pause_without_a_reason_or_of_an_unknown_thing_is_not_understood(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+
+
+def paused(world: SimulatedWorld, what: str) -> None:
+    annotations = {names.PAUSED: what, names.PAUSED_BY: "alice", names.PAUSED_REASON: "an incident"}
+    world.patch(*SYSTEM, {"metadata": {"annotations": annotations}})
+
+
+async def test_a_plan_says_who_paused_and_what_it_would_do_without(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
+    paused(world, "disruption")
+
+    answer = plan_now(await looked(world))
+
+    text = plan_text(answer)
+    assert answer.disruptions == () and answer.held_back == ("Empty (emptiness): n1",)
+    assert "PAUSED: disruption for all NodePools until it is resumed, by alice: an incident" in text
+    assert "held back  Empty (emptiness): n1" in text
+    assert "Paused: a person has paused it" in text
+
+
+async def test_explain_says_that_a_pause_holds_the_node(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
+    paused(world, "disruption, bogus")
+
+    answer = explain_node_now(await looked(world), "n1")
+
+    assert answer.goes_for == ()
+    assert {m.asked for m in answer.methods if m.why == "Paused"} >= {"emptiness", "drift"}
+    text = node_text(answer)
+    assert "PAUSED: disruption and expiry for all NodePools" in text
+    assert "'bogus' is none of" in text
+
+
+async def test_explain_promises_no_node_while_launches_are_paused(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_deployment(1, cpu="1"))
+    paused(world, "launches")
+
+    answer = explain_pod(await looked(world), world.objects("Pod")[0]["metadata"]["name"])
+
+    assert [(r.reason, r.conflict) for r in answer.pools] == [
+        ("launches_paused", "launches paused for all NodePools until it is resumed, by alice: an incident")
+    ]
+    assert "PAUSED: launches" in pod_text(answer) and answer.state == "refused"
+
+
+async def test_a_plan_shows_first_what_waits_for_its_second_look(tmp_path: Path) -> None:
+    """What is about to happen, when, and that it can be cancelled."""
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
+    found = await looked(world)
+    choice = choose(found.snapshot, disruption_settings(found.settings), never)
+    assert isinstance(choice, DisruptionPlan)
+    taken = replace(found.snapshot, disrupting=frozenset({"claim-n1"}))
+    waiting = replace(found, snapshot=taken, held=(Held(plan=choice, due=taken.now + 9.0),))
+
+    text = " ".join(plan_text(plan_now(waiting)).split())
+
+    assert "Disruption: 1 command decided on" in text
+    assert "Empty: n1: looked at once more in 9s, then it goes; `dovetail cancel n1` drops it" in text
+    assert "Disruption: no other node would go." in text

@@ -1,0 +1,53 @@
+"""`dovetail doctor --preflight`: what can be known before anything of ours runs."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli.doctor.doctor import preflight
+from dovetail.cli.doctor.preflight import rights_check
+from dovetail.cli.doctor.text import doctor_text
+from dovetail.ports.cloud import Rehearsed
+from tests.cli.worlds import a_ready_pool, a_world, settings_of
+
+
+async def test_without_workers_and_temporal_everything_else_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+    answer = await preflight(settings_of(a_world(tmp_path, a_ready_pool())))
+
+    found = {check.name: check.verdict for check in answer.checks}
+    assert (found["Temporal server"], found["API server"], found["clock"]) == ("fails", "holds", "holds")
+    assert (found["custom resources"], found["alone"], found["cloud"]) == ("holds", "holds", "holds")
+    assert not {name for name in found if name.startswith("workers") or name == "Scheduler"}
+    assert "start it, or set TEMPORAL_ADDRESS" in doctor_text(answer)
+
+
+async def test_a_cluster_that_cannot_be_opened_is_named_and_temporal_is_asked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dovetail.worker.settings import read_settings
+
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+    answer = await preflight(read_settings({}, cluster="new", world=tmp_path / "absent.db"))
+
+    found = {check.name: check.verdict for check in answer.checks}
+    assert (found["cluster and cloud"], found["Temporal server"]) == ("fails", "fails")
+
+
+def asked(call: str, allowed: bool | None, said: str = "") -> Rehearsed:
+    return Rehearsed(call=f"ec2:{call}", allowed=allowed, said=said)
+
+
+def test_a_right_that_is_missing_fails_and_names_the_call() -> None:
+    found = rights_check((asked("RunInstances", True), asked("CreateFleet", False, "UnauthorizedOperation: no")))
+    assert found.verdict == "fails" and found.found == "ec2:CreateFleet refused: UnauthorizedOperation: no"
+
+
+def test_what_cannot_be_said_beforehand_is_no_failure_and_is_not_called_allowed() -> None:
+    found = rights_check((asked("RunInstances", True), asked("TerminateInstances", None, "InvalidInstanceID: none")))
+    assert found.verdict == "holds"
+    assert found.found.startswith(
+        "dry runs allowed: ec2:RunInstances; cannot be said beforehand: ec2:TerminateInstances"
+    )

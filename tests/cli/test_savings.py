@@ -1,0 +1,95 @@
+"""What `dovetail savings` makes of the record, and which entries `dovetail log` shows."""
+
+from dataclasses import replace
+
+from dovetail.cli.record.entries import Entry, Period, author_in
+from dovetail.cli.record.log import LogAnswer, Wanted, log_markdown, log_text
+from dovetail.cli.record.savings import pool_savings
+
+HOUR = 3600.0
+DISRUPTION = Entry(
+    kind="disruption",
+    workflow="demo/disrupt/1",
+    run="r",
+    began=0.0,
+    ended=HOUR,
+    outcome="done",
+    reason="Underutilized",
+    pool="web",
+    nodes=("n1",),
+    claims=("web-1",),
+    pods=4,
+    price_before=0.5,
+    price_after=0.1,
+    saved=0.4,
+)
+LAUNCH = replace(DISRUPTION, kind="launch", claims=("web-9",), reason="Provisioned", saved=None, outcome="initialised")
+
+
+def test_a_saving_counts_from_the_end_of_the_move() -> None:
+    [found] = pool_savings([DISRUPTION], until=6 * HOUR)
+
+    assert (found.moves, found.undone, found.pods, found.predicted) == (1, 0, 4, 0.4)
+    assert round(found.saved, 6) == 2.0
+    assert found.per_pod == found.saved / 4
+
+
+def test_a_saving_ends_when_the_replacement_leaves() -> None:
+    moved = replace(DISRUPTION, replacements=("web-2",))
+    gone = replace(DISRUPTION, kind="termination", claims=("web-2",), began=3 * HOUR, saved=None)
+
+    [found] = pool_savings([moved, gone], until=6 * HOUR)
+
+    assert round(found.saved, 6) == 0.8
+
+
+def test_what_was_called_off_saves_nothing_and_counts_as_undone() -> None:
+    called_off = replace(DISRUPTION, outcome="cancelled")
+
+    [found] = pool_savings([called_off, replace(DISRUPTION, outcome="running", ended=None)], until=6 * HOUR)
+
+    assert (found.moves, found.undone, found.predicted, found.saved) == (0, 1, 0.0, 0.0)
+
+
+def test_a_node_launched_for_pods_within_a_day_came_back_once() -> None:
+    launches = [replace(LAUNCH, began=began) for began in (0.5 * HOUR, 2 * HOUR, 3 * HOUR, 40 * HOUR)]
+    replacing = replace(LAUNCH, began=2 * HOUR, disruption="demo/disrupt/2")
+
+    [found] = pool_savings([DISRUPTION, replacing, *launches], until=50 * HOUR)
+
+    assert found.back == 1
+
+
+def test_drift_costs_what_it_costs() -> None:
+    dearer = replace(DISRUPTION, reason="Drifted", saved=-0.2, replacements=("web-2",))
+
+    [found] = pool_savings([dearer], until=2 * HOUR)
+
+    assert round(found.saved, 6) == -0.2
+
+
+def test_entries_are_asked_for_by_pool_reason_pod_and_kind() -> None:
+    entry, period = replace(DISRUPTION, pod_names=("shop/cart-1",)), Period(since=0.0)
+
+    assert Wanted(period=period, pool="web", reason="underutilized", pod="cart-1", kinds=("disruption",)).takes(entry)
+    assert Wanted(period=period, pod="shop/cart-1").takes(entry)
+    for other in ({"pool": "db"}, {"reason": "Drifted"}, {"pod": "shop/cart-2"}, {"kinds": ("launch",)}):
+        assert not Wanted(period=period, **other).takes(entry)
+
+
+def test_an_author_is_read_from_the_words_of_a_cancel() -> None:
+    assert author_in("not now (by ann (system:admin))") == "ann (system:admin)"
+    assert author_in("not now (by ann)") == "ann"
+    assert author_in("a node (m5.large) is full") == ""
+
+
+def test_the_log_is_one_line_each() -> None:
+    cancelled = replace(DISRUPTION, outcome="cancelled", by="ann", message="not now", replacements=("web-2",))
+    answer = LogAnswer(cluster="demo", since="1970-01-01T00:00:00Z", until=None, entries=(cancelled, LAUNCH))
+
+    text, wide = log_text(answer), log_text(answer, wide=True)
+
+    assert len(text.splitlines()) == 3
+    assert "n1 → 1 new" in text and "−0.4000" in text and "cancelled by ann" in text
+    assert "not now" in wide and "demo/disrupt/1" in wide
+    assert log_markdown(answer).count("\n") == 3

@@ -1,0 +1,245 @@
+"""`dovetail top`: frames line by line, keys through a real terminal, 5,000 nodes."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.shown.screen import Screen
+from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
+from dovetail.cli.top.gantt import gantt_lines
+from dovetail.cli.top.keys import keys_in
+from dovetail.cli.top.view import Group, View, checked_sort, items_of
+from tests.cli.fleet import HISTORY, Served, a_fleet, documents, serving
+from tests.cli.test_status_text import GOLDEN, NOW, a_status
+
+SECONDS = 90.0
+CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def drawn(view: View, width: int, lines: int = 40, count: int = 5000) -> list[str]:
+    nodes = a_fleet(count)
+    shown = Shown(status=a_status(), nodes=nodes, items=items_of(nodes, view), prices=[60.0, 61.0, 63.2, 61.4])
+    return frame(shown, view, Size(columns=width, lines=lines), Screen())
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_screen_is_as_it_was_looked_at_and_fits(width: int) -> None:
+    lines = drawn(View(), width)
+    file, text = GOLDEN / f"top-{width}.txt", "\n".join(line.rstrip() for line in lines) + "\n"
+    if os.environ.get("DOVETAIL_GOLDEN") == "write":
+        file.write_text(text)
+
+    assert text == file.read_text()
+    assert len(lines) == 40 and [line for line in lines if len(line) > width] == []
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(20, 6), (40, 10), (80, 24), (300, 100)])
+def test_a_frame_has_as_many_lines_as_the_terminal_and_none_is_too_long(columns: int, lines: int) -> None:
+    for count in (0, 1, 200):
+        found = drawn(View(group="pool"), columns, lines, count)
+        assert len(found) == lines
+        if columns >= 80:
+            assert max(map(len, found)) <= columns
+
+
+def test_the_page_follows_the_cursor_to_both_ends() -> None:
+    view = View(sort="name")
+    first = drawn(view, 120)
+    view.move(10**9, 5000)
+    last = drawn(view, 120)
+
+    assert any(line.startswith(">  ip-10-0-0-0.") for line in first)
+    marked = [line for line in last if line.startswith(">")]
+    assert len(marked) == 1 and any("of 5,000" in line and "–5,000" in line for line in last)
+
+
+def test_groups_have_their_sums_and_fold() -> None:
+    nodes = a_fleet(400)
+    view = View(group="pool")
+    items = items_of(nodes, view)
+    heads = [item for item in items if isinstance(item, Group)]
+
+    assert {head.name: head.nodes for head in heads} == {"default": 200, "batch": 100, "gpu": 100}
+    assert sum(head.price for head in heads) == pytest.approx(sum(node["price"] for node in nodes["nodes"]))
+    view.fold("default")
+    assert len(items_of(nodes, view)) == len(items) - 200
+
+
+def test_every_order_and_its_other_way_round() -> None:
+    nodes = a_fleet(300)
+
+    def first(sort: str, turned: bool = False) -> object:
+        found = items_of(nodes, View(sort=sort, turned=turned))[0]
+        assert not isinstance(found, Group)
+        return found[{"cpu": "cpuShare", "memory": "memoryShare", "age": "since"}.get(sort, sort)]
+
+    rows = nodes["nodes"]
+    assert first("price") == max(row["price"] for row in rows)
+    assert first("price", True) == min(row["price"] for row in rows)
+    assert first("cpu") == max(row["cpuShare"] for row in rows)
+    assert first("age") == min(row["since"] for row in rows), "the oldest first"
+    assert first("zone") == "eu-west-1a" and first("zone", True) == "eu-west-1c"
+
+
+def test_a_filter_takes_words_fields_and_labels() -> None:
+    nodes = a_fleet(200)
+
+    def count(text: str) -> int:
+        return len(items_of(nodes, View(filter=text)))
+
+    assert count("") == 200
+    assert count("pool=gpu") == 50
+    assert count("pool=gpu market=spot") == sum(1 for i in range(200) if i % 4 == 3 and i % 3 == 0)
+    assert count("team=ml") == 100
+    assert count("PDB") == 4
+    assert count("no-such-thing") == 0
+
+
+def test_orders_are_read_as_eks_node_viewer_writes_them() -> None:
+    assert checked_sort("creation=dsc") == ("age", True)
+    assert checked_sort("price") == ("price", False)
+    assert checked_sort("price=asc") == ("price", True)
+    with pytest.raises(CommandFailed, match="--sort colour: it is one of price"):
+        checked_sort("colour")
+
+
+def test_keys_of_terminals_are_told_from_the_escape_key() -> None:
+    assert list(keys_in("\x1b[A\x1bOB\x1b[6~xé\r\x7f".encode())) == [
+        "up",
+        "down",
+        "pagedown",
+        "x",
+        "é",
+        "enter",
+        "backspace",
+    ]
+    assert list(keys_in(b"\x1b")) == ["escape"]
+    assert list(keys_in(b"\x1b[1;5Cq")) == ["q"], "a sequence that means nothing here is passed over whole"
+
+
+def test_a_history_is_drawn_as_bars_on_one_axis() -> None:
+    lines = gantt_lines(HISTORY, NOW, 100)
+
+    launch, wait, drain = lines[2:]
+    assert launch.index("█") < wait.index("█") < drain.index("░")
+    assert wait.count("█") > launch.count("█")
+    assert max(map(len, lines)) <= 100
+
+
+def test_prices_are_drawn_once_there_are_two() -> None:
+    assert (sparkline([1.0], 10), sparkline([1.0, 2.0, 1.5], 10)) == ("", "▁█▅")
+
+
+class Session:
+    """`dovetail top` in a terminal of its own. The screen is what was sent, without its codes."""
+
+    def __init__(self, served: Served, *words: str) -> None:
+        self.file, child = pty.openpty()
+        termios.tcsetwinsize(child, (30, 120))
+        self.sent = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dovetail.cli.main", "top", "--every", "0.3", *words],
+            env={**os.environ, **served.environment, "TERM": "xterm"},
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            start_new_session=True,
+        )
+        os.close(child)
+
+    def presses(self, keys: str) -> None:
+        """Type."""
+        self.sent = ""
+        os.write(self.file, keys.encode())
+
+    def until(self, words: str) -> str:
+        """Read until it has been shown; what was sent since the last key."""
+        deadline = time.monotonic() + SECONDS
+        while words not in self.shown:
+            left = deadline - time.monotonic()
+            assert left > 0, f"not within {SECONDS} s: {words!r} in {self.shown[-3000:]}"
+            if select.select([self.file], [], [], left)[0]:
+                self.sent += os.read(self.file, 65536).decode("utf-8", "ignore")
+        return self.shown
+
+    @property
+    def shown(self) -> str:
+        return CODES.sub("\n", self.sent)
+
+
+@contextmanager
+def a_session(served: Served, *words: str) -> Iterator[Session]:
+    found = Session(served, *words)
+    try:
+        yield found
+    finally:
+        found.process.kill()
+        found.process.wait()
+        os.close(found.file)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path, documents(5000)) as found:
+        yield found
+
+
+def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> None:
+    with a_session(served) as top:
+        top.until("of 5,000")
+        top.presses("g")
+        top.until("grouped by pool")
+        top.presses("ggg/pool=gpu\r")
+        assert "of 1,250" in top.until("filter pool=gpu")
+        top.presses("e")
+        top.until("it stays")
+        top.presses("\x1b")
+        top.until("of 1,250")
+        top.presses("h")
+        top.until("drain the node")
+        top.presses("q?")
+        top.until("resume everything")
+        top.presses("qc")
+        top.until("why?")
+        top.presses("\r")
+        top.until("a reason is needed")
+        top.presses("q")
+        top.process.wait(SECONDS)
+
+    assert top.process.returncode == 0
+    assert any("explain/node/gpu-" in path for path in served.asked)
+
+
+def test_the_terminal_is_given_back_as_it_was(served: Served) -> None:
+    with a_session(served) as top:
+        before = termios.tcgetattr(top.file)
+        top.until("of 5,000")
+        assert "\x1b[?1049h" in top.sent
+        top.presses("\x03")
+        top.until("")
+        top.process.wait(SECONDS)
+        left = os.read(top.file, 65536).decode() if select.select([top.file], [], [], 1)[0] else ""
+        after = termios.tcgetattr(top.file)
+
+    assert "\x1b[?1049l" in top.sent + left and before == after
+
+
+def test_without_a_terminal_one_screen_is_printed(served: Served) -> None:
+    command = [sys.executable, "-m", "dovetail.cli.main", "top"]
+    environment = {**os.environ, **served.environment, "COLUMNS": "100"}
+    once = subprocess.run([*command, "--once"], env=environment, capture_output=True, text=True, check=False)
+    refused = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+    assert once.returncode == 0 and "of 5,000" in once.stdout and max(map(len, once.stdout.splitlines())) <= 100
+    assert refused.returncode == 1 and "it needs a terminal" in refused.stderr

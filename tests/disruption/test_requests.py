@@ -1,0 +1,80 @@
+"""What a person asks to be replaced: within budgets, before anything else, and answered."""
+
+from typing import Any
+
+from dovetail.disruption.choose import Decision, decide
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.pools import Budget
+from dovetail.model.snapshot import Snapshot
+from tests.disruption.worlds import Pair, a_pair, a_pod, a_pool, a_world, condition
+
+ASKED = {"annotations": {names.REPLACE: "a bad disk (by alice)"}}
+QUIET: Any = {"consolidate_after": None}
+
+
+def decided(world: Snapshot) -> Decision:
+    return decide(world, DisruptionSettings(), never)
+
+
+def taken(found: Decision) -> list[tuple[str, str, int]]:
+    choice = found.choice
+    commands = choice.commands if isinstance(choice, DisruptionPlan) else ()
+    return [(c.reason, c.targets[0].node, len(c.replacements)) for c in commands]
+
+
+def three(**second: object) -> list[Pair]:
+    return [a_pair("n1"), a_pair("n2", claim={**ASKED, **second}), a_pair("n3")]
+
+
+def test_a_node_that_is_asked_for_is_replaced_and_no_other() -> None:
+    pods = [a_pod(name, "5") for name in ("n1", "n2", "n3")]
+    found = decided(a_world(three(), pods, pools=[a_pool(**QUIET)]))
+
+    assert taken(found) == [("Requested", "n2", 1)]
+    assert [(n.name, n.reason, n.message) for n in found.notices if n.reason.startswith("Replacement")] == [
+        ("claim-n2", "ReplacementBegins", "It is being replaced: a bad disk (by alice)")
+    ]
+
+
+def test_it_comes_before_drift_that_nobody_waits_for() -> None:
+    drifted = a_pair("n1", claim={"conditions": (*a_pair("n1").claim.conditions, condition(names.DRIFTED))})
+    pairs = [drifted, a_pair("n2", claim=ASKED)]
+    found = decided(a_world(pairs, [a_pod("n1", "5"), a_pod("n2", "5")], pools=[a_pool(**QUIET)]))
+
+    assert taken(found) == [("Requested", "n2", 1)]
+
+
+def test_a_closed_budget_for_drift_holds_it_and_an_event_says_so() -> None:
+    closed = (Budget(nodes="0", reasons=("Drifted",)),)
+    found = decided(a_world(three(), [a_pod("n2", "5")], pools=[a_pool(**QUIET, budgets=closed)]))
+
+    assert taken(found) == []
+    [said] = [n for n in found.notices if n.reason == "ReplacementWaits"]
+    assert (said.kind, said.name) == ("NodeClaim", "claim-n2")
+    assert "no allowance left" in said.message and "a bad disk" in said.message
+
+
+def test_a_cancelled_request_is_left_alone() -> None:
+    called_off = {"annotations": {**ASKED["annotations"], names.CANCEL: "not now"}}
+    pairs = [a_pair("n1"), a_pair("n2", claim=called_off)]
+    assert taken(decided(a_world(pairs, [a_pod("n2", "5")], pools=[a_pool(**QUIET)]))) == []
+
+
+def test_a_node_of_a_static_pool_is_replaced_from_the_template() -> None:
+    found = decided(a_world(three(), [a_pod("n2")], pools=[a_pool(replicas=3)]))
+    assert taken(found) == [("Requested", "n2", 1)]
+
+
+def test_with_many_the_budget_takes_a_few_at_a_time() -> None:
+    pairs = [a_pair(f"n{i}", claim=ASKED) for i in range(10)]
+    pods = [a_pod(f"n{i}", "5") for i in range(10)]
+    found = decided(a_world(pairs, pods, pools=[a_pool(**QUIET, budgets=(Budget(nodes="3"),))]))
+
+    assert len(taken(found)) == 3
+    assert sorted(n.reason for n in found.notices if n.reason.startswith("Replacement")) == [
+        *["ReplacementBegins"] * 3,
+        *["ReplacementWaits"] * 7,
+    ]

@@ -1,0 +1,192 @@
+"""The charts render with what people give them, refuse what cannot work, and give a worker what it reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.charts.table import rows_of, with_table
+from dovetail.adapters.aws.environment import AwsEnvironment
+from dovetail.worker.settings import Settings, read_settings
+from testbed.plane import TestbedUnavailable
+from testbed.plane.helm import find_helm
+from tests.packaging.charts import (
+    DEFINITIONS,
+    KARPENTERS,
+    ROOT,
+    VARIANTS,
+    WORKERS,
+    WRONG,
+    Helm,
+    named,
+    pod_of,
+    variables_of,
+)
+from tests.unavailable import no_control_plane
+
+NAMED = {"settings": {"clusterName": "blue"}}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def helm(tmp_path: Path) -> Helm:
+    """Built from its Go module where it is not there."""
+    try:
+        return Helm(program=find_helm(lambda _line: None), folder=tmp_path)
+    except TestbedUnavailable as reason:
+        no_control_plane(reason)
+
+
+@pytest.mark.parametrize("chart", [WORKERS, DEFINITIONS], ids=lambda chart: chart.name)
+def test_the_table_of_values_is_that_of_the_values(chart: Path) -> None:
+    page = (chart / "README.md").read_text()
+
+    assert page == with_table(page, chart / "values.yaml"), "run: python -m deploy.charts.table"
+    assert [row.key for row in rows_of(chart / "values.yaml") if not row.words] == []
+
+
+@pytest.mark.cluster
+class TestRendering:
+    """What helm makes of the charts."""
+
+    def test_lint_finds_nothing_wrong(self, helm: Helm) -> None:
+        done = helm.run("lint", "--strict", str(WORKERS), str(DEFINITIONS))
+
+        assert done.returncode == 0, done.stdout
+        assert "found symbolic link" not in done.stderr
+
+    def test_with_the_defaults_a_worker_gets_settings_that_it_reads(self, helm: Helm) -> None:
+        pod = pod_of(helm.rendered({}))
+        variables = variables_of(pod)
+
+        settings = read_settings(variables)
+        silent = {name: value for name, value in variables.items() if name in _ALIASES}
+        assert settings.metrics_port == 8080 and settings.health_port == 8081
+        defaults = read_settings({})
+        changed = {"metrics_port", "health_port", "listen_address", "of_cloud"}
+        same = [name for name in Settings.model_fields if name not in changed]
+        assert {name: getattr(settings, name) for name in same} == {name: getattr(defaults, name) for name in same}
+        assert settings.of_cloud == defaults.of_cloud
+        assert set(variables) - set(silent) == {"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE"}  # read by Temporal's SDK
+
+    def test_with_karpenters_values_everything_is_taken_or_named(self, helm: Helm) -> None:
+        objects = helm.rendered({}, "--values", str(KARPENTERS))
+        pod = pod_of(objects)
+
+        settings = read_settings(variables_of(pod))
+        assert (settings.cluster, settings.batch_idle) == ("blue", 2.0)  # a variable of controller.env goes first
+        assert settings.gates["NodeRepair"] and settings.gates["SpotToSpotConsolidation"]
+        assert settings.of_cloud.interruption_queue == "blue" and settings.of_cloud.eks_control_plane
+        assert pod["serviceAccountName"] == "karpenter"
+        assert not pod["containers"][0]["image"].startswith("example.com/mirror")
+        assert pod["terminationGracePeriodSeconds"] == 60
+        assert [one["name"] for one in pod["containers"]] == ["controller", "beside"]
+        assert pod["containers"][1]["volumeMounts"] == [
+            {"name": "more", "mountPath": "/more", "readOnly": True},
+            {"name": "more", "mountPath": "/mine"},
+        ]
+        [term] = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "worker"
+        assert named(objects, "PodDisruptionBudget")
+
+    @pytest.mark.parametrize("name", VARIANTS)
+    def test_a_variant_renders(self, helm: Helm, name: str) -> None:
+        objects = helm.rendered({**NAMED, **VARIANTS[name]})
+
+        kinds = {one["kind"] for one in objects}
+        assert {"ServiceAccount", "ClusterRoleBinding", "RoleBinding", "PodDisruptionBudget"} - kinds <= {
+            "ServiceAccount"
+        }
+        assert kinds & {"Deployment", "WorkerDeployment", "TemporalWorkerDeployment"}
+        for one in objects:
+            assert one["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm", one["metadata"]["name"]
+
+    @pytest.mark.parametrize(("values", "words"), WRONG, ids=[words for _, words in WRONG])
+    def test_a_wrong_value_is_refused_by_its_name(self, helm: Helm, values: dict[str, Any], words: str) -> None:
+        done = helm.tried(values)
+
+        assert done.returncode != 0
+        assert words in done.stderr, done.stderr
+        assert "nil pointer" not in done.stderr
+
+    def test_files_of_secrets_are_where_the_variables_say(self, helm: Helm) -> None:
+        for name in VARIANTS:
+            for one in helm.rendered({**NAMED, **VARIANTS[name]}):
+                pod = one.get("spec", {}).get("template", {}).get("spec")
+                if pod is None:
+                    continue
+                mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+                volumes = {volume["name"] for volume in pod.get("volumes", [])}
+                volumes |= {claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", [])}
+                assert set(mounts) == volumes, name
+                paths = [
+                    variable["value"]
+                    for variable in pod["containers"][0]["env"]
+                    if variable.get("value", "").startswith("/etc/")
+                ]
+                assert all(any(path.startswith(mount) for mount in mounts.values()) for path in paths), (name, paths)
+
+    def test_with_the_controller_its_variables_are_left_to_it(self, helm: Helm) -> None:
+        objects = helm.rendered({**NAMED, **VARIANTS["versions by the controller"]})
+        variables = variables_of(pod_of(objects, "WorkerDeployment"))
+
+        assert not {"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_DEPLOYMENT_NAME"} & set(variables)
+        assert named(objects, "Connection")["spec"]["mutualTLSSecretRef"] == {"name": "client"}
+        worker = named(objects, "WorkerDeployment")["spec"]
+        assert worker["workerOptions"] == {"connectionRef": {"name": "dovetail"}, "temporalNamespace": "dovetail"}
+        assert [step["rampPercentage"] for step in worker["rollout"]["steps"]] == [10, 50]
+        assert not [one for one in objects if one["kind"] == "Deployment"]
+
+    def test_a_container_may_do_nothing_but_run(self, helm: Helm) -> None:
+        for name in VARIANTS:
+            for one in helm.rendered({**NAMED, **VARIANTS[name]}):
+                for container in one.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+                    security = container["securityContext"]
+                    assert security["runAsUser"] == 65532 and security["runAsNonRoot"]
+                    assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+                    assert security["capabilities"] == {"drop": ["ALL"]}
+
+    def test_the_definitions_are_ours_and_stay_when_the_chart_goes(self, helm: Helm) -> None:
+        objects = helm.rendered({"additionalAnnotations": {"a": "b"}}, chart=DEFINITIONS)
+
+        written = [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "deploy/crds").glob("*.yaml"))]
+        assert [one["spec"] for one in objects] == [one["spec"] for one in written]
+        for one in objects:
+            assert one["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+            assert one["metadata"]["annotations"]["a"] == "b"
+
+    def test_the_rights_are_those_of_the_plain_files(self, helm: Helm) -> None:
+        objects = helm.rendered(NAMED)
+        cluster, own = yaml.safe_load_all((ROOT / "deploy/kubernetes/rbac.yaml").read_text())
+
+        assert named(objects, "ClusterRole")["rules"] == cluster["rules"]
+        assert named(objects, "Role")["rules"] == own["rules"]
+        assert named(objects, "Role")["metadata"]["namespace"] == "kube-system"
+
+    def test_alerts_and_dashboards_are_those_of_deploy(self, helm: Helm) -> None:
+        """With the address at which people read the runbooks before each."""
+        base = "https://example.com/dovetail/"
+        given = {"alerts": {"enabled": True, "runbookBase": base}, "dashboards": {"enabled": True}}
+        objects = helm.rendered({**NAMED, **given})
+
+        own = yaml.safe_load((ROOT / "deploy" / "alerts" / "dovetail.yaml").read_text())
+        for rule in own["groups"][0]["rules"]:
+            rule["annotations"]["runbook_url"] = base + rule["annotations"]["runbook_url"]
+        assert named(objects, "PrometheusRule")["spec"] == own
+        shown = named(objects, "ConfigMap", "dovetail-dashboards")["data"]
+        files = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))
+        assert len(files) == 5
+        assert {name: json.loads(text) for name, text in shown.items()} == {
+            f"dovetail-{file.name}": json.loads(file.read_text()) for file in files
+        }
+
+
+def _aliases() -> frozenset[str]:
+    fields = [*Settings.model_fields.values(), *AwsEnvironment.model_fields.values()]
+    return frozenset(field.alias for field in fields if field.alias)
+
+
+_ALIASES = _aliases()

@@ -1,0 +1,243 @@
+"""Cheaper nodes: a policy that is off by default, whose answers obey every rule and are never dearer."""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acceptance.checker.check import violations
+from acceptance.placement_worlds import settings_of, snapshot_of
+from acceptance.vectors.kind_placement import answer_of, total_cost
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.placements import Placement
+from dovetail.placement.place_pods import Index, place
+from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
+from tests.properties.clusters import clusters
+
+_COST = CostSettings(everywhere=True, steps=9, types=1)
+quick = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def _types(count: int = 20) -> list[Json]:
+    """Types of one cpu and 2 GiB each more, at a price in proportion."""
+    offered = {"karpenter.sh/capacity-type": "on-demand", "topology.kubernetes.io/zone": "zone-1"}
+    return [
+        {
+            "name": f"type-{number}",
+            "requirements": [
+                {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [f"type-{number}"]},
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-1"]},
+                {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+            ],
+            "capacity": {"cpu": str(number), "memory": f"{2 * number}Gi", "pods": "50"},
+            "offerings": [{"requirements": offered, "price": 0.1 * number, "available": True}],
+        }
+        for number in range(1, count + 1)
+    ]
+
+
+def _pool(annotations: Json | None) -> Json:
+    return {
+        "metadata": {"name": "default", "uid": "np", "annotations": annotations or {}},
+        "spec": {
+            "template": {
+                "metadata": {},
+                "spec": {
+                    "nodeClassRef": {"group": "karpenter.test.sh", "kind": "TestNodeClass", "name": "default"},
+                    "requirements": [],
+                },
+            }
+        },
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def _pod(number: int, cpu: str, memory: str, apart: bool = False) -> Json:
+    spec: dict[str, Any] = {
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]
+    }
+    if apart:
+        term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": "kubernetes.io/hostname"}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return {
+        "metadata": {
+            "name": f"p{number:03d}",
+            "namespace": "default",
+            "uid": f"{number * 7919 % 1000:03d}-{number}",
+            "labels": {"app": "apart" if apart else "free"},
+        },
+        "spec": spec,
+        "status": {
+            "phase": "Pending",
+            "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
+        },
+    }
+
+
+def _world(*pods: Json, types: int = 20, annotations: Json | None = None) -> Json:
+    return {"nodePools": [_pool(annotations)], "pods": list(pods), "instanceTypes": {"*": _types(types)}}
+
+
+def _mixed() -> list[Json]:
+    """Pods that must be apart, one half asking for cpu and the other for memory, and small ones to fill with."""
+    found = [_pod(n, *(("1900m", "512Mi") if n % 2 else ("200m", "3500Mi")), apart=True) for n in range(20)]
+    return found + [_pod(20 + n, *(("700m", "200Mi") if n % 2 else ("100m", "1400Mi"))) for n in range(60)]
+
+
+def _placed(raw: Json, cost: CostSettings) -> tuple[Placement, PlacementSettings]:
+    chosen = replace(settings_of(raw, DOVETAIL), cost=cost)
+    return place(Index(snapshot_of(raw), chosen)), chosen
+
+
+def _answer(raw: Json, placement: Placement) -> Json:
+    return answer_of(placement, {pod["metadata"]["name"] for pod in raw["pods"] if not pod["spec"].get("nodeName")})
+
+
+def _dollars(raw: Json, cost: CostSettings) -> float:
+    return total_cost(*_placed(raw, cost))
+
+
+def test_pods_that_complement_each_other_cost_less_together() -> None:
+    raw = _world(*_mixed())
+    placement, _ = _placed(raw, _COST)
+    assert _dollars(raw, _COST) < 0.9 * _dollars(raw, CostSettings())
+    assert not placement.refused
+    assert violations(raw, _answer(raw, placement)) == []
+
+
+def test_without_the_policy_nothing_changes() -> None:
+    raw = _world(*_mixed())
+    assert _placed(raw, CostSettings())[0] == _placed(raw, CostSettings(steps=1, types=1, node_cost=9))[0]
+
+
+def test_the_same_seed_and_steps_give_the_same_answer() -> None:
+    raw = _world(*_mixed())
+    assert _answer(raw, _placed(raw, _COST)[0]) == _answer(raw, _placed(raw, _COST)[0])
+
+
+def test_a_pool_asks_for_the_policy_by_its_annotation() -> None:
+    asked, unasked = _world(*_mixed(), annotations={names.PLACEMENT: "cost"}), _world(*_mixed())
+    assert _dollars(asked, CostSettings(steps=9)) < _dollars(unasked, CostSettings(steps=9))
+
+
+def test_a_pool_keeps_the_default_where_all_others_save() -> None:
+    raw = _world(*_mixed(), annotations={names.PLACEMENT: "default"})
+    assert _dollars(raw, _COST) == _dollars(_world(*_mixed()), CostSettings())
+
+
+def test_a_policy_that_is_unknown_is_named_and_the_default_used() -> None:
+    raw = _world(*_mixed(), annotations={names.PLACEMENT: "cheap"})
+    placement, chosen = _placed(raw, _COST)
+    [fault] = placement.unjudged
+    assert (fault.kind, fault.name) == ("NodePool", "default")
+    assert "metadata.annotations[dovetail.sh/placement]: 'cheap' is no policy" in fault.message
+    assert total_cost(placement, chosen) == _dollars(_world(*_mixed()), CostSettings())
+
+
+def test_a_negative_node_cost_is_named_and_the_default_used() -> None:
+    raw = _world(*_mixed(), annotations={names.PLACEMENT: "cost", names.NODE_COST: "-1"})
+    placement, chosen = _placed(raw, _COST)
+    assert "metadata.annotations[dovetail.sh/node-cost]: '-1' is no cost" in placement.unjudged[0].message
+    assert total_cost(placement, chosen) == _dollars(_world(*_mixed()), CostSettings())
+
+
+def test_a_pool_with_too_few_types_is_named_and_the_default_used() -> None:
+    raw = _world(*_mixed(), types=6, annotations={names.PLACEMENT: "cost"})
+    placement, _ = _placed(raw, CostSettings(steps=9))
+    assert "6 instance types are left, and the policy cost keeps at least 15" in placement.unjudged[0].message
+
+
+def test_a_node_keeps_fifteen_types_to_choose_from() -> None:
+    placement, _ = _placed(_world(*_mixed(), types=20), replace(_COST, types=15))
+    assert min(len(node.types) for node in placement.new) >= 15
+
+
+def test_a_pod_that_only_the_largest_types_hold_keeps_its_node_and_the_others_save() -> None:
+    raw = _world(*_mixed(), _pod(99, "19", "30Gi"), types=20)
+    plain, chosen = _placed(raw, CostSettings())
+    placement, _ = _placed(raw, replace(_COST, types=15))
+    assert not placement.refused
+    assert not placement.unjudged
+    assert total_cost(placement, chosen) < total_cost(plain, chosen)
+
+
+def test_a_pod_that_must_be_apart_from_pods_placed_before_it_stays_refused() -> None:
+    """Its group is first asked about in the second pass when all others have their place, and must know of them."""
+    raw = _world(*_mixed(), _pod(99, "10m", "10Mi"))
+    term = {"labelSelector": {"matchLabels": {"app": "free"}}, "topologyKey": "topology.kubernetes.io/zone"}
+    spec, metadata = raw["pods"][-1]["spec"], raw["pods"][-1]["metadata"]
+    metadata["labels"] = {"app": "alone"}
+    spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    plain, chosen = _placed(raw, CostSettings())
+    placement, _ = _placed(raw, _COST)
+    assert total_cost(placement, chosen) < total_cost(plain, chosen)
+    assert [refused.pod.name for refused in placement.refused] == ["p099"]
+    assert violations(raw, _answer(raw, placement)) == []
+
+
+def test_a_search_that_fails_costs_nothing_but_the_saving() -> None:
+    raw = _world(*_mixed())
+    with patch("dovetail.placement.cost.cheaper.Search", side_effect=RuntimeError("no idea")):
+        placement, chosen = _placed(raw, _COST)
+    assert total_cost(placement, chosen) == _dollars(raw, CostSettings())
+    assert "no idea" in placement.unjudged[0].message
+
+
+def test_what_a_node_costs_beside_its_instance_makes_fewer_nodes() -> None:
+    free = [_pod(n, "900m", "1800Mi") for n in range(40)]
+    few, _ = _placed(_world(*free, annotations={names.NODE_COST: "5"}), _COST)
+    many, _ = _placed(_world(*free), _COST)
+    assert len(few.new) <= len(many.new)
+    assert len(few.new) <= 3
+
+
+@pytest.mark.parametrize("room", [0.0, 0.2])
+def test_a_node_is_larger_than_its_pods_ask_for(room: float) -> None:
+    """Nobody binds a pod to the node that was planned for it; in a little room another one finds its place."""
+    placement, _ = _placed(_world(*_mixed()), replace(_COST, room=room))
+    cpu = {kind["name"]: 10**9 * int(kind["capacity"]["cpu"]) for kind in _types()}
+    shares = [min(cpu[t.name] for t in node.types) / node.requests["cpu"] for node in placement.new]
+    assert min(shares) >= 1 + room
+    assert room or min(shares) < 1.1
+
+
+def test_when_its_time_is_up_at_once_there_is_an_answer_all_the_same() -> None:
+    raw = _world(*_mixed())
+    placement, chosen = _placed(raw, replace(_COST, stopwatch=lambda _: lambda: True))
+    assert not placement.refused
+    assert total_cost(placement, chosen) <= _dollars(raw, CostSettings())
+
+
+@quick
+@given(clusters())
+def test_a_cheaper_answer_obeys_every_rule_and_places_as_many(raw: Json) -> None:
+    """The checker shares no code with the engine."""
+    _judge(raw)
+
+
+@pytest.mark.soak
+@settings(quick, max_examples=10_000)
+@given(clusters())
+def test_the_same_holds_for_ten_thousand_clusters(raw: Json) -> None:
+    _judge(raw)
+
+
+def _judge(raw: Json) -> None:
+    plain, chosen = _placed(raw, CostSettings())
+    cheaper, _ = _placed(raw, replace(_COST, seed=len(raw["pods"])))
+    assert violations(raw, _answer(raw, cheaper)) == []
+    assert {refused.pod.uid for refused in cheaper.refused} <= {refused.pod.uid for refused in plain.refused}
+    assert total_cost(cheaper, chosen) <= total_cost(plain, chosen) + 1e-6
+
+
+@given(st.integers(0, 3))
+@settings(max_examples=4, deadline=None)
+def test_no_seed_makes_an_answer_dearer(seed: int) -> None:
+    raw = _world(*_mixed())
+    assert _dollars(raw, replace(_COST, seed=seed, steps=3)) <= _dollars(raw, CostSettings())

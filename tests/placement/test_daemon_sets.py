@@ -1,0 +1,136 @@
+"""PLC-83, PLC-117 to PLC-119, PLC-182a to PLC-182d: what DaemonSets take of nodes and ports."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, Toleration
+from dovetail.model.resources import NANO
+from dovetail.model.taints import Taint
+from dovetail.model.workloads import DaemonSet
+from dovetail.placement.place_pods import place
+from tests.placement.builders import (
+    NOW,
+    TYPES,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    an_index,
+    one_of,
+    placed,
+    term,
+)
+
+ANY = Toleration(operator="Exists")
+WEB = (HostPort(address="0.0.0.0", port=80, protocol="TCP"),)
+ON_SMALL = (term(one_of(names.INSTANCE_TYPE, "small")),)
+
+
+def _daemon_set(name: str = "d", cpu: str = "1", terms: tuple[NodeTerm, ...] = (), **shape: Any) -> DaemonSet:
+    pod = a_pod(name, cpu=cpu, shape=a_shape(required_terms=terms, **shape))
+    return DaemonSet(name=name, namespace="default", uid=f"uid-{name}", pod=pod)
+
+
+def _types(pods: Iterable[Pod], *daemon_sets: DaemonSet, **fields: Any) -> list[str]:
+    """The types of the one new node, if there is one."""
+    snapshot = a_snapshot(pods, daemon_sets={each.name: each for each in daemon_sets}, **fields)
+    return [item.name for node in placed(snapshot).new for item in node.types]
+
+
+def test_a_daemon_set_takes_room_only_of_the_types_that_it_runs_on() -> None:
+    """PLC-117, PLC-119, PLC-182c: what several of them take is added up."""
+    pod = a_pod("p", cpu="3")
+
+    assert _types([pod]) == ["medium", "large", "huge"]
+    assert _types([pod], _daemon_set(cpu="2", terms=ON_SMALL)) == ["medium", "large", "huge"]
+    assert _types([pod], _daemon_set(cpu="1")) == ["medium", "large", "huge"]
+    assert _types([pod], _daemon_set("a"), _daemon_set("b")) == ["large", "huge"]
+
+
+def test_a_daemon_sets_port_is_taken_only_on_the_types_that_it_runs_on() -> None:
+    """PLC-83, PLC-118, PLC-182c."""
+    pod = a_pod("p", shape=a_shape(host_ports=WEB))
+
+    assert _types([pod], _daemon_set(terms=ON_SMALL, host_ports=WEB)) == ["medium", "large", "huge"]
+    assert _types([pod], _daemon_set(host_ports=WEB)) == []
+
+
+def test_a_pod_does_not_stand_in_its_own_way() -> None:
+    """PLC-82: one that is asked about where it runs has its port there already."""
+    running = replace(a_pod("p", shape=a_shape(host_ports=WEB)), node_name="n1", phase="Running")
+    other = replace(running, name="q", uid="uid-q")
+    index = an_index(a_snapshot([running], [a_node("n1")]))
+
+    assert (list(place(index, [running]).existing), list(place(index, [other]).existing)) == (["n1"], [])
+
+
+def _live(name: str, cpu: str, created: float, **shape: Any) -> Pod:
+    owner = Owner(api_version="apps/v1", kind="DaemonSet", name="d", uid="uid-d", controller=True)
+    return replace(
+        a_pod(name, cpu=cpu, shape=a_shape(**shape)),
+        owners=(owner,),
+        node_name="n1",
+        phase="Running",
+        unschedulable=False,
+        created=created,
+    )
+
+
+@pytest.mark.parametrize("order", [("old", "new"), ("new", "old")])
+def test_the_newest_live_pod_says_what_a_daemon_set_takes(order: tuple[str, str]) -> None:
+    """PLC-182a, PLT-81: admission may have changed its requests; the node that it is pinned to is forgotten."""
+    pinned = (term(one_of(names.HOSTNAME, "n1")),)
+    pods = {
+        "old": _live("old", "1", NOW - 2, required_terms=pinned),
+        "new": _live("new", "4", NOW - 1, required_terms=pinned),
+    }
+    everywhere = (term(one_of(names.OS, "linux")),)
+    live = [pods[name] for name in order]
+
+    found = _types([*live, a_pod("p", cpu="3")], _daemon_set(terms=everywhere), nodes=[a_node("n1", cpu="5")])
+    assert found == ["large", "huge"]
+
+
+def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_what_runs() -> None:
+    """PLC-182d: what already runs is not kept free twice."""
+    tainted = a_node("n1", cpu="4", taints=(Taint(key="team", effect="NoSchedule"),))
+    tolerant = a_pod("p", cpu="4", shape=a_shape(tolerations=(ANY,)))
+    elsewhere = _daemon_set(terms=(term(one_of(names.ZONE, "z2")),))
+
+    def takers(pod: Pod, daemon_set: DaemonSet, node: Any, *others: Pod) -> list[str]:
+        snapshot = a_snapshot([pod, *others], [node], daemon_sets={"d": daemon_set})
+        return list(placed(snapshot).existing)
+
+    assert takers(tolerant, _daemon_set(), tainted) == ["n1"]
+    assert takers(tolerant, _daemon_set(tolerations=(ANY,)), tainted) == []
+    assert takers(a_pod("p", cpu="4"), elsewhere, a_node("n1", zone="z1", cpu="4")) == ["n1"]
+    assert takers(a_pod("p", cpu="4"), elsewhere, a_node("n1", zone="z2", cpu="4")) == []
+    assert takers(a_pod("p", cpu="3"), _daemon_set(), a_node("n1", cpu="4"), _live("d-1", "1", NOW)) == ["n1"]
+
+
+def test_a_new_node_asks_for_the_least_that_daemon_sets_take_on_any_of_its_types() -> None:
+    """PLC-182f."""
+    on_medium = (term(one_of(names.INSTANCE_TYPE, "medium")),)
+    daemon_sets = {"a": _daemon_set("a", "1", ON_SMALL), "b": _daemon_set("b", "2", on_medium)}
+    snapshot = a_snapshot([a_pod("p", cpu="1")], types=TYPES[:2], daemon_sets=daemon_sets)
+
+    (node,) = placed(snapshot).new
+    assert ([item.name for item in node.types], node.requests["cpu"]) == (["small", "medium"], 2 * NANO)
+
+
+def test_any_of_a_daemon_sets_terms_is_enough_and_preferences_and_soft_taints_do_not_matter() -> None:
+    """PLT-83."""
+    later = (term(one_of(names.ZONE, "nowhere")), term(one_of(names.OS, "linux")))
+    wishing = _daemon_set(preferred_terms=(term(one_of(names.ZONE, "nowhere"), weight=1),))
+    soft = a_pool(taints=(Taint(key="soft", effect="PreferNoSchedule"),))
+    pod = a_pod("p", cpu="4")
+
+    assert _types([pod]) == ["medium", "large", "huge"]
+    assert _types([pod], _daemon_set(terms=later)) == ["large", "huge"]
+    assert _types([pod], wishing) == ["large", "huge"]
+    assert _types([pod], _daemon_set(), pools=[soft]) == ["large", "huge"]

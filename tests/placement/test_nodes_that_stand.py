@@ -1,0 +1,153 @@
+"""PLC-62 to PLC-69, PLC-76: what a node that is there, or on its way, is taken for."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.resources import parse_resources
+from dovetail.model.taints import Taint
+from dovetail.model.workloads import DaemonSet, Volume, VolumeClaim
+from dovetail.placement.place_pods import simulate
+from tests.placement.builders import (
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    an_index,
+    near,
+    one_of,
+    placed,
+    term,
+)
+
+GPU = "example.com/gpu"
+Pair = tuple[Node, NodeClaim]
+
+
+def _takers(pods: Iterable[Pod], *nodes: Pair, **fields: object) -> list[str]:
+    return list(placed(a_snapshot(pods, nodes, **fields)).existing)  # type: ignore[arg-type]
+
+
+def _without(pair: Pair, *labels: str) -> Pair:
+    node, claim = pair
+    kept = {key: value for key, value in node.labels.items() if key not in labels}
+    return replace(node, labels=kept), replace(claim, labels=kept)
+
+
+def test_until_a_node_is_registered_the_taints_of_its_claim_count() -> None:
+    """PLC-63."""
+    node, claim = _without(a_node("n1"), names.REGISTERED, names.INITIALIZED)
+    taint = (Taint(key="team", effect="NoSchedule", value="a"),)
+
+    assert _takers([a_pod("p")], (replace(node, taints=taint), claim)) == [claim.name]
+    assert _takers([a_pod("p")], (node, replace(claim, taints=taint))) == []
+
+
+def test_until_a_node_is_initialised_its_claim_stands_in_for_an_amount_of_zero() -> None:
+    """PLC-63, PLT-96: a device plugin starts later than the kubelet, which reports none of its devices."""
+    node, claim = a_node("n1")
+    coming, _ = _without((node, claim), names.INITIALIZED)
+    asked = replace(a_pod("p"), requests={**a_pod("p").requests, GPU: 1})
+    zero, one = ({**node.capacity, GPU: amount} for amount in (0, 1))
+
+    def takers(of: Node) -> list[str]:
+        return _takers(
+            [asked], (replace(of, capacity=zero, allocatable=zero), replace(claim, capacity=one, allocatable=one))
+        )
+
+    assert (takers(coming), takers(node)) == (["n1"], [])
+
+
+def test_no_taint_of_an_initialised_node_is_passing() -> None:
+    """PLC-65, PLQ-24: neither the start-up taint that returns nor that of a node that is not ready."""
+    for taint in (
+        Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule"),
+        Taint(key="starts", effect="NoSchedule"),
+    ):
+        node, claim = a_node("n1", taints=(taint,))
+        starting = replace(claim, startup_taints=(Taint(key="starts", effect="NoSchedule"),))
+        coming, _ = _without((node, claim), names.INITIALIZED)
+
+        assert (_takers([a_pod("p")], (node, starting)), _takers([a_pod("p")], (coming, starting))) == ([], ["n1"])
+
+
+def test_pods_that_have_ended_take_no_room() -> None:
+    """PLC-66."""
+    ended = replace(a_bound_pod("ended", "n1", cpu="4"), phase="Succeeded")
+
+    assert _takers([ended, a_pod("p", cpu="4")], a_node("n1", cpu="4")) == ["n1"]
+
+
+def test_what_daemon_sets_will_still_take_is_kept_free() -> None:
+    """PLC-66, PLC-182d."""
+    daemons = {"default/d": DaemonSet(name="d", namespace="default", pod=a_pod("d", cpu="1"))}
+
+    assert _takers([a_pod("p", cpu="3")], a_node("n1", cpu="4"), daemon_sets=daemons) == ["n1"]
+    assert _takers([a_pod("p", cpu="4")], a_node("n1", cpu="4"), daemon_sets=daemons) == []
+
+
+def test_nodes_are_tried_by_name_in_whatever_order_they_come() -> None:
+    """PLC-67."""
+    assert _takers([a_pod("p")], a_node("b"), a_node("a")) == ["a"]
+    assert _takers([a_pod("p")], a_node("a"), a_node("b")) == ["a"]
+
+
+def test_a_node_without_a_hostname_label_has_its_name_for_one() -> None:
+    """PLC-69: for volumes that are on it, for DaemonSets that select it, and for pods that others keep away."""
+    pair = _without(a_node("n1", cpu="4"), names.HOSTNAME)
+    here = (term(one_of(names.HOSTNAME, "n1")),)
+    volumes = {"v": Volume(name="v", driver="d", node_terms=here)}
+    claims = {
+        "default/data": VolumeClaim(
+            name="data", namespace="default", volume_name="v", phase="Bound", bind_completed=True
+        )
+    }
+    with_volume = a_pod("p", shape=a_shape(volumes=(VolumeUse(claim_name="data"),)))
+    daemon = DaemonSet(name="d", namespace="default", pod=a_pod("d", cpu="2", shape=a_shape(required_terms=here)))
+    apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+
+    assert _takers([with_volume], pair, volume_claims=claims, volumes=volumes) == ["n1"]
+    assert _takers([a_pod("p", cpu="3")], pair, daemon_sets={"default/d": daemon}) == []
+    assert _takers([a_bound_pod("one", "n1", shape=apart), a_pod("other", shape=apart)], pair) == []
+
+
+def test_nothing_fits_on_a_node_that_is_overdrawn_in_anything() -> None:
+    """PLC-76: also a pod that asks for none of it."""
+    greedy = a_bound_pod("greedy", "n1")
+    overdrawn = replace(greedy, requests={**greedy.requests, GPU: 1})
+
+    assert _takers([greedy, a_pod("p")], a_node("n1")) == ["n1"]
+    assert _takers([overdrawn, a_pod("p")], a_node("n1")) == []
+
+
+def test_nothing_fits_on_a_type_that_a_daemon_set_overdraws_in_anything() -> None:
+    """PLC-76, PLC-119: also a pod that asks for none of it."""
+    pod = a_pod("d", cpu="100m")
+    daemon = DaemonSet(name="d", namespace="default", pod=replace(pod, requests={**pod.requests, GPU: 1}))
+
+    assert placed(a_snapshot([a_pod("p")], daemon_sets={"default/d": daemon})).new == ()
+
+
+@pytest.mark.parametrize(("limit", "new"), [("6", 0), ("12", 1)])
+def test_a_node_counts_against_a_limit_with_its_capacity_and_not_with_what_is_left_of_it(limit: str, new: int) -> None:
+    """PLC-62: 4 cpu, of which the system keeps all but one."""
+    node, claim = a_node("n1", cpu="4")
+    allocatable = {**node.allocatable, **parse_resources({"cpu": "1"})}
+    pair = (replace(node, allocatable=allocatable), replace(claim, allocatable=allocatable))
+    pool = a_pool(limits=parse_resources({"cpu": limit}))
+
+    assert len(placed(a_snapshot([a_pod("p", cpu="3")], [pair], [pool])).new) == new
+
+
+@pytest.mark.parametrize("limits", [{"nodes": 1}, parse_resources({"cpu": "4"})])
+def test_a_node_that_is_imagined_gone_does_not_count_against_a_limit(limits: dict[str, int]) -> None:
+    """PLC-62: or a pool at its limit could never replace a node."""
+    snapshot = a_snapshot([a_bound_pod("p", "n1")], [a_node("n1", cpu="4")], [a_pool(limits=limits)])
+
+    assert len(simulate(an_index(snapshot), frozenset({"n1"})).new) == 1

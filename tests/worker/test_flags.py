@@ -1,0 +1,124 @@
+"""Settings as flags, by Karpenter's names, and what a worker says of its settings when it starts (OPS-1, OPS-2)."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dovetail.worker.flags import flag_of, flags_of, known_flags
+from dovetail.worker.setting_words import WORDS
+from dovetail.worker.settings import Settings, SettingsError, read_settings, settings_models
+from dovetail.worker.start_report import start_report
+from dovetail.worker.without_effect import WITHOUT_EFFECT
+
+# Karpenter's flags, of its core and of its AWS provider: a fact, as its reference of settings has them.
+# fmt: off
+UPSTREAMS = [
+    "ami-refresh-interval", "aws-feature-gates", "batch-idle-duration", "batch-max-duration", "cluster-ca-bundle",
+    "cluster-endpoint", "cluster-name", "cpu-requests", "disable-cluster-state-observability",
+    "disable-controller-warmup", "disable-dry-run", "disable-leader-election", "eks-control-plane",
+    "enable-profiling", "enable-zonal-shift", "feature-gates", "health-probe-port", "ignore-dra-requests",
+    "interruption-queue", "isolated-vpc", "karpenter-service", "kube-client-burst", "kube-client-qps",
+    "leader-election-name", "leader-election-namespace", "log-error-output-paths", "log-level", "log-output-paths",
+    "memory-limit", "metrics-port", "min-values-policy", "preference-policy", "reserved-enis", "scheduler-config",
+    "subnet-refresh-interval", "vm-memory-overhead-percent",
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("flag", UPSTREAMS)
+def test_every_flag_of_karpenter_is_taken_and_is_its_variables(flag: str) -> None:
+    variable, _ = known_flags()[f"--{flag}"]
+    assert variable == flag.upper().replace("-", "_")
+
+
+def test_flags_are_read_as_go_reads_them_and_win_over_the_environment() -> None:
+    flags = flags_of(["--isolated-vpc", "--batch-max-duration=30s", "--log-level", "debug", "--disable-dry-run=false"])
+    found = read_settings({"CLUSTER_NAME": "c", "LOG_LEVEL": "error", "DISABLE_DRY_RUN": "true", **flags})
+    assert (found.log_level, found.batch_max) == ("debug", 30.0)
+    assert (found.of_cloud.isolated_vpc, found.of_cloud.disable_dry_run) == (True, False)
+
+
+def test_a_setting_of_ours_has_a_flag_without_the_prefix() -> None:
+    assert flags_of(["--claims-per-pod", "4"]) == {"DOVETAIL_CLAIMS_PER_POD": "4"}
+
+
+def test_no_two_variables_share_a_flag() -> None:
+    variables = [field.alias for model in settings_models() for field in model.model_fields.values() if field.alias]
+    variables += [one.variable for one in WITHOUT_EFFECT]
+    assert len({flag_of(variable) for variable in variables}) == len(variables)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--batch-max-durations", "1s"], "--batch-max-durations: .* did you mean --batch-max-duration"),
+        (["stray"], "stray: there is no such flag"),
+        (["--log-level"], "--log-level: a value is missing"),
+    ],
+)
+def test_a_flag_that_is_none_is_named(words: list[str], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        flags_of(words)
+
+
+def test_the_command_takes_flags_and_names_the_one_that_is_wrong() -> None:
+    command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--cluster", "c", "--log-level", "loud"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "LOG_LEVEL" in done.stderr
+
+
+def report(**source: str) -> list[tuple[int, str]]:
+    given = {"CLUSTER_NAME": "c", **source}
+    return list(start_report(read_settings(given), given))
+
+
+def test_the_settings_in_effect_are_one_line_with_every_value() -> None:
+    first = report(INTERRUPTION_QUEUE="q", BATCH_MAX_DURATION="1m", CLUSTER_CA_BUNDLE="x" * 900)[0]
+    assert first[0] == logging.INFO
+    assert {"CLUSTER_NAME=c", "INTERRUPTION_QUEUE=q", "BATCH_MAX_DURATION=60"} <= set(first[1].split())
+    assert "CLUSTER_CA_BUNDLE=<900 characters>" in first[1]
+
+
+def test_a_gate_that_nobody_knows_is_warned_about() -> None:
+    said = report(FEATURE_GATES="NodeRepiar=true,NodeRepair=true", AWS_FEATURE_GATES="Drift=true")
+    warnings = [text for level, text in said if level == logging.WARNING]
+    assert warnings == [
+        "FEATURE_GATES: there is no gate 'NodeRepiar', it has no effect; did you mean NodeRepair?",
+        "AWS_FEATURE_GATES: there is no gate 'Drift', it has no effect; there are NodeClassCEL",
+    ]
+
+
+def test_a_variable_without_effect_is_named_with_its_reason_and_loudly_where_it_asks_for_something() -> None:
+    said = report(IGNORE_DRA_REQUESTS="false", MEMORY_LIMIT="-1", KUBE_CLIENT_QPS="200", LOG_OUTPUT_PATHS="")
+    levels = {text.partition("=")[0]: level for level, text in said[1:]}
+    assert levels == {
+        "IGNORE_DRA_REQUESTS": logging.WARNING,
+        "MEMORY_LIMIT": logging.INFO,
+        "KUBE_CLIENT_QPS": logging.WARNING,
+    }
+    assert all(" has no effect: " in text for _, text in said[1:])
+
+
+def test_nothing_is_said_of_what_is_not_set() -> None:
+    assert len(report()) == 1
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    assert read_settings({"CLUSTER_NAME": "c", "METRICS_PORT": "", "LOG_LEVEL": ""}).log_level == "info"
+
+
+def test_every_setting_has_its_words() -> None:
+    assert set(WORDS) == {field.alias for field in Settings.model_fields.values() if field.alias}
+    clouds = [field for model in settings_models()[1:] for field in model.model_fields.values()]
+    assert [field.alias for field in clouds if not field.description] == []
+
+
+def test_the_settings_can_be_listed_in_the_terminal() -> None:
+    command = [sys.executable, "-m", "dovetail.cli.main", "worker", "--list-settings"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert "--batch-idle-duration  (BATCH_IDLE_DURATION)" in done.stdout
+    assert "--interruption-queue  (INTERRUPTION_QUEUE)" in done.stdout
