@@ -97,6 +97,10 @@ class RealStage:
         cloud = self.everything.cloud
         await asyncio.to_thread(cloud.control, "PATCH", "world", {"bootSeconds": seconds})
 
+    def looks_by(self) -> dict[str, str]:
+        assert self.everything is not None
+        return dict(self.everything.environment)
+
     def start_worker(self) -> subprocess.Popen[bytes]:
         assert self.everything is not None
         worker = self.everything.start_worker()

@@ -266,8 +266,13 @@ async def limit_temporal(everything: Everything, limits: Mapping[str, int]) -> E
     return await _with_temporal(everything, limits)
 
 
-async def _with_temporal(everything: Everything, limits: Mapping[str, int]) -> Everything:
-    temporal = await start_temporal(everything.folder, limits=limits)
+async def start_temporal_again(everything: Everything) -> Everything:
+    """At the same address and with its database, after it was killed."""
+    return await _with_temporal(everything, {}, int(everything.temporal_address.rpartition(":")[2]))
+
+
+async def _with_temporal(everything: Everything, limits: Mapping[str, int], port: int = 0) -> Everything:
+    temporal = await start_temporal(everything.folder, limits=limits, port=port)
     processes = {**everything.processes, "temporal": _identity(temporal.process.pid)}
     _write(everything.folder, processes)
     return replace(

@@ -108,8 +108,18 @@ async def grow(ground: Ground, pool: Json, bodies: list[Json]) -> Grown:
 
 
 async def all_run(ground: Ground, pods: int) -> bool:
-    """Exactly that many pods, all of them running."""
+    """Exactly that many pods, all of them running. While one waits, no more than that one is read: who looks must not
+    take the processor from those who are measured."""
+    waiting = await ground.api.get("/api/v1/pods?fieldSelector=status.phase!=Running&limit=1")
+    if waiting.body["items"]:
+        return False
     return len(await ground.objects("Pod")) == pods and await ground.running_pods() == pods
+
+
+async def nothing_left(ground: Ground) -> bool:
+    """Neither claim, node nor instance; the others are looked for when the last claim is gone."""
+    claims = await ground.api.get("/apis/karpenter.sh/v1/nodeclaims?limit=1")
+    return not claims.body["items"] and await ground.nothing_left()
 
 
 def both(cpu: dict[str, float]) -> float:
@@ -197,7 +207,7 @@ class OneEach:
         since = ground.audit.end()
         answer = await ground.api.patch("/apis/apps/v1/namespaces/default/deployments/each", {"spec": {"replicas": 0}})
         assert answer.status == 200, answer.text
-        await ground.until(ground.nothing_left, PATIENCE, "no claim, node or instance is left")
+        await ground.until(lambda: nothing_left(ground), PATIENCE, "no claim, node or instance is left")
         line = Timeline(ground.audit.entries(since))
         scaled = min(moment(e) for e in line.writes if e.resource == "deployments")
         empty = max(line.released().values()) - scaled

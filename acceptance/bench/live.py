@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.bench.beside import BESIDE
 from acceptance.bench.growing import GROWING
 from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Readiness, Resources, budget, settle
 from acceptance.bench.reactions import CAUSES, Reaction
@@ -148,6 +149,7 @@ SCENARIOS: dict[str, Scenario] = {
     **GROWING,
     **SHRINKING,
     **RECOVERING,
+    **BESIDE,
 }
 
 

@@ -6,11 +6,12 @@ solving. Reading the file and judging the answer are not. Pods, nodes and claims
 
 import gc
 import gzip
+import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,34 @@ import orjson
 
 from acceptance.bench import unlike_nodes
 from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
+from acceptance.binding.rounds import Coming, after_binding
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
 from dovetail.model.placements import Placement
 from dovetail.model.resources import format_resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index, SimulationOptions, place, simulate
-from dovetail.placement.settings import DOVETAIL, PlacementSettings
+from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
 
 Line = dict[str, Any]
+
+
+def _stopwatch(seconds: float) -> Callable[[], bool]:
+    until = time.process_time() + seconds
+    return lambda: time.process_time() >= until
+
+
+# POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says; each node
+# is larger than its pods ask for by COST_ROOM.
+_COST = CostSettings(
+    everywhere=os.environ.get("POLICY", "").lower() == "cost",
+    seconds=float(os.environ.get("COST_SECONDS") or 0.6),
+    steps=20_000,
+    room=float(os.environ.get("COST_ROOM") or CostSettings().room),
+    stopwatch=_stopwatch,
+)
 _SECOND = 1.0
+_GROUPS = 10  # nodes come up in so many groups
 _PAGE = 500  # how many objects a list of ours asks for at once (dovetail.adapters.kube.paging)
 
 
@@ -75,7 +94,7 @@ def _world(given: Given, types: bytes | None) -> tuple[Snapshot, PlacementSettin
     if types is not None:
         listed = orjson.loads(types)
         raw["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
-    return snapshot_of(raw), settings_of(raw, DOVETAIL)
+    return snapshot_of(raw), replace(settings_of(raw, DOVETAIL), cost=_COST)
 
 
 def _best_of(repeat: int, act: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -154,8 +173,32 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
             "upstream_nodes": recorded["node_count"],
             "upstream_cost": recorded["total_cheapest_cost"],  # least and most over its runs: ties are random there
         }
+    if _COST.everywhere:
+        upstream_cost = recorded["total_cheapest_cost"][0] if recorded else line["cost"]
+        line |= _after_binding(document["input"], types, placement, upstream_cost)
     if out is not None:
         (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
+    return line
+
+
+def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstream_cost: float) -> Line:
+    """What the answer comes to once the kube-scheduler has bound its pods, and what the default answer comes to."""
+    whole = dict(raw)
+    if types is not None:
+        listed = orjson.loads(types)
+        whole["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
+    line: Line = {}
+    for words, cost in (("bound", _COST), ("default bound", CostSettings())):
+        settings = replace(settings_of(whole, DOVETAIL), cost=cost)
+
+        def answered(given: Mapping[str, Any], settings: PlacementSettings = settings) -> Line:
+            waiting = {pod["metadata"]["name"] for pod in given["pods"] if not pod["spec"].get("nodeName")}
+            return answer_of(place(Index(snapshot_of(given), settings)), waiting)
+
+        known = {pod["metadata"]["name"] for pod in whole["pods"]}
+        answer = answer_of(placement, known) if cost is _COST else answered(whole)
+        found = after_binding(whole, answer, answered, Coming(_GROUPS))
+        line |= {words: round(found.cost / upstream_cost, 4), f"{words}, second round": found.left[0]}
     return line
 
 

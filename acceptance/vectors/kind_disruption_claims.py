@@ -14,7 +14,7 @@ from dovetail.disruption.upkeep.conditions import (
     resulting_condition,
 )
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
-from dovetail.disruption.upkeep.timers import expires_at, is_expired, is_stamp_due
+from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model import names
 from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Condition, NodeClaim
@@ -83,7 +83,7 @@ def _expiration(case: dict[str, Any]) -> str | None:
     given, expected = case["input"], case["expected"]
     now, claim = moment(given["now"]), parse_node_claim(given["nodeClaim"])
     managed = claim.node_class.kind == "TestNodeClass"
-    deleted, moment_due = managed and is_expired(claim, now), expires_at(claim)
+    deleted, moment_due = managed and claim.is_expired(now), claim.expires_at
     waits = managed and claim.deleting_since is None and not deleted and moment_due is not None
     again = moment_due - now if waits and moment_due is not None else 0.0
     same = deleted == expected["deleted"] and abs(again - parse_seconds(expected["requeueAfter"])) < 1e-6

@@ -10,7 +10,7 @@ from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.placements import NewNode, Placement
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import export_set, from_expressions
+from dovetail.model.requirements import Requirement, RequirementSet, export_set, from_expressions
 from dovetail.model.resources import parse_resources
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.prices import cheapest
@@ -152,16 +152,20 @@ def compare_placement(case: Case) -> str | None:
 
 def total_cost(placement: Placement, settings: PlacementSettings) -> float:
     """The sum over new nodes of the cheapest suitable offering."""
+    sets: dict[int, RequirementSet] = {}
+    lowest: dict[tuple[frozenset[Requirement], int], float] = {}
     cost = 0.0
     for node in placement.new:
-        cost += min(
-            cheapest(
-                ((from_expressions(o.requirements), o.price) for o in item.offerings if o.available),
-                node.requirements,
-                settings.well_known,
-            )
-            for item in node.types
-        )
+        form = frozenset(node.requirements.values())
+        for item in node.types:
+            if (form, id(item)) in lowest:
+                continue
+            for offering in item.offerings:
+                if id(offering.requirements) not in sets:
+                    sets[id(offering.requirements)] = from_expressions(offering.requirements)
+            offered = ((sets[id(o.requirements)], o.price) for o in item.offerings if o.available)
+            lowest[form, id(item)] = cheapest(offered, node.requirements, settings.well_known)
+        cost += min(lowest[form, id(item)] for item in node.types)
     return cost
 
 

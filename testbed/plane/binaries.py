@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.plane.building import SOURCES, build_all, recipe
+from testbed.plane.building import SOURCES, TARGETS, build_all, recipe
 from testbed.plane.unavailable import TestbedUnavailable
 
 ENVIRONMENT_VARIABLE = "DOVETAIL_TESTBED_BINARIES"
@@ -47,11 +47,22 @@ def find_binaries(say: Say) -> Binaries:
     if not _missing(cached):
         say(f"control plane: binaries from the cache ({cached})")
         return Binaries(folder=cached)
-    with _one_builder(cache_folder()):
-        if _missing(cached):  # another run may have built them while this one waited
-            say(f"control plane: no {ENVIRONMENT_VARIABLE}, nothing in the cache, so the binaries are built now")
-            _build_into(cached, say)
+
+    def build(unfinished: Path) -> None:
+        say(f"control plane: no {ENVIRONMENT_VARIABLE}, nothing in the cache, so the binaries are built now")
+        build_all(unfinished, say)
+
+    built_once(cached, lambda: not _missing(cached), build)
     return Binaries(folder=cached)
+
+
+def built_once(folder: Path, is_there: Callable[[], bool], build: Callable[[Path], None]) -> None:
+    """Build this folder of the cache unless it is there; another run may have done so while this one waited."""
+    if is_there():
+        return
+    with _one_builder(cache_folder()):
+        if not is_there():
+            _build_into(folder, build)
 
 
 def cache_folder() -> Path:
@@ -73,16 +84,17 @@ def _missing(folder: Path) -> list[str]:
 def _key() -> str:
     """Changes with everything that changes the result: pins, sums, our mains, the build's flags, the machine's kind."""
     digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {recipe()}".encode())
-    for source in sorted(SOURCES.rglob("*")):
+    modules = {target.module for target in TARGETS}
+    for source in sorted(file for module in modules for file in (SOURCES / module).rglob("*")):
         if source.name in {"go.mod", "go.sum"} or source.suffix == ".go":
             digest.update(source.relative_to(SOURCES).as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _build_into(folder: Path, say: Say) -> None:
+def _build_into(folder: Path, build: Callable[[Path], None]) -> None:
     unfinished = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
     try:
-        build_all(unfinished, say)
+        build(unfinished)
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

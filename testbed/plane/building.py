@@ -1,4 +1,4 @@
-"""Builds the programs of the control plane from two small Go modules with pinned versions and sums.
+"""Builds the programs of the control plane, and helm, from small Go modules with pinned versions and sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.
@@ -58,6 +58,13 @@ TARGETS = (
     Target(output="etcd", module="controlplane", package="./etcd"),
     Target(output="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
 )
+# Offline helm renders for the Kubernetes that it was told at its build.
+_HELM_FLAGS = "-s -w " + " ".join(
+    f"-X helm.sh/helm/v3/pkg/{package}.k8sVersion{part}={value}"
+    for package in ("chartutil", "lint/rules")
+    for part, value in (("Major", _STAMPS["gitMajor"]), ("Minor", _STAMPS["gitMinor"]))
+)
+HELM = Target(output="helm", module="helm", package="helm.sh/helm/v3/cmd/helm", link_flags=_HELM_FLAGS)
 
 
 def recipe() -> str:
@@ -66,9 +73,14 @@ def recipe() -> str:
 
 
 def build_all(folder: Path, say: Say) -> None:
-    """Every program into this folder; TestbedUnavailable with the reason where one cannot be built."""
+    """Every program of the control plane into this folder."""
+    build_targets(TARGETS, folder, say)
+
+
+def build_targets(targets: tuple[Target, ...], folder: Path, say: Say) -> None:
+    """These programs into this folder; TestbedUnavailable with the reason where one cannot be built."""
     toolchain = find_toolchain(_needed_go(), folder.parent / "go-wheel", say)
-    for target in TARGETS:
+    for target in targets:
         _build(target, toolchain, folder, say)
         for name in target.also:
             (folder / name).symlink_to(target.output)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testbed.plane.certificates import Authority, service_account_key
 from testbed.plane.kubeconfig import write_kubeconfig
-from testbed.plane.parts import Site, scheduler_configuration
+from testbed.plane.parts import Site, egress_configuration, scheduler_configuration
 from testbed.plane.processes import ProcessIdentity
 from testbed.plane.state import PlaneState
 
@@ -32,6 +32,7 @@ def prepare(site: Site) -> None:
     for user, groups in IDENTITIES.items():
         write_kubeconfig(site.kubeconfig(user), site.server, site.pki, user, groups)
     (site.folder / "scheduler.json").write_text(json.dumps(scheduler_configuration(site), indent=1))
+    (site.folder / "egress.json").write_text(json.dumps(egress_configuration(site), indent=1))
     wrapper = site.folder / "kubectl"
     program, kubeconfig = site.binaries.path("kubectl"), site.kubeconfig("admin")
     wrapper.write_text(f'#!/bin/sh\nexec "{program}" --kubeconfig "{kubeconfig}" "$@"\n')

@@ -1,0 +1,110 @@
+"""The page of names under dovetail.sh/: which of them people write, which are Dovetail's own notes."""
+
+from typing import Final, NamedTuple
+
+from acceptance.reference.tables import code, table
+from dovetail.model import names
+
+
+class Word(NamedTuple):
+    """One annotation or tag."""
+
+    key: str
+    where: str
+    does: str
+
+
+WRITTEN_BY_PEOPLE: Final = (
+    Word(
+        names.DRAIN_FIRST,
+        "NodePool",
+        '`"true"`: a node is drained before its NodeClaim is deleted; until then its disruption can be cancelled',
+    ),
+    Word(
+        names.REPLACE_FIRST,
+        "NodePool, or NodeClaim",
+        '`"true"`: before a node expires its replacement is launched, within the budget for drift',
+    ),
+    Word(
+        names.PAUSED,
+        "NodePool; Namespace `kube-system` for all",
+        "what is not begun: `disruption`, `expiry`, `launches`, `drains`, `all`, with commas",
+    ),
+    Word(names.PAUSED_UNTIL, "beside it", "when the pause ends by itself, RFC 3339; without it when it is resumed"),
+    Word(names.PAUSED_BY, "beside it", "who paused; shown wherever the pause is"),
+    Word(names.PAUSED_REASON, "beside it", "why; shown wherever the pause is"),
+    Word(
+        names.CANCEL,
+        "NodeClaim",
+        "calls its disruption off; the text is the reason. Taken off when it is answered, by an Event",
+    ),
+    Word(
+        names.REPLACE,
+        "NodeClaim",
+        "its node is replaced, within the budget for drift; the text is the reason. Answered by an Event; "
+        f"`{names.CANCEL}` takes it back",
+    ),
+    Word(
+        names.PLACEMENT,
+        "NodePool",
+        "`cost`: cheaper nodes than Karpenter would take; `default`: not, whatever `PLACEMENT_POLICY` says",
+    ),
+    Word(names.NODE_COST, "NodePool", "dollars an hour that a node costs beside its instance, for that policy"),
+    Word(
+        names.REGISTRATION_HOOK,
+        "NodeClaim, from the NodePool's template",
+        "who must agree before a node counts as registered; taken off by that one",
+    ),
+)
+
+NOTES_OF_DOVETAIL: Final = (
+    Word(names.OWNER, "NodeClaim", "the workflow that disrupts it; taken off when the disruption is called off"),
+    Word(names.PLAN, "NodeClaim", "the plan that it was made by"),
+    Word(names.PLANNED_PODS, "NodeClaim", "the pods that it was made for, so that they get no second node"),
+    Word(names.PLANNED_BUFFERS, "NodeClaim", "the buffers that it was made for, with how many of their pods"),
+    Word(
+        names.LAUNCH_REQUEST,
+        "NodeClaim",
+        "what was asked of the cloud, so that a retry asks the same and launches nothing twice",
+    ),
+    Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
+    Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
+    Word(
+        names.CLUSTER_UID_TAG,
+        "NodeClaim; tag of the instance",
+        "the UID of the namespace `kube-system`: whose instance it is, where names of clusters repeat",
+    ),
+    Word(names.CLAIM_UID_TAG, "tag of the instance", "the UID of its NodeClaim"),
+    Word(
+        names.LAUNCHES_STOPPED,
+        "NodePool",
+        "since when and why nothing is launched for it; `dovetail resume --pool NAME` takes it off",
+    ),
+    Word(names.LAUNCHES_RESUMED, "NodePool", "since when launches count again"),
+    Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
+)
+
+
+def annotations_page() -> str:
+    """The whole page."""
+    return f"""# Annotations and tags
+
+Labels, taints, annotations and finalizers of Karpenter's API (`karpenter.sh/…`, `karpenter.k8s.aws/…`) mean here
+what they mean
+there, `karpenter.sh/do-not-disrupt` first of all. Those of this page are Dovetail's own. Karpenter ignores them.
+
+## That you write
+
+{_shown(WRITTEN_BY_PEOPLE)}
+
+## That Dovetail writes for itself
+
+Leave them as they are: they are how a worker that was killed, or a Temporal that lost its database, is followed by
+one that goes on.
+
+{_shown(NOTES_OF_DOVETAIL)}
+"""
+
+
+def _shown(words: tuple[Word, ...]) -> str:
+    return table(("key", "on", "what it does"), [(code(word.key), word.where, word.does) for word in words])

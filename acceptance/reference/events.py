@@ -1,0 +1,245 @@
+"""The page of Events: every reason, on which object, when it comes and what to do.
+
+A test compares it with the reasons in the code: a new one needs its line here.
+"""
+
+from typing import Final, NamedTuple
+
+from acceptance.reference.tables import code, table
+
+
+class Said(NamedTuple):
+    """One reason."""
+
+    reason: str
+    kinds: str
+    when: str
+    do: str = ""
+
+
+WARNINGS: Final = (
+    Said(
+        "FailedScheduling",
+        "Pod",
+        "no NodePool can make a node for it",
+        "`dovetail explain pod NAMESPACE/NAME` tries what would help",
+    ),
+    Said(
+        "NoCompatibleInstanceTypes",
+        "NodePool",
+        "no instance type meets its requirements",
+        "widen them; `dovetail plan` counts the refusals",
+    ),
+    Said(
+        "InsufficientCapacityError",
+        "NodeClaim",
+        "the cloud has none of the types in the zones asked for",
+        "nothing: another type or zone is tried; widen the pool if it goes on",
+    ),
+    Said(
+        "NodeClaimRefused",
+        "NodePool",
+        "the API server or an admission policy refuses its claims",
+        "the message has the refusal's own words",
+    ),
+    Said(
+        "LaunchesStopped",
+        "NodePool",
+        "launches of the last hour came to nothing",
+        "find the cause, then `dovetail resume --pool NAME` ([why](../operations.md#launches-that-come-to-nothing))",
+    ),
+    Said(
+        "UnregisteredTaintMissing",
+        "NodeClaim",
+        "the node joined without the taint `karpenter.sh/unregistered`",
+        "let the image's bootstrap register the node with it",
+    ),
+    Said(
+        "FailedConsistencyCheck",
+        "NodeClaim",
+        "the node has less than its instance type promised",
+        "look at the image and at reserved resources",
+    ),
+    Said(
+        "FailedDraining",
+        "Node",
+        "pods stay, because of a PodDisruptionBudget or of `karpenter.sh/do-not-disrupt`",
+        "the message names them; `dovetail history NODE` too",
+    ),
+    Said(
+        "TerminationGracePeriodExpiring",
+        "NodeClaim, Node",
+        "the deadline after which pods are deleted is set",
+        "nothing, or move the named pods",
+    ),
+    Said(
+        "InvalidTerminationTimestamp",
+        "NodeClaim",
+        "the deadline's annotation cannot be read, so that there is none",
+        "take the annotation off",
+    ),
+    Said(
+        "NodeRepairBlocked",
+        "Node",
+        "more than a fifth of the pool is unhealthy at once",
+        "look for the common cause; repair goes on below that",
+    ),
+    Said(
+        "InvalidDoNotDisruptAnnotation",
+        "Pod",
+        "the value of `karpenter.sh/do-not-disrupt` is neither `true` nor a duration",
+        "mend it; meanwhile it is ignored",
+    ),
+    Said(
+        "SpotInterrupted",
+        "NodeClaim, Node",
+        "the cloud takes the spot instance in two minutes",
+        "nothing: its pods are moved",
+    ),
+    Said(
+        "CapacityReservationInstanceInterrupted",
+        "NodeClaim, Node",
+        "the reservation ends for the instance",
+        "nothing: its pods are moved",
+    ),
+    Said(
+        "InstanceStopping",
+        "NodeClaim, Node",
+        "somebody or something stops the instance",
+        "find out who, if it was not you",
+    ),
+    Said(
+        "InstanceTerminating",
+        "NodeClaim, Node",
+        "somebody or something terminates the instance",
+        "find out who, if it was not you",
+    ),
+    Said(
+        "InstanceUnhealthy",
+        "NodeClaim, Node",
+        "the cloud finds the instance unhealthy or retires it",
+        "nothing: it is replaced",
+    ),
+    Said("TerminatingOnInterruption", "NodeClaim, Node", "a warning of the cloud is answered by deleting the claim"),
+    Said(
+        "DisruptionCancelTooLate",
+        "NodeClaim",
+        "a cancel came after the delete",
+        "next time use `dovetail.sh/drain-first` ([cancelling](../operations.md#cancelling))",
+    ),
+    Said(
+        "FailedResolvingNodeClass",
+        "NodeClaim, NodePool",
+        "the NodeClass is not there or cannot be read",
+        "make it, or mend the reference",
+    ),
+    Said(
+        "InstanceCollectionStopped",
+        "NodePool",
+        "more instances without claims than can be right",
+        "look before anything is ended ([why](../operations.md#when-the-collection-of-instances-has-stopped))",
+    ),
+    Said(
+        "ManyInstancesGone",
+        "NodePool",
+        "half of the instances or more have vanished from the cloud's list",
+        "if they are there, mend the credentials within a minute",
+    ),
+    Said(
+        "StepFailing",
+        "NodeClaim, Node, NodePool",
+        "a step has failed more than three times in a row",
+        "the message says what fails and why",
+    ),
+    Said(
+        "CannotBeRead",
+        "the object",
+        "its form cannot be read; it is left out of every decision",
+        "mend it; its node is left alone meanwhile",
+    ),
+    Said(
+        "CannotBeJudged",
+        "the object",
+        "what it says makes a check fail; it is set aside",
+        "mend it; please report it too",
+    ),
+    Said(
+        "PauseNotUnderstood",
+        "NodePool",
+        "the annotations of a pause have a word or a time that is not known",
+        "mend them ([pausing](../operations.md#pausing))",
+    ),
+    Said(
+        "WorkerStandsAside",
+        "NodePool",
+        "a Karpenter runs, or a clock is wrong: the worker takes no step",
+        "stop the Karpenter, or mend the clock",
+    ),
+    Said(
+        "TemporalAway",
+        "NodePool",
+        "Temporal has not answered for a while: nothing new begins",
+        "[when Temporal is away](../temporal-outages.md)",
+    ),
+    Said("ZonalShiftActive", "NodePool", "a zonal shift of the cluster applies: the zone is not used"),
+)
+NORMAL: Final = (
+    Said("Nominated", "Pod", "the node or claim that it was placed on"),
+    Said("Evicted", "Pod", "it was asked to leave, and why"),
+    Said("Disrupted", "Pod", "its node leaves by a deadline, and it is deleted in time for its own grace"),
+    Said("DoNotDisruptUntil", "Pod", "until when its `karpenter.sh/do-not-disrupt` holds"),
+    Said("DoNotDisruptGracePeriodElapsed", "Pod", "that time is over"),
+    Said(
+        "DisruptionBlocked",
+        "Node, NodeClaim, NodePool",
+        "why it is not disrupted now",
+        "`dovetail explain node NAME` has all checks",
+    ),
+    Said("Unconsolidatable", "Node, NodeClaim", "why consolidation does not take it"),
+    Said("ConsolidationApproved", "NodePool", "a move that the policy `Balanced` finds worth its disruption"),
+    Said("ConsolidationRejected", "Node, NodeClaim", "a plan was dropped at its second look"),
+    Said("DisruptionLaunching", "NodeClaim", "it is launched to replace another"),
+    Said("DisruptionWaitingReadiness", "NodeClaim", "the disruption waits until it is ready"),
+    Said("DisruptionTerminating", "NodeClaim, Node", "its disruption has reached its delete"),
+    Said("ReplacementBegins", "NodeClaim", "a person asked for its replacement, and it begins"),
+    Said(
+        "ReplacementWaits",
+        "NodeClaim",
+        "a person asked for its replacement, and it waits: for what",
+        "nothing, or `dovetail cancel`, which takes the request back",
+    ),
+    Said("DisruptionCancelled", "NodeClaim", "its disruption was called off, by whom and why"),
+    Said("AwaitingVolumeDetachment", "Node", "it is drained and waits for its volumes"),
+    Said(
+        "SpotRebalanceRecommendation", "NodeClaim, Node", "the cloud expects to take the spot instance; nothing is done"
+    ),
+    Said("Finalized", "NodeClaim, Node, EC2NodeClass", "the last finalizer is off"),
+    Said("WaitingOnNodeClaimTermination", "EC2NodeClass", "it is being deleted, and claims of it are still there"),
+    Said("Paused", "NodePool", "what was paused, by whom, until when and why"),
+    Said("Resumed", "NodePool", "what goes on again"),
+    Said("ZonalShiftCleared", "NodePool", "the zone is used again"),
+)
+
+
+def events_page() -> str:
+    """The whole page."""
+    return f"""# Events
+
+`kubectl get events -A --field-selector reason=REASON`, or `kubectl describe` of the object. Reasons that Karpenter
+has are spelt as
+Karpenter spells them. Besides these, a NodePool, NodeClaim or NodeClass whose condition turns bad gets an Event
+with the condition's
+own reason.
+
+## Warnings
+
+{_shown(WARNINGS)}
+
+## Normal
+
+{_shown(NORMAL)}
+"""
+
+
+def _shown(rows: tuple[Said, ...]) -> str:
+    return table(("reason", "on", "when", "what to do"), [(code(r.reason), r.kinds, r.when, r.do) for r in rows])

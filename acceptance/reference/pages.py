@@ -1,0 +1,23 @@
+"""All pages of docs/reference by their names, each under the line that says where it comes from."""
+
+from acceptance.reference.annotations import annotations_page
+from acceptance.reference.commands import commands_page
+from acceptance.reference.events import events_page
+from acceptance.reference.kinds import kinds_page
+from acceptance.reference.screens import screens_page
+from acceptance.reference.settings import settings_page
+
+WRITTEN = "<!-- Written by `make reference` from the code. Change that, not this page. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """Name and text."""
+    found = {
+        "settings.md": settings_page(),
+        "cli.md": commands_page(),
+        "annotations.md": annotations_page(),
+        "events.md": events_page(),
+        "kinds.md": kinds_page(),
+        "screens.md": screens_page(),
+    }
+    return {name: f"{WRITTEN}\n{text.strip()}\n" for name, text in found.items()}
