@@ -1,10 +1,15 @@
 # Every command of the project. `make help` lists them; `make demo` and `make test` do their own set-up.
 SHELL := /bin/bash
+# Each worker, sandbox and command loads some hundred files; without their compiled forms that is most of its start.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.runs
+DOCS_STAMP := .dovetail/docs/.installed
+SITE ?= .dovetail/site
 CLUSTER ?= embedded
 NAME ?= default
 DIR ?= tests/recorded/vectors
@@ -14,10 +19,31 @@ bench: DIR := $(or $(filter-out tests/recorded/vectors,$(DIR)),tests/recorded/be
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): requirements-dev.lock pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# uv installs several packages at a time. Where pip has an index of its own, uv is told of it.
+UV := $(BIN)/uv
+PINNED = $(UV) pip install --no-deps --require-hashes $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
+OURSELVES = $(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
+
+$(UV): requirements-tools.lock
+	@test -x $(BIN)/python || { echo "setup: a Python environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-tools.lock
+	@touch $@
+
+$(STAMP): requirements-dev.lock pyproject.toml | $(UV)
+	@echo "setup: the pinned packages of development and tests"
+	@$(PINNED) --python $(BIN)/python -r requirements-dev.lock
+	@$(OURSELVES)
+	@touch $@ $(DEMO_STAMP)
+
+$(DEMO_STAMP): requirements-demo.lock pyproject.toml | $(UV)
+	@echo "setup: the pinned packages that run"
+	@$(PINNED) --python $(BIN)/python -r requirements-demo.lock
+	@$(OURSELVES)
+	@touch $@
+
+$(DOCS_STAMP): requirements-docs.lock | $(UV)
+	@$(UV) venv --quiet --clear --python $(BIN)/python $(@D)
+	@$(PINNED) --quiet --python $(@D)/bin/python -r requirements-docs.lock
 	@touch $@
 
 setup: $(STAMP) ## install the pinned Python packages into .venv
@@ -25,6 +51,9 @@ setup: $(STAMP) ## install the pinned Python packages into .venv
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml --group dev -o requirements-dev.lock
+	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --group demo -o requirements-demo.lock
+	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:docs -o requirements-docs.lock
+	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:tools -o requirements-tools.lock
 
 format: $(STAMP) ## format the code
 	@$(BIN)/ruff format .
@@ -42,11 +71,14 @@ check: lint ## lint and the fast tests (under two minutes)
 test: $(STAMP) ## everything
 	@$(BIN)/python -m tests.run test
 
-demo: $(STAMP) ## play the story: pods get nodes, a disruption is called off, a worker is killed (CLUSTER=real for real servers)
+coverage: $(STAMP) ## the share of the product's lines that the fast tests run
+	@$(BIN)/python -m tests.run coverage
+
+demo: $(if $(filter real,$(CLUSTER)),$(STAMP),$(DEMO_STAMP)) ## play the story: pods get nodes, a disruption is called off, a worker is killed (KEEP=1 leaves it running, CLUSTER=real for real servers)
 ifeq ($(CLUSTER),real)
 	@$(BIN)/python -m testbed.demo
 else
-	@$(BIN)/dovetail demo
+	@$(BIN)/dovetail demo $(if $(KEEP),--keep)
 endif
 
 testbed: $(STAMP) ## build the control plane of the test bed, or say where it was found
@@ -64,8 +96,8 @@ down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
 vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
 	@$(BIN)/python -m acceptance.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
 
-bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers)
-	@$(BIN)/python -m acceptance.bench $(DIR) $(OUT)
+bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers, POLICY=cost)
+	@POLICY=$(POLICY) COST_SECONDS=$(COST_SECONDS) COST_ROOM=$(COST_ROOM) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
 
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run soak
@@ -73,7 +105,20 @@ soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost dat
 adopt: $(STAMP) ## take over clusters that Karpenter left in mid-flight (STATE=file.jsonl.gz), print N passed, N failed
 	@$(BIN)/python -m acceptance.adopt $(STATE)
 
+record: $(STAMP) ## record a history of each branch of the workflows (VERSION=0.2.0); none is ever overwritten
+	@test -n "$(VERSION)" || { echo "VERSION: not set; it names the version whose workflows are recorded"; exit 2; }
+	@$(BIN)/python -m tests.replay.record branches --version $(VERSION)
+
 crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m dovetail.api.crds deploy/crds
 
-.PHONY: help setup lock format lint check test demo testbed cluster up down vectors bench soak adopt crds
+reference: $(STAMP) ## write docs/reference from the code
+	@$(BIN)/python -m acceptance.reference docs/reference
+
+picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README
+	@$(BIN)/dovetail demo | $(BIN)/python -m acceptance.terminal_picture docs/pictures/demo.txt -
+
+docs: $(DOCS_STAMP) ## build the documentation site into .dovetail/site, strictly
+	@NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --quiet --strict --site-dir $(SITE)
+
+.PHONY: help setup lock format lint check test coverage demo testbed cluster up down vectors bench soak adopt record crds reference picture docs
