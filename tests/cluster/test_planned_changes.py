@@ -142,8 +142,16 @@ async def _settled_fleet(ground: Ground) -> None:
     await give_rights(ground.api, READER, reads)
     for name in POOLS:
         await ground.apply(fleet_pool(name, disruption=ALL))
-        await ground.apply(workload(name, name, PODS))
+        await ground.apply(_apart(workload(name, name, PODS)))
     await ground.until(partial(_still, ground), 180, "each pod has its node")
+
+
+def _apart(body: Json) -> Json:
+    """No two pods of a workload share a node: how many nodes come does not depend on which leave at one time."""
+    selector: Json = {"labelSelector": body["spec"]["selector"], "topologyKey": names.HOSTNAME}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [selector]}}
+    body["spec"]["template"]["spec"]["affinity"] = apart
+    return body
 
 
 def _reading(role: Json) -> Json:
