@@ -138,7 +138,7 @@ async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_another_does_th
     async with hurt(ground) as sick:
         sick.start_worker(skewed(ground.everything.worker_command(), 300.0))
         await sick.says(503, "no step is taken: the clock of this worker is ")
-        # The API server tells its time in whole seconds, so the difference is known to one, and less well from few answers.
+        # The API server tells its time in whole seconds: the difference is known to one, less well from few answers.
         assert re.search("is (29[789]|300) s ahead of the API server's", (await sick.readyz())[1])
         await ground.apply(node_pool())
         await ground.apply(deployment(1, "3"))
