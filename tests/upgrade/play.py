@@ -12,13 +12,15 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
+from dovetail.workflows.options import ENDS
 from tests.system.histories import executions, replayer
 from tests.upgrade.crews import WAYS, Crews, Swap, Version
 from tests.upgrade.flight import Flight
 from tests.upgrade.previous import installed, named
 from tests.upgrade.scenes import SCENES, Scene
 
-TAKEN_UP_SECONDS: Final = 150.0
+# After a kill, the wait for which nobody waits is tried again when it has been silent for so long; and a minute.
+TAKEN_UP_SECONDS: Final = ENDS.total_seconds() + 60.0
 OLD: Final = "old"
 NEW: Final = "new"
 KEPT: Final = "new, way back kept"
