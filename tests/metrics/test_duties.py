@@ -40,6 +40,22 @@ async def scraped(snapshot: Snapshot, duties: Duties, reader: InMemoryMetricRead
     return (await scrape.text()).splitlines()
 
 
+def test_who_has_lost_a_duty_is_silent_unless_nobody_else_can_have_it() -> None:
+    """MET-7: while Temporal is away the last one goes on to speak."""
+    running, away = {UPKEEP}, False
+    duties = Duties(lambda loop: loop in running, lambda: away)
+
+    had = duties.has(UPKEEP)
+    running.clear()
+    away = True
+    kept = duties.has(UPKEEP)
+    away = False
+    lost = duties.has(UPKEEP)
+
+    assert (had, kept, lost) == (True, True, False)
+    assert not Duties(lambda loop: False, lambda: True).has(UPKEEP), "who never had it does not begin"
+
+
 async def test_two_workers_show_each_gauge_of_the_cluster_once() -> None:
     """MET-7: a sum over both is what one of them shows."""
     world = a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2")])

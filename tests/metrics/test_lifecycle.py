@@ -10,13 +10,13 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics import catalogue as meters
-from dovetail.metrics.lifecycle import ordered
+from dovetail.metrics.lifecycle import claim_created, ordered
 from dovetail.metrics.summaries import Summaries
 from dovetail.model import names
 from dovetail.ports.cloud import NoCapacity
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
 from tests.activities.fakes import FakeCloud, World
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 Counted = tuple[str, float, dict[str, object]]
 
@@ -85,6 +85,17 @@ async def test_a_launch_without_capacity_counts_a_disruption(environment: Activi
     ((name, value, labels),) = meter.kept
     assert (name, value, labels["reason"]) == ("karpenter_nodeclaims_disrupted_total", 1, "insufficient_capacity")
     assert labels["termination_mode"] == "graceful"
+
+
+@pytest.mark.parametrize("relaxed", ["false", "true"])
+def test_a_claim_that_is_created_is_counted_with_why(meter: Meter, relaxed: str) -> None:
+    """MET-1."""
+    annotations = {names.MIN_VALUES_RELAXED: "true"} if relaxed == "true" else {}
+
+    claim_created(a_claim(annotations=annotations), "provisioned")
+
+    labels = {"reason": "provisioned", "nodepool": "pool", "min_values_relaxed": relaxed}
+    assert meter.kept == [("karpenter_nodeclaims_created_total", 1, labels)]
 
 
 async def test_a_launch_that_takes_too_long_counts_a_disruption(environment: ActivityEnvironment, meter: Meter) -> None:
