@@ -89,10 +89,11 @@ def test_al2_runs_the_class_s_part_and_then_the_bootstrap_script() -> None:
     own, ours = read_parts(user_data("AL2", a_start(own="echo one", raid0=True)))
 
     assert (own.content_type, own.body) == (ours.content_type, "echo one\n")
+    begins = "/etc/eks/bootstrap.sh 'dovetail' --apiserver-endpoint 'https://cluster.example'"
     labels = '--node-labels="karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default"'
     taints = '--register-with-taints="team=blue:NoSchedule,karpenter.sh/unregistered:NoExecute"'
     assert ours.body.splitlines()[2:] == [
-        "/etc/eks/bootstrap.sh 'dovetail' --apiserver-endpoint 'https://cluster.example' --b64-cluster-ca 'Y2EtYnVuZGxl' \\",
+        f"{begins} --b64-cluster-ca 'Y2EtYnVuZGxl' \\",
         "--dns-cluster-ip '10.0.0.10' \\",
         "--use-max-pods false \\",
         f"--kubelet-extra-args '{labels} {taints} --max-pods=29' \\",
