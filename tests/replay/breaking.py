@@ -1,7 +1,7 @@
 """Changes to the workflows that would break what runs in a cluster, each of which the recorded histories must notice.
 
 Each is a change that a person may make in good faith. Where one of the texts has changed, write the change anew for the
-code as it is; a change whose subject is gone may go with it. `noticed_by` is the shortest history that notices it. It is
+code as it is; a change whose subject is gone may go with it. `noticed_by` is the shortest history that notices it,
 replayed before all others, which saves half of the time.
 """
 
