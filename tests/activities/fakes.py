@@ -183,7 +183,7 @@ class FakeNodes:
 
     async def list_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
         found = self.world.nodes.values()
-        return tuple(node for node in found if provider_id and node.provider_id == provider_id)
+        return tuple(node for node in found if node.provider_id == provider_id)
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
         self.world.ledger.append(f"patch node {node.name}")

@@ -1,8 +1,10 @@
 """Upkeep compares a node with what was launched, says what it finds, and rests for ten minutes (LIF-75 to LIF-77)."""
 
+from dataclasses import replace
+
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now
@@ -47,6 +49,7 @@ async def test_a_node_that_is_too_small_is_reported_on_its_claim_and_by_an_event
     assert verdict(world) == ("False", "ConsistencyCheckFailed")
     assert [(n.kind, n.reason) for n in world.notices] == [("NodeClaim", "FailedConsistencyCheck")]
     assert "50.0%" in world.notices[0].message
+    assert world.notices[0].distinct == world.notices[0].message, "each issue is a notice of its own"
 
 
 async def test_a_node_that_is_what_was_launched_is_consistent_without_an_event() -> None:
@@ -75,5 +78,14 @@ async def test_a_claim_that_is_not_initialised_gets_no_verdict() -> None:
     """LIF-77: upstream writes True there, although nothing has been compared."""
     world = a_settled_world(500)
     world.put(a_joined_claim(conditions=(), requests={"memory": 1}, capacity={"memory": 1000}))
+
+    assert await look(ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now), world) == 0
+
+
+async def test_a_claim_of_another_provider_is_not_compared() -> None:
+    """LIF-75."""
+    world = a_settled_world(500)
+    other = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
+    world.put(replace(world.claims["pool-1"], node_class=other))
 
     assert await look(ConsistencyUpkeep(FakeClaims(world), FakeNotices(world), world.now), world) == 0

@@ -9,6 +9,7 @@ from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest
+from dovetail.model import names
 from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool
@@ -28,9 +29,9 @@ NODE = ProposedNode(
 )
 
 
-async def created(world: World, pool: NodePool) -> CreateOutcome:
+async def created(world: World, pool: NodePool, node: ProposedNode = NODE) -> CreateOutcome:
     step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
-    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
+    request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),))
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
     return outcome
 
@@ -63,3 +64,23 @@ async def test_a_claim_has_its_pools_grace_and_expiry() -> None:
 
     (claim,) = world.claims.values()
     assert (claim.expire_after, claim.termination_grace) == (3600.0, 60.0)
+
+
+async def test_a_claim_of_a_pool_without_a_grace_has_none() -> None:
+    """LIF-2: nor an expiry; no default stands behind the pool's."""
+    world = World()
+
+    await created(world, POOL, replace(NODE, expire_after=None, termination_grace=None))
+
+    (claim,) = world.claims.values()
+    assert (claim.expire_after, claim.termination_grace) == (None, None)
+
+
+async def test_a_claim_comes_with_its_finalizer() -> None:
+    """LIF-7: before anything could be launched for it."""
+    world = World()
+
+    await created(world, POOL)
+
+    (claim,) = world.claims.values()
+    assert claim.finalizers == (names.TERMINATION_FINALIZER,)

@@ -298,7 +298,7 @@ async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: St
 
 
 async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage) -> None:
-    """DUR-30, GCR-15: a repair writes a deadline on a claim that is leaving already."""
+    """DUR-30, EVT-5, GCR-15: a repair writes a deadline on a claim that is leaving already."""
     claim = stage.world.claims["pool-1"]
     stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "1970-01-01T00:17:00Z"}))  # 1020
     stage.holds(a_pod(do_not_disrupt="true", grace_seconds=10))
@@ -306,8 +306,8 @@ async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage)
     await stage.run(deadline=5000.0)
 
     assert stage.world.clock < 1025.0
-    informed = {notice.kind for notice in stage.world.notices if notice.reason == "TerminationGracePeriodExpiring"}
-    assert informed == {"Node", "NodeClaim"}
+    informed = {(n.kind, n.message) for n in stage.world.notices if n.reason == "TerminationGracePeriodExpiring"}
+    assert informed == {(kind, "All pods will be deleted by 1970-01-01T00:17:00Z") for kind in ("Node", "NodeClaim")}
 
 
 async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.orders.carry_out_orders import Caretaking
 from dovetail.activities.orders.repairs import RepairFinder
-from dovetail.activities.orders.replicas import ReplicaFinder
+from dovetail.activities.orders.replicas import AT_ONCE, ReplicaFinder
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
 from dovetail.messages.subjects import ClaimRef
@@ -204,6 +204,8 @@ async def test_a_limit_of_nodes_caps_a_static_pool() -> None:
 
 
 async def test_a_large_static_pool_is_filled_in_several_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NPL-43."""
+    assert AT_ONCE == 50
     monkeypatch.setattr("dovetail.activities.orders.replicas.AT_ONCE", 2)
     world, pool = World(), static(3)
 

@@ -217,6 +217,28 @@ async def test_two_nodes_of_one_instance_are_never_registered(stage: Stage) -> N
     assert UNREGISTERED in stage.world.nodes["node-1"].taints
 
 
+async def test_a_registered_claim_stays_registered_whatever_becomes_of_its_node(stage: Stage) -> None:
+    """LIF-20: at once, and nothing is written."""
+    stage.world.put(a_registered_claim(), a_node("node-1"), a_node("node-2"))
+
+    assert await stage.register() == JoinOutcome(kind="done", node="node-1")
+    assert (stage.world.clock, stage.writes()) == (1010.0, [])
+
+
+async def test_a_node_that_goes_before_it_could_be_registered_is_not_found_again(stage: Stage) -> None:
+    """LIF-21: what was waited for before does not stay as the reason."""
+    claim = a_launched_claim()
+    stage.world.put(replace(claim, annotations={**claim.annotations, names.REGISTRATION_HOOK: "the-hook"}), a_node())
+    seen = []
+    stage.world.at(1013.0, lambda: seen.append(stage.status_of(names.REGISTERED_CONDITION)))
+    stage.world.at(1013.0, stage.world.nodes.clear)
+    stage.world.at(1020.0, lambda: seen.append(stage.status_of(names.REGISTERED_CONDITION)))
+
+    await stage.register()
+
+    assert seen == [("Unknown", "RegistrationHookPending"), ("Unknown", "NodeNotFound")]
+
+
 async def test_without_a_node_the_wait_ends_fifteen_minutes_after_the_creation(stage: Stage) -> None:
     """LIF-43, BEH-64."""
     stage.world.put(a_launched_claim())

@@ -129,8 +129,9 @@ def test_a_pod_that_is_pending_again_later_waits_anew(monkeypatch: pytest.Monkey
 
 
 def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PLC-231, PLC-234: those that wait for a reservation are not unschedulable."""
+    """PLC-228, PLC-231, PLC-234: those that wait for a reservation are not unschedulable."""
     found: dict[str, float] = {}
+    took: list[tuple[str, float]] = []
 
     class Gauge:
         def __init__(self, name: str) -> None:
@@ -140,6 +141,7 @@ def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
             found[f"{self.name} {(labels or {}).get('zone', '')}".strip()] = value
 
     monkeypatch.setattr(deciding_metrics, "gauge", Gauge)
+    monkeypatch.setattr(deciding_metrics, "observe", lambda name, seconds, labels: took.append((name, seconds)))
     placement = Placement(
         refused=(a_refusal("p"), a_refusal("waits", "reserved_offering")),
         ignored=(IgnoredPod(pod=a_pod("i"), why="bad label"),),
@@ -156,3 +158,4 @@ def test_a_round_sets_its_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
     decisions.record(replace(placement, by_zone={"flexible": 1}), 0.5, 2.0)
 
     assert found == {**both, f"{by_zone} flexible": 1, f"{by_zone} z1": 0}
+    assert took == [("scheduler_scheduling_duration_seconds", 0.5)] * 2

@@ -2,6 +2,9 @@
 EVT-11)."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from dovetail.model.workloads import VolumeAttachment
 from tests.activities.test_draining import DEPARTURE, START, Stage, new_stage
@@ -25,10 +28,11 @@ async def test_a_timed_protection_says_until_when_and_when_it_is_over() -> None:
     assert stage.evictions() == ["web-1"]
 
 
-async def test_a_lasting_protection_says_nothing() -> None:
-    """EVT-10: `true` has no end that could be named."""
+@pytest.mark.parametrize("lasting", [{"do_not_disrupt": "true"}, {"do_not_disrupt": "2m", "started": None}])
+async def test_a_lasting_protection_says_nothing(lasting: dict[str, Any]) -> None:
+    """EVT-10: `true` has no end that could be named, nor has a time that does not run yet."""
     stage = new_stage()
-    pod = a_pod(do_not_disrupt="true")
+    pod = a_pod(**lasting)
     stage.holds(pod)
     stage.world.at(START + 30.0, lambda: stage.world.kill(pod))
 

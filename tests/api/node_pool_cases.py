@@ -140,7 +140,9 @@ POOL = [
         "API-7", a_pool, "spec.limits", "", {"limits": {"cpu": 1000, "memory": "1000Gi", "nodes": "10", "a.b/c": "1e3"}}
     ),
     *vary("API-7", a_pool, "spec.limits", "", {"a limit": {"cpu": "0.5"}, "another": {"cpu": ".5k"}}),
-    *vary("API-7", a_pool, "spec.limits", MATCH, {"a limit in words": {"cpu": "much"}}),
+    *vary(
+        "API-7", a_pool, "spec.limits", MATCH, {"a limit in words": {"cpu": "much"}, "an unknown unit": {"cpu": "1Zi"}}
+    ),
     *vary("API-13", a_pool, "spec.weight", "", {"weight 1": 1, "weight 100": 100}),
     *vary("API-13", a_pool, "spec.weight", "greater than or equal to 1", {"weight 0": 0}),
     *vary("API-13", a_pool, "spec.weight", "less than or equal to 100", {"weight 101": 101}),

@@ -34,8 +34,21 @@ def requirement_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
         "any other kubernetes.io label": one(key="foo.kubernetes.io/bar", operator="Exists"),
         "100 of them": [{"key": f"a.example/k{index}", "operator": "Exists"} for index in range(100)],
     }
+    unchecked = {
+        "a value of 64 characters": one(key="a", operator="In", values=["b" * 64]),
+        "a value with a space": one(key="a", operator="In", values=["b c"]),
+    }
     return [
         *vary("API-9", make, path, "", accepted),
+        *vary("API-5", make, path, "", unchecked),
+        *vary("API-4", make, path, "", {"a key of 316 characters": one(key="a" * 316, operator="Exists")}),
+        *vary(
+            "API-4",
+            make,
+            path,
+            At(f"{path}[0].key", "316"),
+            {"a key of 317 characters": one(key="a" * 317, operator="Exists")},
+        ),
         *vary(
             "API-9",
             make,
@@ -184,7 +197,7 @@ def template_cases(make: Callable[[], Manifest], path: str) -> list[Case]:
     grace, age = f"{path}.terminationGracePeriod", f"{path}.expireAfter"
     cases += vary("API-6", make, grace, "", {f"grace period {value}": value for value in ("30s", "1h30m", "0s")})
     cases += vary(
-        "API-6", make, grace, MATCH, {f"grace period {value}": value for value in ("Never", "-5m", "1d", "30")}
+        "API-6", make, grace, MATCH, {f"grace period {value}": value for value in ("Never", "-5m", "1d", "1.5h", "30")}
     )
     cases += vary("API-6", make, age, "", {f"expiry {value}": value for value in ("Never", "720h", "1h2m3s")})
     cases += vary(

@@ -7,9 +7,10 @@ import pytest
 
 from dovetail.api.aws.ec2_node_class import EC2NodeClass
 from dovetail.api.karpenter.node_claim import NodeClaim
+from dovetail.api.karpenter.node_overlay import NodeOverlay
 from dovetail.api.karpenter.node_pool import NodePool
-from dovetail.api.validation import parse
-from tests.api.manifests import a_claim, a_node_class, a_pool, changed
+from dovetail.api.validation import InvalidObject, parse
+from tests.api.manifests import a_claim, a_node_class, a_pool, an_overlay, changed
 
 USUAL_DISRUPTION = {
     "consolidateAfter": "0s",
@@ -74,6 +75,14 @@ def test_unknown_fields_are_pruned() -> None:
     assert pool == parse(NodePool, a_pool())
 
 
+def test_a_requirement_of_an_overlay_has_no_min_values() -> None:
+    """API-17: an unknown field, not even looked at."""
+    wanted = {"key": "a", "operator": "In", "values": ["b"]}
+    overlay = parse(NodeOverlay, changed(an_overlay(), "spec.requirements", [{**wanted, "minValues": 51}]))
+
+    assert overlay == parse(NodeOverlay, changed(an_overlay(), "spec.requirements", [wanted]))
+
+
 def test_a_field_under_its_python_name_is_an_unknown_field() -> None:
     pool = parse(NodePool, changed(a_pool(), "spec.template.spec.expire_after", "1h"))
 
@@ -103,3 +112,15 @@ def test_absent_and_empty_labels_are_distinguished() -> None:
     assert absent.spec.template.metadata is not None
     assert empty.spec.template.metadata is not None
     assert (absent.spec.template.metadata.labels, empty.spec.template.metadata.labels) == (None, {})
+
+
+@pytest.mark.parametrize("amount", [0.5, True, None, "1\n"])
+def test_an_amount_is_a_whole_number_or_text(amount: object) -> None:
+    """API-7: a null is dropped, and anything else is refused."""
+    pool = changed(a_pool(), "spec.limits", {"cpu": amount})
+
+    if amount is None:
+        assert parse(NodePool, pool).spec.limits == {}
+    else:
+        with pytest.raises(InvalidObject):
+            parse(NodePool, pool)

@@ -75,3 +75,14 @@ def test_what_is_too_close_to_a_stamp_is_left_out_as_stamps_leave_it_out() -> No
 
 def test_a_restart_moves_nothing() -> None:
     assert claim_in(Movements().seen(a_cluster(NOW, OLD))).last_pod_event == OLD
+
+
+def test_pods_that_are_bound_to_no_node_move_no_claim_that_has_none() -> None:
+    """LIF-81."""
+    seen = Movements()
+    for now, pods in ((NOW, []), (NOW + 1, [replace(a_pod("", name="waiting"), uid="waiting")])):
+        found = a_cluster(now, OLD)
+        claim = replace(claim_in(found), node_name="")
+        after = seen.seen(replace(found, claims={claim.name: claim}, pods={pod.uid: pod for pod in pods}))
+
+    assert claim_in(after).last_pod_event == OLD

@@ -124,6 +124,22 @@ def test_a_pool_that_makes_sense_with_a_class_that_is_ready_is_ready() -> None:
     assert root.status == "True"
 
 
+def test_a_pool_that_makes_no_sense_is_not_ready_although_its_class_is() -> None:
+    """NPL-20, NPL-21."""
+    pool = a_pool(template={"labels": {names.NODE_POOL: "x"}})
+    conditions = conditions_of_pool(pool, NOW)
+    for condition in readiness(pool, None, NOW):
+        conditions = conditions.set(condition)
+
+    found = {each.type: (each.status, each.reason, each.message) for each in conditions.conditions}
+    assert found["ValidationSucceeded"] == (
+        "False",
+        "NodePoolValidationFailed",
+        f"label {names.NODE_POOL} is restricted",
+    )
+    assert found["Ready"][::2] == ("False", "ValidationSucceeded=False")
+
+
 GOOD: list[dict[str, Any]] = [
     {"labels": {"team": "a", "node-role.kubernetes.io/web": ""}},
     {"taints": (Taint(key="a/b", value="c", effect="NoSchedule"),)},

@@ -80,7 +80,7 @@ def test_a_claim_without_our_finalizer_needs_no_termination() -> None:
 
 
 def test_claims_and_nodes_of_another_provider_are_left_alone() -> None:
-    """PLM-1, PLM-2, BEH-4."""
+    """PLM-1, PLM-2, LIF-60, BEH-4."""
     fields: dict[str, Any] = {"node_class": OTHER, "expire_after": 1.0, "annotations": {names.OWNER: "x"}}
     node = a_joined_node(labels={"other.cloud/otherclass": "default"}, deleting_since=NOW, provider_id="other:///1")
 

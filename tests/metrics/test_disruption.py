@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.disruption.choose import decide
+from dovetail.disruption.commands import Move
 from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
@@ -121,6 +122,24 @@ def test_a_consolidation_is_counted_by_what_its_pools_make_of_it(meter: Meter) -
     [(_, score, labels)] = counted(meter, "consolidation_score")
     assert score == pytest.approx(1.0)
     assert labels == approved
+
+
+def test_a_pool_that_approves_is_counted_so_where_another_pool_does_not(meter: Meter) -> None:
+    """DIS-126: the moves by what becomes of the command, the scores by what each pool thinks."""
+    moves = [
+        Move(pool="a", policy="Balanced", approved=False, score=2.0, pool_approves=True),
+        Move(pool="b", policy="Balanced", approved=False, score=0.1, pool_approves=False),
+    ]
+    decision = decide(a_world([], []), DisruptionSettings(), never)
+
+    counting_disruption.decided(replace(decision, moves=tuple(moves)), 0.1)
+
+    rejected = [
+        (labels["nodepool"], labels["decision"]) for _, _, labels in counted(meter, "consolidation_moves_total")
+    ]
+    scores = [(labels["nodepool"], labels["decision"]) for _, _, labels in counted(meter, "consolidation_score")]
+    assert rejected == [("a", "rejected"), ("b", "rejected")]
+    assert sorted(scores) == [("a", "approved"), ("b", "rejected")]
 
 
 def test_a_command_that_is_not_worth_its_disturbance_is_counted_as_rejected(meter: Meter) -> None:

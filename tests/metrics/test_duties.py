@@ -12,6 +12,7 @@ from dovetail.activities.shared.step_health import StepHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.metrics.catalogue import GAUGE_LOOPS, GAUGES
 from dovetail.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.metrics.pod_times import PodTimes
 from dovetail.metrics.scrape import Scrape
@@ -88,7 +89,13 @@ async def test_a_gauge_of_the_last_round_is_shown_where_the_rounds_are_made() ->
     assert "karpenter_nodes_created_total 2" in planner and "karpenter_nodes_created_total 2" in decider
 
 
+def test_every_gauge_of_a_last_round_has_the_loop_that_makes_the_rounds() -> None:
+    """MET-7."""
+    assert {f"karpenter_{name}" for name in GAUGES} <= GAUGE_LOOPS.keys()
+
+
 def test_the_last_holder_goes_on_while_temporal_is_away_and_stops_when_it_is_back() -> None:
+    """MET-7."""
     here, away = {UPKEEP}, [False]
     duties = Duties(here.__contains__, lambda: away[0])
     assert duties.has(UPKEEP) and not duties.has(PROVISIONING)

@@ -77,8 +77,26 @@ def test_a_nodes_gauges_show_what_its_pods_request() -> None:
     assert found[("nodes_current_lifetime_seconds", "")].value == 500.0
     assert found[("cluster_utilization_percent", "cpu")].value == 50.0
     assert found[("nodepools_limit", "cpu")].value == 8.0
+    assert found[("nodepools_usage", "cpu")].value == 4.0
+    assert (found[("cluster_state_node_count", "")].value, found[("cluster_state_synced", "")].value) == (1.0, 1.0)
     labels = dict(found[("nodes_allocatable", "cpu")].labels)
     assert (labels["managed"], labels["nodepool"], labels["node_name"]) == ("true", "pool", node.name)
+
+
+def test_a_pods_gauge_says_whose_it_is_and_how_it_stands() -> None:
+    """MET-1: the owner by kind and name."""
+    node = a_joined_node(labels={names.NODE_POOL: "pool", names.ZONE: "zone-a"})
+    pods = {"a": a_pod("a", node_name=node.name, ready=True), "b": a_pod("b", node_name="", phase="Pending", owners=())}
+    snapshot = Snapshot(now=1.0, nodes={node.name: node}, claims={"c": a_joined_claim()}, pods=pods)
+
+    [one, other] = [dict(sample.labels) for sample in gauges(snapshot) if sample.name == "pods_state"]
+
+    said = ("name", "namespace", "owner", "node", "scheduled", "phase", "ready", "nodepool", "zone", "managed")
+    assert [one[label] for label in said] == [
+        *("a", "apps", "ReplicaSet/web", node.name, "true", "Running", "true"),
+        *("pool", "zone-a", "true"),
+    ]
+    assert [other[label] for label in said] == ["b", "apps", "", "", "false", "Pending", "false", "", "", "false"]
 
 
 def test_every_gauge_has_its_help() -> None:

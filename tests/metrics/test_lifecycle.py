@@ -10,13 +10,13 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics import catalogue as meters
-from dovetail.metrics.lifecycle import ordered
+from dovetail.metrics.lifecycle import claim_created, ordered
 from dovetail.metrics.summaries import Summaries
 from dovetail.model import names
 from dovetail.ports.cloud import NoCapacity
-from tests.activities import test_departing, test_draining, test_joining, test_launching
+from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
 from tests.activities.fakes import FakeCloud, World
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod, is_now
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 Counted = tuple[str, float, dict[str, object]]
 
@@ -85,6 +85,53 @@ async def test_a_launch_without_capacity_counts_a_disruption(environment: Activi
     ((name, value, labels),) = meter.kept
     assert (name, value, labels["reason"]) == ("karpenter_nodeclaims_disrupted_total", 1, "insufficient_capacity")
     assert labels["termination_mode"] == "graceful"
+
+
+@pytest.mark.parametrize("relaxed", ["false", "true"])
+def test_a_claim_that_is_created_is_counted_with_why(meter: Meter, relaxed: str) -> None:
+    """MET-1."""
+    annotations = {names.MIN_VALUES_RELAXED: "true"} if relaxed == "true" else {}
+
+    claim_created(a_claim(annotations=annotations), "provisioned")
+
+    labels = {"reason": "provisioned", "nodepool": "pool", "min_values_relaxed": relaxed}
+    assert meter.kept == [("karpenter_nodeclaims_created_total", 1, labels)]
+
+
+async def test_a_launch_that_takes_too_long_counts_a_disruption(environment: ActivityEnvironment, meter: Meter) -> None:
+    """LIF-41."""
+    stage = test_launching.new_stage()
+    stage.world.clock = 1300.0
+
+    await environment.run(stage.step.launch_instance, test_launching.REF)
+
+    ((name, value, labels),) = meter.kept
+    assert (name, value, labels["reason"]) == ("karpenter_nodeclaims_disrupted_total", 1, "launch_timeout")
+
+
+async def test_a_node_that_does_not_come_counts_a_disruption(environment: ActivityEnvironment, meter: Meter) -> None:
+    """LIF-43."""
+    world = World(clock=1900.0)
+    world.put(test_joining.a_launched_claim())
+
+    await environment.run(test_joining.stage_over(world).step.await_registered, test_joining.REF)
+
+    ((name, value, labels),) = meter.kept
+    assert (name, value, labels["reason"]) == ("karpenter_nodeclaims_disrupted_total", 1, "registration_timeout")
+
+
+async def test_a_repair_that_is_carried_out_is_counted_once(meter: Meter) -> None:
+    """GCR-16: a second try finds the claim leaving."""
+    world = World()
+    world.put(a_joined_claim())
+
+    for _ in range(2):
+        await test_gated_orders.carry_out(world, test_gated_orders.UNHEALTHY)
+
+    assert {name.removeprefix("karpenter_"): value for name, value, _ in meter.kept} == {
+        "nodeclaims_disrupted_total": 1,
+        "nodeclaims_unhealthy_disrupted_total": 1,
+    }
 
 
 async def test_a_termination_counts_node_and_claim_once(environment: ActivityEnvironment, meter: Meter) -> None:

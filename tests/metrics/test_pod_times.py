@@ -89,13 +89,16 @@ def test_gauges_say_how_long_a_pod_has_waited_for_what() -> None:
     undecided = gauges(times)
     times.decided(pod.uid, CREATED + 3.0, placed=True)
     placed = gauges(times)
+    times.heard(pod, replace(pod, node_name="n"))
+    bound = gauges(times)
     times.decided(pod.uid, CREATED + 4.0, placed=False)
 
     waits = {"pods_unstarted_time_seconds": 4.0, "pods_unbound_time_seconds": 4.0}
     assert undecided == {**waits, "pods_provisioning_scheduling_undecided_time_seconds": 3.0}
     provisioning = {"pods_provisioning_unstarted_time_seconds": 1.0, "pods_provisioning_unbound_time_seconds": 1.0}
     assert placed == {**waits, **provisioning}
-    assert gauges(times) == waits
+    assert bound == {name: seconds for name, seconds in placed.items() if "unstarted" in name}
+    assert gauges(times) == {"pods_unstarted_time_seconds": 4.0}
 
 
 def test_the_pass_under_way_shows_its_pods_and_for_how_long_it_has_lasted() -> None:

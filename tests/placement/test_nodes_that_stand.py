@@ -77,6 +77,18 @@ def test_no_taint_of_an_initialised_node_is_passing() -> None:
         assert (_takers([a_pod("p")], (node, starting)), _takers([a_pod("p")], (coming, starting))) == ([], ["n1"])
 
 
+def test_every_taint_of_a_node_without_a_claim_counts() -> None:
+    """PLC-65, BEH-104: nobody here knows that it is still starting."""
+    node, claim = _without(
+        a_node("n1", taints=(Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule"),)), names.INITIALIZED
+    )
+    starting = a_snapshot([a_pod("p")], [(node, claim)])
+
+    found = [[*placed(each).existing] for each in (starting, replace(starting, claims={}))]
+
+    assert found == [["n1"], []]
+
+
 def test_pods_that_have_ended_take_no_room() -> None:
     """PLC-66."""
     ended = replace(a_bound_pod("ended", "n1", cpu="4"), phase="Succeeded")

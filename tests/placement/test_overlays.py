@@ -72,6 +72,12 @@ def test_capacity_belongs_to_the_whole_type_if_any_offering_is_selected() -> Non
     assert the_type(found, "large").capacity_overlay
 
 
+def test_a_type_none_of_whose_offerings_is_selected_gets_no_capacity() -> None:
+    """NPL-52: although the type itself would suit."""
+    found = overlaid(an_overlay("a", (names.ZONE, "zone-a"), (names.CAPACITY_TYPE, "reserved"), capacity=GPU))
+    assert "example.com/gpu" not in the_type(found, "large").capacity
+
+
 def test_the_heavier_overlay_wins_per_offering_and_per_resource() -> None:
     """The heavier overlay wins per offering and per resource (PLC-138, NPL-51, NPL-53)."""
     found = overlaid(

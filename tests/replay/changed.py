@@ -21,12 +21,14 @@ PACKAGE = Path(dovetail.__file__).parent
 
 @dataclass(frozen=True)
 class Change:
-    """What is put in the place of what in one file of workflows/. `types`: whose histories must notice it."""
+    """What is put in the place of what in one file of workflows/. `types`: whose histories must notice it;
+    `noticed_by`: the name of one that does."""
 
     what: str
     file: str
     edits: tuple[tuple[str, str], ...]
     types: tuple[str, ...]
+    noticed_by: str = ""
 
 
 @contextmanager

@@ -65,6 +65,11 @@ class Stage:
 
     # Processes
 
+    @property
+    def where(self) -> dict[str, str]:
+        """The variables by which a command finds this cluster."""
+        return {"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file)}
+
     def environment(self, **more: str) -> dict[str, str]:
         """What every process of this stage is given; nothing of the caller's that could steer it."""
         steering = ("TEMPORAL_", "DOVETAIL_", "KUBECONFIG", "CLUSTER_NAME")
@@ -95,7 +100,7 @@ class Stage:
         process = await asyncio.create_subprocess_exec(
             *command,
             *arguments,
-            env=self.environment(**{"CLUSTER_NAME": self.cluster, "DOVETAIL_WORLD": str(self.file), **more}),
+            env=self.environment(**{**self.where, **more}),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

@@ -84,6 +84,23 @@ def test_every_family_gives_the_kubelet_its_labels_taints_and_limits(family: str
     assert dict(setup.eviction_hard) == {"memory.available": "5%"}
 
 
+def test_al2_runs_the_class_s_part_and_then_the_bootstrap_script() -> None:
+    """AWS-97: its arguments are those of AL2's script, in upstream's order."""
+    own, ours = read_parts(user_data("AL2", a_start(own="echo one", raid0=True)))
+
+    assert (own.content_type, own.body) == (ours.content_type, "echo one\n")
+    begins = "/etc/eks/bootstrap.sh 'dovetail' --apiserver-endpoint 'https://cluster.example'"
+    labels = '--node-labels="karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default"'
+    taints = '--register-with-taints="team=blue:NoSchedule,karpenter.sh/unregistered:NoExecute"'
+    assert ours.body.splitlines()[2:] == [
+        f"{begins} --b64-cluster-ca 'Y2EtYnVuZGxl' \\",
+        "--dns-cluster-ip '10.0.0.10' \\",
+        "--use-max-pods false \\",
+        f"--kubelet-extra-args '{labels} {taints} --max-pods=29' \\",
+        "--local-disks raid0",
+    ]
+
+
 @pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket"])
 def test_instance_disks_are_joined_where_the_class_says_so(family: str) -> None:
     assert read_user_data(user_data(family, a_start(raid0=True))).local_disks

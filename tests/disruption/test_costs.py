@@ -1,0 +1,38 @@
+"""What disturbing a pod costs, as its annotation and its priority say it (DIS-32, DIS-33)."""
+
+from dataclasses import replace
+
+import pytest
+
+from dovetail.disruption.simulation.costs import eviction_cost, reschedule_cost
+from tests.disruption.worlds import a_pod
+
+THOUSAND = 1.0 + 1000 / 2.0**27
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("1000", THOUSAND),
+        ("1_000", THOUSAND),
+        ("1e3", THOUSAND),
+        ("+1000.0", THOUSAND),
+        ("-134217728", 0.0),
+        (" 1000", 1.0),
+        ("0x10", 1.0),
+        ("1__000", 1.0),
+        ("much", 1.0),
+        ("inf", 10.0),
+        ("-1e300", -10.0),
+    ],
+)
+def test_a_deletion_cost_is_read_as_go_reads_it(text: str, cost: float) -> None:
+    """DIS-32: what cannot be read is ignored."""
+    assert eviction_cost(replace(a_pod("n"), deletion_cost=text)) == cost
+
+
+def test_a_negative_cost_makes_no_node_cheaper_to_disturb() -> None:
+    """DIS-33."""
+    pods = [replace(a_pod("n"), deletion_cost=text) for text in ("134217728", "-1e300")]
+
+    assert reschedule_cost(pods) == 1.0 + 2.0
