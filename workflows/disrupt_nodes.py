@@ -41,6 +41,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from dovetail.messages.subjects import ClaimRef, Departure
     from dovetail.messages.workflow_types import DISRUPT_NODES
+    from dovetail.metrics.outcomes import realised
 
 # DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
@@ -80,6 +81,7 @@ class DisruptNodes:
             await shielded(self.undo(record))
         else:
             record = await shielded(self.from_the_delete())
+            self.count(record)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return record
 
@@ -277,6 +279,12 @@ class DisruptNodes:
         )
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
+
+    def count(self, record: DisruptionRecord) -> None:
+        """What it saves, as its record says. A replay has counted it before."""
+        command = self.given.command
+        if not workflow.unsafe.is_replaying():
+            realised(command.reason.lower(), command.savings, len(record.deleted) / len(command.targets))
 
     async def delete_all(self) -> None:
         """All claims in one step; histories before this have a step for each."""

@@ -31,6 +31,12 @@ WARNINGS: Final = (
         "widen them; `dovetail plan` counts the refusals",
     ),
     Said(
+        "DaemonSetsLeaveNoRoom",
+        "NodePool",
+        "pods would fit on an instance type but for what DaemonSets take of it",
+        "lower what they request, keep them off these nodes, or allow larger types",
+    ),
+    Said(
         "InsufficientCapacityError",
         "NodeClaim",
         "the cloud has none of the types in the zones asked for",

@@ -6,7 +6,7 @@ defined in gauges.py; this is the same text, sooner. It is kept in bytes and in 
 a scrape neither looks at each pod nor encodes 30 MB again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from dovetail.metrics.exposition import head, inside, measured, number
@@ -98,21 +98,39 @@ class _PodLines:
     def __init__(self) -> None:
         self.blocks: dict[str, bytes] = {}
         self._held: dict[int, Pod] = {}
+        self._order: list[Pod] = []
         self._texts: dict[str, dict[int, bytes]] = {}  # node -> pod -> its line; empty until it is written
 
     def follow(self, pods: Mapping[str, Pod]) -> set[str]:
         """Take over which pods there are; the nodes whose pods have changed."""
-        held = dict(zip(map(id, pods.values()), pods.values(), strict=True))
-        known, self._held = self._held, held
+        before, self._order = self._order, [*pods.values()]
+        if len(before) == len(self._order):
+            pairs = zip(before, self._order, strict=True)
+            return self._replaced([(old, new) for old, new in pairs if old is not new])
+        held = dict(zip(map(id, self._order), self._order, strict=True))
+        gone = [self._held[key] for key in self._held.keys() - held.keys()]
+        come = [held[key] for key in held.keys() - self._held.keys()]
+        return self._take_over(gone, come)
+
+    def _replaced(self, pairs: list[tuple[Pod, Pod]]) -> set[str]:
+        """As many pods as before stand in the order of before, but for these: the usual case, and quickly seen."""
+        gone, come = {id(old): old for old, _ in pairs}, {id(new): new for _, new in pairs}
+        moved = gone.keys() & come.keys()
+        return self._take_over(
+            [pod for key, pod in gone.items() if key not in moved],
+            [pod for key, pod in come.items() if key not in moved],
+        )
+
+    def _take_over(self, gone: Iterable[Pod], come: Iterable[Pod]) -> set[str]:
         changed = set()
-        for key in known.keys() - held.keys():
-            node = known[key].node_name
-            del self._texts[node][key]
-            changed.add(node)
-        for key in held.keys() - known.keys():
-            node = held[key].node_name
-            self._texts.setdefault(node, {})[key] = b""
-            changed.add(node)
+        for pod in gone:
+            del self._texts[pod.node_name][id(pod)]
+            del self._held[id(pod)]
+            changed.add(pod.node_name)
+        for pod in come:
+            self._texts.setdefault(pod.node_name, {})[id(pod)] = b""
+            self._held[id(pod)] = pod
+            changed.add(pod.node_name)
         return changed
 
     def of_node(self, name: str) -> list[Pod]:

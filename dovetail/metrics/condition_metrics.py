@@ -151,7 +151,7 @@ class ConditionMetrics:
                 text.add_to(families, ages)
         for name in sorted(families):
             yield "".join([f"{line}\n" for line in head(PREFIX + name, self.help[name], "gauge")]).encode()
-            yield b"".join(families[name])
+            yield from families[name]
 
 
 class _AgeTexts(dict[float, bytes]):
@@ -167,10 +167,10 @@ class _AgeTexts(dict[float, bytes]):
 
 
 class _Ages(NamedTuple):
-    """Lines of one family with a place after each for its age, and since when each has counted."""
+    """Lines of one family with a place in each for its age, and since when each has counted."""
 
     family: str
-    lines: list[bytes]
+    lines: bytes
     since: tuple[float, ...]
 
 
@@ -215,11 +215,9 @@ class _Text(NamedTuple):
         for name, text in self.fixed:
             families.setdefault(name, []).append(text)
         for name, lines, since in self.ages:
-            aged = lines.copy()
-            aged[1::2] = map(ages.__getitem__, since)
-            families.setdefault(name, []).extend(aged)
+            families.setdefault(name, []).append(lines % tuple(map(ages.__getitem__, since)))
 
 
-def _aging(name: str, series: list[str]) -> list[bytes]:
-    """Lines with a place after each for its age."""
-    return [part for text in series for part in (f"{PREFIX}{name}{{{text}}} ".encode(), b"")]
+def _aging(name: str, series: list[str]) -> bytes:
+    """Lines with a place at the end of each for its age."""
+    return b"".join([f"{PREFIX}{name}{{{text}}} ".replace("%", "%%").encode() + b"%b" for text in series])

@@ -11,6 +11,7 @@ INSTRUMENTS: Final = Instruments(
     counters={
         "launches_total": "Launches that ended, by outcome and NodePool.",
         "predicted_savings_dollars_per_hour_total": "Dollars an hour that disruptions that were begun are to save.",
+        "realised_savings_dollars_per_hour_total": "Dollars an hour that disruptions save that have come to their end.",
     },
     histograms={},
     gauges={
@@ -30,6 +31,12 @@ def saving(reason: str, dollars: float) -> None:
     """A disruption was begun that is to save so much; one that costs more counts as none."""
     name = "predicted_savings_dollars_per_hour_total"
     INSTRUMENTS.counter(name).add(max(0.0, dollars), {"reason": reason})
+
+
+def realised(reason: str, dollars: float, share: float) -> None:
+    """A disruption has come to its end that was to save so much, with that share of its nodes; the others stayed."""
+    name = "realised_savings_dollars_per_hour_total"
+    INSTRUMENTS.counter(name).add(max(0.0, dollars) * share, {"reason": reason})
 
 
 def plans_held(number: int) -> None:

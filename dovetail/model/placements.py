@@ -62,6 +62,7 @@ class PoolRefusal:
     conflict: str = ""
     remedy: str = ""
     within: Reason | None = None  # the reason behind the reason: volumes that ask for a label no node has
+    daemon_sets: tuple[str, ...] = ()  # but for which some type would have room
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

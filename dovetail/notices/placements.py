@@ -6,19 +6,22 @@ from dataclasses import replace
 from dovetail.model.notice import Notice
 from dovetail.model.placements import Placement
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.notices.about import notice_about
+from dovetail.notices.about import STANDING_WINDOW, notice_about
 from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 
 FAILED_WINDOW = 300.0  # PLC-226
+MOST_NAMED = 10  # DaemonSets in one message
 
 
 def placement_notices(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
     """All notices of one pass: PLC-225 for nodes that stand, PLC-226, PLC-227, and what could not be judged."""
     yield from refusal_notices(placement)
+    yield from _crowded_pools(snapshot, placement)
     yield from _nominations(snapshot, placement)
     for empty in placement.empty_pools:
         yield publishable(snapshot, no_compatible_types(empty.pool, empty.because_of_min_values))
@@ -49,6 +52,26 @@ def refusal_notices(placement: Placement) -> Iterator[Notice]:
     for ignored in placement.ignored:
         if not ignored.silent:
             yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
+
+
+def _crowded_pools(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:
+    """One for each pool whose DaemonSets keep pods from fitting: an operator's to mend, not the pods' authors'."""
+    crowded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for refused in placement.refused:
+        for pool in refused.pools:
+            if pool.daemon_sets:
+                crowded.setdefault((pool.pool, pool.daemon_sets), []).append(refused.pod.key)
+    for (name, daemon_sets), pods in sorted(crowded.items()):
+        if name in snapshot.pools:
+            yield replace(_crowded(snapshot.pools[name], daemon_sets, pods), window=STANDING_WINDOW)
+
+
+def _crowded(pool: NodePool, daemon_sets: tuple[str, ...], pods: list[str]) -> Notice:
+    others = f" and {len(daemon_sets) - MOST_NAMED} more" if len(daemon_sets) > MOST_NAMED else ""
+    named = ", ".join(daemon_sets[:MOST_NAMED]) + others
+    whom = f"pod {pods[0]}" if len(pods) == 1 else f"{len(pods)} pods, {min(pods)} among them,"
+    message = f"No instance type holds {whom} beside DaemonSets {named}; without these some would"
+    return notice_about(pool, "DaemonSetsLeaveNoRoom", message, "Warning", distinct=named)
 
 
 def _failed(pod: Pod, message: str) -> Notice:

@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.metrics import provisioning as deciding_metrics
 from dovetail.metrics.provisioning import Decisions
+from dovetail.model.notice import Notice
 from dovetail.model.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.placements import placement_notices
@@ -93,6 +94,24 @@ def test_a_pool_without_types_gets_a_notice(because: bool, ending: str) -> None:
         60.0,
     )
     assert notice.message.endswith(ending)
+
+
+def test_a_pool_whose_daemon_sets_leave_no_room_gets_one_notice_for_all_pods() -> None:
+    """Said again when it is about others, however many pods wait."""
+
+    def said(pods: int, *daemon_sets: str) -> Notice:
+        refusal = PoolRefusal(pool="default", reason="it_fits", daemon_sets=daemon_sets)
+        refused = tuple(RefusedPod(pod=a_pod(f"p{n}"), pools=(refusal,)) for n in range(pods))
+        found = placement_notices(a_snapshot(), Placement(refused=refused))
+        (notice,) = [each for each in found if each.kind == "NodePool"]
+        return notice
+
+    one, many = said(1, "ops/a"), said(3, "ops/a")
+    assert (one.name, one.uid, one.type, one.reason) == ("default", POOL.uid, "Warning", "DaemonSetsLeaveNoRoom")
+    assert one.message == ("No instance type holds pod default/p0 beside DaemonSets ops/a; without these some would")
+    assert "3 pods, default/p0 among them," in many.message
+    assert one.distinct == many.distinct != said(1, "ops/a", "ops/b").distinct
+    assert said(1, *(f"ops/{n:02}" for n in range(12))).message.count("ops/") == 10
 
 
 def test_a_pods_wait_for_a_decision_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

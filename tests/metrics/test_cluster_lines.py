@@ -34,10 +34,27 @@ def test_every_change_is_in_the_next_scrape() -> None:
     unmanaged = replace(relabelled, claims={})
     reported = replace(unmanaged, nodes={name: replace(node) for name, node in unmanaged.nodes.items()})
     unready = replace(reported, pods={uid: replace(pod, ready=False) for uid, pod in reported.pods.items()})
-    fewer = replace(unready, nodes={"n2": unready.nodes["n2"]})
+    turned = replace(unready, pods=dict(reversed([*unready.pods.items()])))
+    (first, _), (last, other) = turned.pods.items()
+    swapped = replace(turned, pods={first: replace(turned.pods[first], node_name="n1"), last: other})
+    fewer = replace(swapped, nodes={"n2": swapped.nodes["n2"]})
     none = replace(fewer, pods={})
 
-    for world in (one, one, moved, relabelled, unmanaged, reported, unready, fewer, none, unready, one):
+    for world in (
+        one,
+        one,
+        moved,
+        relabelled,
+        unmanaged,
+        reported,
+        unready,
+        turned,
+        swapped,
+        fewer,
+        none,
+        unready,
+        one,
+    ):
         assert values([text_of(kept, world)]) == anew(world)
 
 

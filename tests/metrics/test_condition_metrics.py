@@ -104,6 +104,15 @@ def test_gauges_show_how_an_object_stands_and_go_with_it(scraped: Scraped) -> No
     assert "operator_ec2nodeclass_termination_duration_seconds_sum 40" in after
 
 
+def test_a_percent_sign_in_a_reason_stays_one(scraped: Scraped) -> None:
+    """The lines are kept with a place for their age, which is filled in at each scrape."""
+    scraped.hear("NodePool", "p", a_condition("False", BORN, reason="100%s"))
+
+    stands = 'namespace="",name="p",type="Ready",status="False",reason="100%s"'
+    for _ in range(2):
+        assert f"operator_nodepool_status_condition_current_status_seconds{{{stands}}} 100.000" in scraped.lines()
+
+
 def test_nodes_have_no_older_names_and_no_family_stands_twice(scraped: Scraped) -> None:
     """MET-5: Prometheus refuses a page on which a family is announced twice."""
     scraped.hear("Node", "n", a_condition("True", BORN), labels={**LABELS, names.INITIALIZED: "true"})

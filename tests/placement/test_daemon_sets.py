@@ -60,6 +60,34 @@ def test_a_daemon_sets_port_is_taken_only_on_the_types_that_it_runs_on() -> None
     assert _types([pod], _daemon_set(host_ports=WEB)) == []
 
 
+@pytest.mark.parametrize(
+    ("cpu", "daemon_sets", "blamed"),
+    [
+        ("16", {"a": "1"}, ("default/a",)),  # beside it nothing is left for the pod
+        ("1", {"a": "99"}, ("default/a",)),  # it fits nowhere itself
+        ("99", {"a": "1"}, ()),  # no type has as much
+        ("16", {"a": "1", "b": "1"}, ("default/a", "default/b")),
+    ],
+)
+def test_daemon_sets_but_for_which_a_pod_would_fit_are_named(
+    cpu: str, daemon_sets: dict[str, str], blamed: tuple[str, ...]
+) -> None:
+    made = {name: _daemon_set(name, amount) for name, amount in daemon_sets.items()}
+    (refused,) = placed(a_snapshot([a_pod("p", cpu=cpu)], daemon_sets=made)).refused
+
+    assert [pool.daemon_sets for pool in refused.pools] == [blamed]
+    assert ("DaemonSets" in refused.pools[0].remedy) == bool(blamed)
+
+
+def test_a_daemon_set_that_runs_elsewhere_is_not_blamed() -> None:
+    """On the type that would do, only the other one runs."""
+    on_small = _daemon_set("small", "99", terms=ON_SMALL)
+    made = {"small": on_small, "all": _daemon_set("all", "1")}
+    (refused,) = placed(a_snapshot([a_pod("p", cpu="16")], daemon_sets=made)).refused
+
+    assert refused.pools[0].daemon_sets == ("default/all",)
+
+
 def test_a_pod_does_not_stand_in_its_own_way() -> None:
     """PLC-82: one that is asked about where it runs has its port there already."""
     running = replace(a_pod("p", shape=a_shape(host_ports=WEB)), node_name="n1", phase="Running")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer
 
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
@@ -30,10 +31,14 @@ from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Targe
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import disruption_id, task_queue
+from dovetail.metrics import outcomes
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.failures import Forbidden, Refused
+from dovetail.worker.sandbox import runner
+from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
+from tests.metrics.test_lifecycle import Meter
 from tests.workflows.conftest import Serving
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
@@ -182,6 +187,30 @@ async def test_a_pure_delete_goes_on_with_the_nodes_that_could_be_marked(
         record = await result_of(await start(skipping, cluster, a_command(targets=2)))
 
     assert (record.outcome, record.deleted) == ("done", ("claim-2",))
+
+
+async def test_what_a_disruption_saves_is_counted_once_at_its_end(
+    skipping: WorkflowEnvironment, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two nodes one stays, and with it half of the promise; a disruption that is undone saves nothing."""
+    meter = Meter()
+    counting = replace(outcomes.INSTRUMENTS, meter=meter.provider.get_meter("test"), made={})
+    monkeypatch.setattr(outcomes, "INSTRUMENTS", counting)
+    saving = replace(a_command(targets=2), savings=0.4)
+    one_stays = MarkOutcome(marked=("claim-2",), refused=(("claim-1", "a pod was bound"),))
+    steps = willing(mark_nodes=one_stays)
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, saving)
+        assert (await result_of(handle)).outcome == "done"
+        history = await handle.fetch_history()
+    undone = willing(mark_nodes=replace(one_stays, marked=()))
+    async with serving([DisruptNodes, LaunchNode], undone.of(*STEPS)) as cluster:
+        assert (await result_of(await start(skipping, cluster, saving))).outcome == "refused"
+    replayer = Replayer(workflows=[DisruptNodes], workflow_runner=runner(), data_converter=DATA_CONVERTER)
+    await replayer.replay_workflow(history)
+
+    assert meter.kept == [("dovetail_realised_savings_dollars_per_hour_total", 0.2, {"reason": "empty"})]
 
 
 async def test_a_delete_of_which_no_node_could_be_marked_ends_there(

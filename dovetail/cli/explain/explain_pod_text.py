@@ -51,6 +51,8 @@ def _pools(refusals: tuple[PoolRefusal, ...]) -> Iterator[str]:
         yield from wrapped(f"{refusal.pool or 'any'}: ", f"{pool_words(refusal.reason)} [{refusal.reason}]")
         if refusal.conflict:
             yield from wrapped("conflict: ", refusal.conflict, indent=6)
+        if refusal.daemon_sets:
+            yield from wrapped("would help: ", refusal.remedy, indent=6)
 
 
 def _left_out(answer: PodAnswer) -> Iterator[str]:

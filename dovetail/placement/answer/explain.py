@@ -16,7 +16,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.resources import format_amount
 from dovetail.model.taints import untolerated
-from dovetail.placement.answer.remedies import remedy
+from dovetail.placement.answer.remedies import beside, remedy
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.domain_choices import targets
@@ -34,11 +34,13 @@ _BY_GROUP: dict[str, Reason] = {
 
 
 class _Why(NamedTuple):
-    """Why one pool does not take a pod, in words too, and the reason behind it where there is one."""
+    """Why one pool does not take a pod, in words too, the reason behind it where there is one, and the DaemonSets but
+    for which it would."""
 
     reason: Reason
     conflict: str
     within: Reason | None = None
+    daemon_sets: tuple[str, ...] = ()
 
 
 class Explainer:
@@ -101,7 +103,12 @@ class Explainer:
             why = self._template(demand, pod, template)
             advice = remedy(why.reason, demand, template, self._run.index.dimensions)
             yield PoolRefusal(
-                pool=template.pool.name, reason=why.reason, conflict=why.conflict, remedy=advice, within=why.within
+                pool=template.pool.name,
+                reason=why.reason,
+                conflict=why.conflict,
+                remedy=beside(why.daemon_sets) or advice,
+                within=why.within,
+                daemon_sets=why.daemon_sets,
             )
             if why.reason == "reserved_offering":
                 return  # PLC-160: no lighter pool is tried
@@ -125,7 +132,7 @@ class Explainer:
             if state is None:
                 found = self._volumes(narrowed, alternative)
             else:
-                found = _Why(*self._state(demand, pod, template, state, rows))
+                found = self._state(demand, pod, template, state, rows)
         return found
 
     def _volumes(self, have: State, needs: Needs) -> _Why:
@@ -145,18 +152,18 @@ class Explainer:
             "the hostname of a new node is not known before it exists"
         )
 
-    def _state(self, demand: Demand, pod: Pod, template: Template, state: State, rows: int) -> tuple[Reason, str]:
+    def _state(self, demand: Demand, pod: Pod, template: Template, state: State, rows: int) -> _Why:
         for host, own in demand.shape.hosts:
             if not host.accepts_new(own):
-                return _BY_GROUP[host.term.kind], _of_group(host)
+                return _Why(_BY_GROUP[host.term.kind], _of_group(host))
         options = targets(demand.shape, state)
         if not options:
-            return self._domains(demand, state)
+            return _Why(*self._domains(demand, state))
         for option in options:
             found = self._types(demand, pod, template, option, rows)
             if found is not None:
                 return found
-        return "requirements", text_of_set(state.requirements)
+        return _Why("requirements", text_of_set(state.requirements))
 
     def _domains(self, demand: Demand, state: State) -> tuple[Reason, str]:
         strict = demand.shape.facts.strict.requirements
@@ -178,9 +185,7 @@ class Explainer:
                 return "undefined_label", _unknown(group.term.key)
         return "requirements", "its topology constraints agree on no domain"
 
-    def _types(
-        self, demand: Demand, pod: Pod, template: Template, state: State, rows: int
-    ) -> tuple[Reason, str] | None:
+    def _types(self, demand: Demand, pod: Pod, template: Template, state: State, rows: int) -> _Why | None:
         drafts = self._run.drafts
         holding = template.fit.holding(demand.wanted, rows)
         if pod.shape.host_ports:
@@ -190,11 +195,12 @@ class Explainer:
         if left:
             if short := drafts.short(template, state, left):
                 wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(short.items()))
-                return "min_values", f"minValues requirement is not met: {wanted}"
+                return _Why("min_values", f"minValues requirement is not met: {wanted}")
             if drafts.reservations.available(template, state, left, NONE) is None:
-                return "reserved_offering", "suitable reserved capacity exists but cannot be had now"
+                return _Why("reserved_offering", "suitable reserved capacity exists but cannot be had now")
             return None
-        return self._criteria(demand, template, state, rows)
+        daemon_sets = template.fit.crowding(demand.wanted, rows & state.rows)
+        return _Why(*self._criteria(demand, template, state, rows), daemon_sets=daemon_sets)
 
     def _criteria(self, demand: Demand, template: Template, state: State, rows: int) -> tuple[Reason, str]:
         """The criteria that excluded every type, alone or together (PLC-124)."""

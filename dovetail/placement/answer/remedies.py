@@ -43,6 +43,13 @@ def _largest(demand: Demand, template: Template, rows: int, dimensions: Sequence
     return ", ".join(lacking)
 
 
+def beside(daemon_sets: Sequence[str]) -> str:
+    """Advice where only DaemonSets are in the pod's way; empty where none is."""
+    if not daemon_sets:
+        return ""
+    return f"less requested by DaemonSets {', '.join(daemon_sets)}, fewer nodes for them, or a larger instance type"
+
+
 def remedy(reason: Reason, demand: Demand, template: Template, dimensions: Sequence[str]) -> str:
     """Advice for one pool's refusal."""
     if reason in ("it_fits", "it_requirements_fits_offering", "it_requirements_fits", "it_fits_offering"):

@@ -71,7 +71,7 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, aside: SetAside)
         pod = _representative(newest.get(item.uid, item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        daemon = aside.judge(item, "placement", _daemon, item.name, pod)
+        daemon = aside.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod)
         if not isinstance(daemon, Unjudged):
             found.append(daemon)
     return found
@@ -121,6 +121,7 @@ def overhead_groups(
                 Overhead(
                     requests=total(daemon.requests for daemon in chosen),
                     ports=tuple(port for daemon in chosen for port in daemon.ports),
+                    daemon_sets=tuple(daemon.name for daemon in chosen),
                 )
             )
         group_of.append(number)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from dovetail.model.pods import HostPort
 from dovetail.model.resources import Resources
+from dovetail.placement.cluster.masks import bits
 from dovetail.placement.cluster.type_table import TypeTable
 
 
@@ -21,6 +22,7 @@ class Overhead:
 
     requests: Resources
     ports: tuple[HostPort, ...] = ()
+    daemon_sets: tuple[str, ...] = ()  # their names, with their namespaces
 
 
 class Fit:
@@ -41,7 +43,8 @@ class Fit:
                 if have[name] < 0:
                     valid &= ~(1 << row)
             room.append(have)
-        self.valid = valid
+        self.valid, self._usable = valid, table.usable
+        self._dimensions = table.dimensions
         self.room = [[have.get(name, 0) for name in table.dimensions] for have in room]
         self._steps = [self._suffixes([have[d] for have in self.room]) for d in range(len(table.dimensions))]
 
@@ -72,3 +75,15 @@ class Fit:
             if amount:
                 rows &= masks[bisect_left(values, amount)]
         return rows
+
+    def crowding(self, wanted: Sequence[int], rows: int) -> tuple[str, ...]:
+        """The DaemonSets but for which one of the given rows would hold the wanted amounts."""
+        found: set[str] = set()
+        for overhead, members in zip(self.overheads, self.overhead_rows, strict=True):
+            taken = [overhead.requests.get(name, 0) for name in self._dimensions]
+            if any(
+                all(have + own >= amount for have, own, amount in zip(self.room[row], taken, wanted, strict=True))
+                for row in bits(rows & members & self._usable)
+            ):
+                found.update(overhead.daemon_sets)
+        return tuple(sorted(found))

@@ -1,0 +1,239 @@
+"""A real Prometheus scrapes two workers through a story; then everything that anybody asks it is asked.
+
+The story: launches that fail at first, a wave of drift, a drain that a PodDisruptionBudget holds, a kill -9 of the
+worker that speaks for the cluster in the middle of it, a node that is empty, a pause. Whatever finds nothing in it is
+named here with the reason.
+"""
+
+import asyncio
+import json
+import math
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from acceptance.dashboards_upstream import CAPACITY, PERFORMANCE, asked
+from dovetail.cli.demo.temporal_server import free_ports, stop_process
+from dovetail.model.json import Json
+from testbed.plane.unavailable import TestbedUnavailable
+from testbed.prometheus import find_program
+from testbed.prometheus.server import Prometheus, scraping
+from tests.cluster.system.fleets import fleet_pool, workload
+from tests.cluster.system.ground import DEPLOYMENTS, Ground, no_eviction
+from tests.cluster.system.scenes import gone
+from tests.unavailable import no_prometheus
+
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+
+ROOT = Path(__file__).parents[2]
+ALERTS = ROOT / "deploy" / "alerts" / "dovetail.yaml"
+DASHBOARDS = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))
+DAEMON_SETS = "/apis/apps/v1/namespaces/default/daemonsets"
+NODES = 3
+BUDGET: Json = {"budgets": [{"nodes": "100%"}], "consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s"}
+PATIENCE = 240.0  # of each wait, on a loaded machine
+
+# What this story gives no series of, by what is asked for, with the reason.
+WITHOUT = {
+    "dovetail_objects_set_aside{}": "every object can be read and judged",
+    "temporal_workflow_task_execution_failed{}": "no workflow task fails",
+    'dovetail_launches_total{outcome=~"refused|class_not_ready|timed_out"}': "what fails is tried again and succeeds",
+    'operator_nodepool_status_condition_count{status="False",type="NodeRegistrationHealthy"}': "every node joins",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The servers, what scrapes two workers, and since when."""
+
+    ground: Ground
+    prometheus: Prometheus
+    since: float
+    ports: tuple[int, ...]
+
+    async def shows(self, expression: str, value: float, words: str) -> None:
+        """Wait until the expression has that one value."""
+
+        async def right() -> bool:
+            found = await asyncio.to_thread(self.prometheus.now, expression)
+            return [values[-1][1] for _, values in found] == [value]
+
+        await self.ground.until(right, PATIENCE, f"{words}: {expression} is {value}")
+
+    async def speaker(self) -> int:
+        """Which of the workers speaks for the cluster."""
+
+        async def one() -> str:
+            found = await asyncio.to_thread(self.prometheus.now, "leader_election_master_status == 1")
+            return found[0][0]["instance"] if len(found) == 1 else ""
+
+        instance = await self.ground.until(one, PATIENCE, "one worker speaks for the cluster")
+        return self.ports.index(int(instance.rpartition(":")[2]))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
+    """Two workers and a Prometheus that scrapes both; a DaemonSet on every node."""
+    try:
+        program = await asyncio.to_thread(find_program, "prometheus", print)
+    except TestbedUnavailable as error:
+        no_prometheus(error)
+    ports = tuple(free_ports(2))
+    ground.kill_workers()
+    ground.workers = [start_worker(ground, port) for port in ports]
+    since = time.time()
+    with scraping(program, tmp_path / "prometheus", ports, [ALERTS]) as prometheus:
+        yield Watched(ground, prometheus, since, ports)
+        await ground.api.delete(f"{DAEMON_SETS}/agent", {"propagationPolicy": "Background"})
+    for worker in ground.workers[1:]:
+        await asyncio.to_thread(stop_process, worker, signal.SIGKILL)
+
+
+def start_worker(ground: Ground, port: int) -> "subprocess.Popen[bytes]":
+    environment = {**ground.everything.environment, "METRICS_PORT": str(port)}
+    return replace(ground.everything, environment=environment).start_worker()
+
+
+def a_pool(colour: str = "blue", annotations: dict[str, str] | None = None) -> Json:
+    """A pool with limits, whose empty nodes go; another colour makes its nodes drift."""
+    pool = fleet_pool("web", colour=colour, disruption=BUDGET, annotations=annotations or {})
+    pool["spec"]["limits"] = {"cpu": "100", "memory": "1000Gi"}
+    return pool
+
+
+def a_daemon_set() -> Json:
+    labels = {"app": "agent"}
+    container = {"name": "agent", "image": "agent:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {"metadata": {"name": "agent"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+
+async def on_nodes(watched: Watched, nodes: int) -> None:
+    """That many nodes, each with a pod of its own and one of the DaemonSet, and every sum says so."""
+    ground = watched.ground
+
+    async def settled() -> bool:
+        return len(await ground.claims()) == nodes == len(await ground.nodes()) and await ground.settled(2 * nodes)
+
+    await ground.until(settled, PATIENCE, f"{nodes} nodes with two pods each")
+    await watched.shows("sum(up)", 2, "both workers are scraped")
+    await watched.shows('count(karpenter_nodes_allocatable{resource_type="cpu",nodepool!=""})', nodes, "nodes")
+    await watched.shows('sum(karpenter_nodes_total_pod_requests{resource_type="cpu"})', 3 * nodes, "requests")
+    await watched.shows("sum(karpenter_cluster_state_node_count)", nodes, "nodes of the state")
+    await watched.shows('sum(karpenter_nodepools_usage{resource_type="nodes"})', nodes, "nodes of the pool")
+    await watched.shows("sum(karpenter_pods_state)", 2 * nodes, "pods")
+    await watched.shows('sum(dovetail_nodeclaims{phase="running"})', nodes, "claims")
+
+
+async def launches_and_a_wave(watched: Watched) -> None:
+    """Three nodes, the first call for which fails; then all of them drift. What all workers have counted together."""
+    ground = watched.ground
+    await ground.api.post(DAEMON_SETS, a_daemon_set())
+    await ground.until(ground.class_is_ready, PATIENCE, "the class is validated, by calls of CreateFleet too")
+    ground.world({"fail": [{"op": "CreateFleet", "code": "InternalError", "times": 12}]})
+    await ground.apply(a_pool())
+    await ground.apply(workload("web", "web", NODES))
+    await on_nodes(watched, NODES)
+    await ground.apply(a_pool(colour="green"))
+
+    async def green() -> bool:
+        return {n["metadata"]["labels"].get("colour") for n in await ground.nodes()} == {"green"}
+
+    await ground.until(green, PATIENCE, "all nodes are replaced")
+    await on_nodes(watched, NODES)
+    await watched.shows('sum(karpenter_nodeclaims_disrupted_total{reason="drifted"})', NODES, "disrupted")
+    await watched.shows("sum(karpenter_nodes_created_total)", 2 * NODES, "created")
+    await watched.shows("sum(karpenter_nodes_terminated_total)", NODES, "terminated")
+
+
+async def a_held_drain_and_a_kill(watched: Watched) -> None:
+    """A PodDisruptionBudget holds a drain; the worker that speaks for the cluster is killed; the other takes over."""
+    ground = watched.ground
+    await ground.apply(no_eviction())
+    leaving = (await ground.claims())[0]
+    await ground.delete("NodeClaim", leaving["metadata"]["name"])
+    await watched.shows('sum(dovetail_nodeclaims{phase="draining"})', 1, "a drain")
+
+    async def refused() -> list[object]:
+        return [*await asyncio.to_thread(watched.prometheus.now, 'karpenter_pods_eviction_requests_total{code="429"}')]
+
+    await ground.until(refused, PATIENCE, "evictions are refused")
+    struck = await watched.speaker()
+    ground.workers[struck].send_signal(signal.SIGKILL)
+    await asyncio.to_thread(ground.workers[struck].wait)
+    await watched.shows("sum(up)", 1, "one worker is left")
+    assert await watched.speaker() != struck
+    ground.workers[struck] = start_worker(ground, watched.ports[struck])
+    await ground.delete("PodDisruptionBudget", "web")
+
+    async def left() -> bool:
+        return await gone(ground, leaving)
+
+    await ground.until(left, PATIENCE, "the drain goes on and ends")
+    await on_nodes(watched, NODES)
+
+
+async def an_empty_node_and_a_pause(watched: Watched) -> None:
+    """A node that nobody needs goes, which saves; then the pool is paused."""
+    ground = watched.ground
+    answer = await ground.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": NODES - 1}})
+    assert answer.status == 200, answer.text
+    await on_nodes(watched, NODES - 1)
+    for savings in ("predicted", "realised"):
+        total = f"sum(dovetail_{savings}_savings_dollars_per_hour_total)"
+        await watched.shows(f"{total} > bool 0", 1, "a promise that is kept")
+    code, said = await ground.dovetail("pause", "disruption", "--pool", "web", "--reason", "the story says so")
+    assert code == 0, said
+    await watched.shows('max(dovetail_paused{what="disruption",pool="web"})', 1, "a pause")
+    assert (await ground.dovetail("resume", "--pool", "web"))[0] == 0
+
+
+# What is asked
+
+
+def our_queries() -> Iterable[str]:
+    for path in DASHBOARDS:
+        for panel in json.loads(path.read_text())["panels"]:
+            yield from (target["expr"] for target in panel["targets"])
+
+
+def alert_expressions() -> list[str]:
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    return [rule["expr"] for rule in group["rules"]]
+
+
+async def test_what_two_workers_show_answers_every_query_and_alert(watched: Watched) -> None:
+    await launches_and_a_wave(watched)
+    await a_held_drain_and_a_kill(watched)
+    await an_empty_node_and_a_pause(watched)
+
+    upstream = [*CAPACITY, *PERFORMANCE]
+    assert nothing_for(watched, (each.expression for each in upstream)) == {
+        each.expression for each in upstream if each.empty
+    }
+    ours, prometheus = list(our_queries()), watched.prometheus
+    for query in nothing_for(watched, ours):
+        assert set(prometheus.selectors(asked(query))) & WITHOUT.keys(), query
+    series = {each for query in (*ours, *alert_expressions()) for each in prometheus.selectors(asked(query))}
+    assert nothing_for(watched, series) <= WITHOUT.keys()
+    each_node = 'max(count by (node_name) (karpenter_nodes_allocatable{resource_type="cpu"}))'
+    twice = prometheus.throughout(each_node, watched.since)
+    assert {value for _, values in twice for _, value in values} == {1.0}, "no node ever stands twice"
+    assert prometheus.throughout('ALERTS{alertstate="firing"}', watched.since) == []
+
+
+def nothing_for(watched: Watched, expressions: Iterable[str]) -> set[str]:
+    """Those that have given no number in the whole story."""
+
+    def silent(expression: str) -> bool:
+        series = watched.prometheus.throughout(asked(expression), watched.since)
+        return all(math.isnan(value) for _, values in series for _, value in values)
+
+    return {expression for expression in expressions if silent(expression)}
