@@ -21,6 +21,7 @@ from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked
 from dovetail.cli.replace import add_replace
+from dovetail.cli.shadow.command import add_shadow
 from dovetail.cli.status.command import add_status
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
@@ -81,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
 
     add_pauses(commands, shared)
     add_commands(commands, shared)
+    add_shadow(commands, shared)
     add_version(commands, shared)
     add_completion(commands, shared)
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from temporalio.client import Client
 
-from dovetail.cli.change.answer import API_VERSION
 from dovetail.cli.output import table
 from dovetail.cli.record.entries import MOST, Entry, Period, read_entries
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.wording import duration_text, plural
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.cli.change.answer import API_VERSION
 from dovetail.cli.output import table
 from dovetail.cli.record.entries import Entries, Entry, Period, read_entries
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings

@@ -44,6 +44,7 @@ from dovetail.cli.record.log import Wanted, log_from, log_in
 from dovetail.cli.record.savings import savings_from, savings_markdown, savings_text
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
+from dovetail.cli.shadow.text import shadow_text
 from dovetail.cli.shown.documents import API_VERSION, Document, document
 from dovetail.cli.status.nodes import nodes_of, pods_of
 from dovetail.cli.status.status import status_of
@@ -52,6 +53,7 @@ from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.worker.endpoints import Answer, Followed
 from dovetail.worker.settings import Settings
+from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.wiring import World
 from dovetail.workflows.converter import UnreadablePayload
 
@@ -101,6 +103,7 @@ class Api:
     settings: Settings
     world: World
     client: Callable[[], Client | None]
+    shadow: Shadow | None = None  # of a worker beside Karpenter
     clock: Callable[[], float] = time.monotonic
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     _kept: dict[tuple[str, Question], tuple[float, Shown]] = field(default_factory=dict)
@@ -123,6 +126,7 @@ class Api:
             "doctor": self._doctor,
             "names": self._names,
             "version": self._version,
+            "shadow": self._shadow,
         }
 
     async def reply(self, target: str) -> Answer | Followed:
@@ -312,6 +316,14 @@ class Api:
         facts = await self.world.inspection.facts()
         answer = await versions_of(self.client(), self.settings.cluster, facts.version)
         return document("Versions", self.settings.cluster, answer), ""
+
+    async def _shadow(self, asked: Question) -> Shown:
+        if self.shadow is None:
+            raise CommandFailed("shadow: this worker acts; `dovetail worker --beside-karpenter` decides and compares")
+        answer = self.shadow.report()
+        return document("ShadowReport", self.settings.cluster, answer), _fitted(
+            lambda: shadow_text(answer), asked.width
+        )
 
 
 @cache
