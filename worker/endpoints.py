@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dovetail.background.supervised import Work
 from dovetail.metrics import reconciles
 from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.duties import Duties
@@ -52,6 +53,18 @@ _WORDS = {
     503: "Service Unavailable",
 }
 REQUEST_SECONDS = 10.0  # for a client to say what it wants
+
+
+class DutiesOf(Protocol):
+    """What else a worker does all the time, by the name that its health has. Made above the worker, as its pages."""
+
+    def __call__(self, settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
+        """Made once, when the worker starts."""
+
+
+def no_duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
+    """Of a worker that has none besides its own."""
+    return {}
 
 
 def no_pages(

@@ -34,7 +34,7 @@ from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.beside import look_on
 from dovetail.worker.connection.link import Link
-from dovetail.worker.endpoints import PagesOf, endpoints_of, no_pages
+from dovetail.worker.endpoints import DutiesOf, PagesOf, endpoints_of, no_duties, no_pages
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
@@ -113,7 +113,11 @@ def queue_worker(
 
 
 async def serve(
-    settings: Settings, stop: asyncio.Event, observed: Observed | None = None, pages: PagesOf = no_pages
+    settings: Settings,
+    stop: asyncio.Event,
+    observed: Observed | None = None,
+    pages: PagesOf = no_pages,
+    duties: DutiesOf = no_duties,
 ) -> None:
     """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
     if settings.beside_karpenter:
@@ -145,6 +149,7 @@ async def serve(
             supervised("fitness", partial(keep_telling, world)),
             supervised("metrics of Temporal's SDK", keep_draining),
             supervised("presence of Temporal", presence.watch),
+            *[supervised(name, work) for name, work in duties(settings, presence).items()],
         ]
         if "control" in settings.roles:
             watch.stand_in = stand_in_of(wiring, presence, watch.steps)
@@ -235,8 +240,11 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
         await stop_tasks(*left)
 
 
-async def run_worker(settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages) -> None:
-    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics."""
+async def run_worker(
+    settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages, duties: DutiesOf = no_duties
+) -> None:
+    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics;
+    `duties`: what is done besides."""
     start_logging(settings.log_level, settings.log_format)
     if settings.cluster:  # without a name nothing starts, and that alone is said
         for level, text in start_report(settings, source):
@@ -249,7 +257,7 @@ async def run_worker(settings: Settings, source: Mapping[str, str], pages: Pages
         loop.add_signal_handler(number, stop.set)
     observed = observed_by(settings)
     try:
-        await serve(settings, stop, observed, pages)
+        await serve(settings, stop, observed, pages, duties)
     finally:
         await asyncio.to_thread(observed.close)
     sys.stdout.flush()

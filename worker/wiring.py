@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.connection import ClusterAddress
@@ -32,6 +33,7 @@ from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.kept_objects import KeptObjects
 from dovetail.ports.objects import (
     CapacityBuffers,
     Namespaces,
@@ -278,6 +280,19 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
     )
+
+
+def open_kept_objects(place: str) -> KeptObjects | None:
+    """The bucket or folder that a setting names; None where it names none."""
+    if not place:
+        return None
+    bucket = place.removeprefix("s3://")
+    if bucket == place:
+        return FolderObjects(Path(place))
+    from dovetail.adapters.aws.kept_objects import BucketObjects
+
+    name, _, prefix = bucket.partition("/")
+    return BucketObjects(name, prefix)
 
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:

@@ -5,14 +5,12 @@ import copy
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.shadow.text import shadow_text
 from dovetail.model import names
 from dovetail.worker.settings import Settings
-from dovetail.worker.shadow import shadow as watching
 from dovetail.worker.shadow.comparing import ShadowReport
 from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.wiring import open_world
@@ -25,9 +23,8 @@ Watched = tuple[SimulatedWorld, Shadow]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
+async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
     """An empty node that nobody but Dovetail would take, and the shadow over it."""
-    monkeypatch.setattr(watching, "REST_SECONDS", 0.05)
     node = a_managed_node()
     node[0]["metadata"]["finalizers"] = [names.TERMINATION_FINALIZER]
     simulated = a_world(tmp_path, a_ready_pool(disruption=OPEN), *node)

@@ -56,7 +56,7 @@ def test_a_node_that_dovetail_would_have_left_is_karpenter_s_alone() -> None:
     both.decided([command("b")], HOLD, 10.0)
     both.left(gone("a"), 11.0)
     [departure] = both.report(12.0).departures
-    assert (departure.claim, departure.way, departure.differs) == ("a", "karpenter", "Dovetail would have left it")
+    assert (departure.claim, departure.way, departure.differs) == ("a", "karpenter", "Dovetail had not planned it")
 
 
 def test_what_leaves_without_a_disruption_is_not_compared() -> None:

@@ -169,7 +169,7 @@ class Comparing:
                 way="karpenter",
                 karpenter=gone.reason,
                 karpenter_at=now,
-                differs="Dovetail would have left it",
+                differs="Dovetail had not planned it",
             )
         else:
             wish.met = True

@@ -39,8 +39,8 @@ from dovetail.worker.shadow.comparing import Comparing, GoneClaim, LaunchedNode,
 from dovetail.worker.wiring import World
 
 LOOK_SECONDS: Final = 0.2  # between two looks for waiting pods, while a batch is open
-REST_SECONDS: Final = 5.0  # between two decisions about disruption, at least
-LONGEST_SECONDS: Final = 60.0  # and at most
+QUIET_SECONDS: Final = 0.1  # changes come in bursts
+LONGEST_SECONDS: Final = 60.0  # between two looks, at most
 TROUBLE_SECONDS: Final = 10.0  # after a look that could not be made
 BATCH_SECONDS: Final = 900.0  # after so long a batch is compared although not all of its pods run
 NOTE: Final = "kept in this worker's memory: it begins anew with the worker"
@@ -104,8 +104,10 @@ class Shadow:
             except Failure as error:
                 _log.warning("beside Karpenter: no decision could be made: %s", error)
                 next_due = began + TROUBLE_SECONDS
-            await asyncio.sleep(max(REST_SECONDS, self.now() - began))
-            await sleep.until_changed(revision, min(next_due - self.now(), LONGEST_SECONDS))
+            await asyncio.sleep(
+                self.now() - began
+            )  # at most half of the time is spent deciding, as in a worker that acts
+            await sleep.until_changed(revision, min(next_due - self.now(), LONGEST_SECONDS), QUIET_SECONDS)
 
     async def _decide(self) -> float:
         """One decision; when to look again although nothing has changed."""

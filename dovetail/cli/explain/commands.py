@@ -100,7 +100,7 @@ async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _history(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.history.history import history
+    from dovetail.cli.history.kept import history
     from dovetail.cli.history.text import history_text
 
     _named(settings)

@@ -35,11 +35,12 @@ from dovetail.cli.explain.explain_pod_text import pod_text
 from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.explain.plan_text import plan_text
 from dovetail.cli.explain.sources import Look, look_now, state_from
-from dovetail.cli.history.history import stories_of
+from dovetail.cli.history.kept import stories_or_kept
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.plan_commands import seconds_of
-from dovetail.cli.record.entries import period_of, read_entries
+from dovetail.cli.record.entries import Entries, Period, period_of
+from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
 from dovetail.cli.record.savings import savings_from, savings_markdown, savings_text
 from dovetail.cli.serving.names import names_of
@@ -280,7 +281,7 @@ class Api:
     async def _history(self, asked: Question) -> Shown:
         client = self._connected()
         snapshot = self.world.view.snapshot(FLEET)
-        answer = await stories_of(client, self.settings, asked.name, snapshot)
+        answer = await stories_or_kept(client, self.settings, asked.name, snapshot)
         return document("History", self.settings.cluster, answer), _fitted(lambda: history_text(answer), asked.width)
 
     def _connected(self) -> Client:
@@ -294,16 +295,20 @@ class Api:
         kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
-        answer = await log_from(self._connected(), self.settings.cluster, wanted, MOST_ENTRIES)
+        answer = log_from(self.settings.cluster, wanted, await self._entries(period))
         return asdict(answer), log_in(answer, asked.form)
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
-        found = await read_entries(self._connected(), self.settings.cluster, period, MOST_ENTRIES)
-        answer = savings_from(self.settings.cluster, period, found, now)
+        answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
         text = savings_markdown(answer) if asked.form == "markdown" else savings_text(answer)
         return asdict(answer), text
+
+    async def _entries(self, period: Period) -> Entries:
+        client = self._connected()
+        async with kept_objects(self.settings) as kept:
+            return await entries_of(client, self.settings, kept, period, MOST_ENTRIES)
 
     async def _doctor(self, asked: Question) -> Shown:
         answer = await doctor_of_worker(self.settings, self.world, self.client())
