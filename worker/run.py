@@ -22,6 +22,7 @@ from temporalio.worker import Interceptor, Worker
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.shared.answer_size import AnswerSizeGuard
+from dovetail.activities.shared.flights import NoFlights
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_lines import StepLines
@@ -36,6 +37,7 @@ from dovetail.worker.beside import look_on
 from dovetail.worker.connection.link import Link
 from dovetail.worker.endpoints import DutiesOf, PagesOf, endpoints_of, no_duties, no_pages
 from dovetail.worker.fitness import keep_telling
+from dovetail.worker.flights.recorder import FlightRecorder, FlightStore
 from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
@@ -50,7 +52,7 @@ from dovetail.worker.telemetry import product_version, start_logging
 from dovetail.worker.temporal import connect
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
-from dovetail.worker.wiring import open_world
+from dovetail.worker.wiring import open_kept_objects, open_world
 from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
@@ -128,6 +130,7 @@ async def serve(
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     presence = TemporalPresence(settings.cluster)
+    flights = flight_recorder(settings)
     wiring = Wiring(
         settings=settings,
         world=world,
@@ -135,6 +138,7 @@ async def serve(
         client=presence.connected,
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),
+        flights=flights or NoFlights(),
     )
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
     endpoints = endpoints_of(settings, wiring, watch)
@@ -162,11 +166,19 @@ async def serve(
             await stop_tasks(*background)
     finally:
         await notices.close()
+        if flights is not None:
+            await flights.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()
     if refused.done():
         raise refused.result()
+
+
+def flight_recorder(settings: Settings) -> FlightRecorder | None:
+    """What keeps the inputs of decisions, where a setting says where."""
+    objects = open_kept_objects(settings.flights)
+    return FlightRecorder(FlightStore(objects, settings.cluster), settings) if objects is not None else None
 
 
 async def connect_as(settings: Settings, cluster_uid: str) -> Client:

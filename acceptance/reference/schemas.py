@@ -17,6 +17,7 @@ from dovetail.cli.doctor.doctor import DoctorAnswer
 from dovetail.cli.explain.explain_node import NodeAnswer
 from dovetail.cli.explain.explain_pod import PodAnswer
 from dovetail.cli.explain.plan import PlanAnswer
+from dovetail.cli.flights.replaying import FlightsAnswer, ReplayAnswer
 from dovetail.cli.history.history import HistoryAnswer
 from dovetail.cli.record.log import LogAnswer
 from dovetail.cli.record.savings import SavingsAnswer
@@ -67,6 +68,8 @@ DOCUMENTS: Final[Mapping[str, Printed]] = {
         besides={"client": {"type": "string"}, "trouble": {"type": "string"}},
         partial=True,
     ),
+    "FlightList": Printed(answer=FlightsAnswer, says="dovetail replay"),
+    "Replay": Printed(answer=ReplayAnswer, says="dovetail replay DECISION"),
     "ShadowReport": Printed(answer=ShadowReport, says="dovetail shadow report"),
 }
 

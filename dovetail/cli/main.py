@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.cli.completion.commands import ASKED, add_completion
 from dovetail.cli.explain.commands import add_commands
+from dovetail.cli.flights.command import add_replay
 from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked
@@ -83,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
     add_pauses(commands, shared)
     add_commands(commands, shared)
     add_shadow(commands, shared)
+    add_replay(commands, shared)
     add_version(commands, shared)
     add_completion(commands, shared)
 

@@ -35,6 +35,7 @@ from dovetail.cli.explain.explain_pod_text import pod_text
 from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.explain.plan_text import plan_text
 from dovetail.cli.explain.sources import Look, look_now, state_from
+from dovetail.cli.flights.replaying import flights_text, list_flights, look_back, replay, replay_text
 from dovetail.cli.history.kept import stories_or_kept
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
@@ -128,6 +129,7 @@ class Api:
             "names": self._names,
             "version": self._version,
             "shadow": self._shadow,
+            "replay": self._replay,
         }
 
     async def reply(self, target: str) -> Answer | Followed:
@@ -266,15 +268,20 @@ class Api:
         text = forecast_markdown if asked.form == "markdown" else forecast_text
         return asdict(answer), _fitted(lambda: text(answer), asked.width)
 
+    async def _look_at(self, asked: Question) -> Look:
+        """Now, or as a decision saw it that was kept."""
+        at = asked.word("at")
+        return await look_back(self.settings, at, time.time()) if at else await self._look()
+
     async def _explain_node(self, asked: Question) -> Shown:
-        look = await self._look()
+        look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_node_now, look, asked.name)
         return document("NodeExplanation", self.settings.cluster, answer), _fitted(
             lambda: node_text(answer), asked.width
         )
 
     async def _explain_pod(self, asked: Question) -> Shown:
-        look = await self._look()
+        look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_pod, look, asked.name)
         return document("PodExplanation", self.settings.cluster, answer), _fitted(lambda: pod_text(answer), asked.width)
 
@@ -321,6 +328,15 @@ class Api:
         facts = await self.world.inspection.facts()
         answer = await versions_of(self.client(), self.settings.cluster, facts.version)
         return document("Versions", self.settings.cluster, answer), ""
+
+    async def _replay(self, asked: Question) -> Shown:
+        """Those that are kept, or one of them made again."""
+        cluster = self.settings.cluster
+        if not asked.name:
+            kept = await list_flights(self.settings)
+            return document("FlightList", cluster, kept), flights_text(kept)
+        answer = await replay(self.settings, asked.name)
+        return document("Replay", cluster, answer), _fitted(lambda: replay_text(answer), asked.width)
 
     async def _shadow(self, asked: Question) -> Shown:
         if self.shadow is None:
