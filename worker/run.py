@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
 from temporalio.runtime import Runtime
@@ -37,7 +37,6 @@ from dovetail.worker.beside import look_on
 from dovetail.worker.connection.link import Link
 from dovetail.worker.endpoints import DutiesOf, PagesOf, endpoints_of, no_duties, no_pages
 from dovetail.worker.fitness import keep_telling
-from dovetail.worker.flights.recorder import FlightRecorder, FlightStore
 from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
@@ -63,6 +62,9 @@ from dovetail.workflows.release_node import ReleaseNode
 from dovetail.workflows.scheduler import Scheduler
 from dovetail.workflows.task_size import TaskSizeGuard
 from dovetail.workflows.terminate_node import TerminateNode
+
+if TYPE_CHECKING:
+    from dovetail.worker.flights.recorder import FlightRecorder
 
 _log = logging.getLogger(__name__)
 
@@ -175,10 +177,14 @@ async def serve(
         raise refused.result()
 
 
-def flight_recorder(settings: Settings) -> FlightRecorder | None:
+def flight_recorder(settings: Settings) -> "FlightRecorder | None":
     """What keeps the inputs of decisions, where a setting says where."""
     objects = open_kept_objects(settings.flights)
-    return FlightRecorder(FlightStore(objects, settings.cluster), settings) if objects is not None else None
+    if objects is None:
+        return None
+    from dovetail.worker.flights.recorder import FlightRecorder, FlightStore  # its adapters take a while to make
+
+    return FlightRecorder(FlightStore(objects, settings.cluster), settings)
 
 
 async def connect_as(settings: Settings, cluster_uid: str) -> Client:

@@ -1,5 +1,6 @@
 """The record beyond Temporal's retention: each hour copied once, whoever does it, and read as if it were Temporal's."""
 
+import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from dovetail.cli.output import CommandFailed
 from dovetail.cli.record import kept
 from dovetail.cli.record.entries import Entries, Entry, Period, moment_text
 from dovetail.cli.record.kept import HOUR, Archive, keep_up, read_whole
+from dovetail.cli.serving import duties as serving
 from dovetail.worker.settings import SettingsError, read_settings
 from tests.cli.test_savings import DISRUPTION, LAUNCH
+from tests.waiting import until
 
 CLIENT: Any = SimpleNamespace(namespace="default")
 START = 1_767_225_600  # 2026-01-01T00:00:00Z
@@ -174,6 +177,32 @@ async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_wh
     assert answer.notes == (kept_history.NOTE,)
     with pytest.raises(CommandFailed, match="retention has passed"):
         await kept_history.stories_or_kept(CLIENT, settings, "n2", None)
+
+
+async def test_a_worker_keeps_the_record_where_the_setting_says_where_and_temporal_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Temporal(monkeypatch, ended(1.5, "demo/a"), retention=4 * HOUR)
+    monkeypatch.setattr(serving, "first_look", lambda identity: 0.0)
+    monkeypatch.setattr(serving, "LOOK_SECONDS", 0.01)
+    settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
+    presence: Any = SimpleNamespace(client=None, is_away=False)
+    assert serving.duties(settings.model_copy(update={"record": ""}), presence) == {}
+    [work] = serving.duties(settings, presence).values()
+
+    keeping = asyncio.ensure_future(work())
+    await asyncio.sleep(0.05)
+    assert not list(tmp_path.iterdir()), "nobody can be asked yet"
+    presence.client = CLIENT
+    await until(lambda: len(list(tmp_path.rglob("*.json.gz"))) == 3 or None, words="three hours are kept")
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+
+
+def test_workers_look_at_moments_of_their_own() -> None:
+    moments = {serving.first_look(f"dovetail/0.1.0/{number}@pod-{number}") for number in range(20)}
+    assert len(moments) > 15 and max(moments) <= serving.FIRST_SECONDS + serving.LOOK_SECONDS
 
 
 @pytest.mark.parametrize("place", ["record", "s3://", "s3://Bucket", "https://x/y"])

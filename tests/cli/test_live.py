@@ -289,7 +289,9 @@ async def assert_kept_when_forgotten(
     """What was kept is read as it was when Temporal has it no more; and while it has it, nothing comes twice."""
     since, later = min(entry.began for entry in entries), time.time() + 7200.0
     settings = settings.model_copy(update={"record": str(folder)})
-    assert await keep_up(client, Archive(FolderObjects(folder), settings.cluster), later) >= 20, "of the day of retention"
+    assert await keep_up(client, Archive(FolderObjects(folder), settings.cluster), later) >= 20, (
+        "of the day of retention"
+    )
     assert (await log(settings, Wanted(period=Period(since=since)))).entries == entries
     for entry in entries:
         gone = WorkflowExecution(workflow_id=entry.workflow, run_id=entry.run)
@@ -313,7 +315,8 @@ async def until_recorded(settings: Settings, since: float, count: int) -> tuple[
     deadline = asyncio.get_running_loop().time() + SECONDS
     while True:
         found = (await log(settings, Wanted(period=Period(since=since)))).entries
-        if len(found) == count and all(entry.outcome not in ("running", "") for entry in found):
+        over = all(entry.outcome not in ("running", "") and entry.ended is not None for entry in found)
+        if len(found) == count and over:
             return found
         assert asyncio.get_running_loop().time() < deadline, found
         await asyncio.sleep(0.3)

@@ -29,6 +29,11 @@ def duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]
     return {"the kept record": partial(keep_record, settings, presence)}
 
 
+def first_look(identity: str) -> float:
+    """When a worker looks for the first time after its start: each at a moment of its own."""
+    return FIRST_SECONDS + crc32(identity.encode()) % int(LOOK_SECONDS)
+
+
 async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
     """Copy each hour once it is over, for ever."""
     from dovetail.cli.record.kept import Archive, keep_up
@@ -36,7 +41,7 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 
     objects = open_kept_objects(settings.record)
     assert objects is not None
-    await asyncio.sleep(FIRST_SECONDS + crc32(own_identity(settings.pod).encode()) % int(LOOK_SECONDS))
+    await asyncio.sleep(first_look(own_identity(settings.pod)))
     try:
         while True:
             if presence.client is not None and not presence.is_away:
