@@ -179,7 +179,7 @@ async def serve(
 
 def flight_recorder(settings: Settings) -> "FlightRecorder | None":
     """What keeps the inputs of decisions, where a setting says where."""
-    objects = open_kept_objects(settings.flights)
+    objects = open_kept_objects(settings, settings.flights)
     if objects is None:
         return None
     from dovetail.worker.flights.recorder import FlightRecorder, FlightStore  # its adapters take a while to make

@@ -282,17 +282,18 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
     )
 
 
-def open_kept_objects(place: str) -> KeptObjects | None:
-    """The bucket or folder that a setting names; None where it names none."""
+def open_kept_objects(settings: Settings, place: str) -> KeptObjects | None:
+    """The folder, or the bucket of the chosen cloud, that a setting names; None where it names none."""
     if not place:
         return None
-    bucket = place.removeprefix("s3://")
-    if bucket == place:
+    scheme, _, bucket = place.partition("://")
+    if not bucket:
         return FolderObjects(Path(place))
-    from dovetail.adapters.aws.kept_objects import BucketObjects
-
+    buckets = settings.provider.buckets
+    if scheme not in buckets:
+        raise SettingsError(f"{place}: {settings.cloud} has no such buckets; it has {', '.join(buckets) or 'none'}")
     name, _, prefix = bucket.partition("/")
-    return BucketObjects(name, prefix)
+    return buckets[scheme](name, prefix)
 
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:

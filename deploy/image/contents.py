@@ -48,8 +48,8 @@ BASE_LEFT_OUT: Final = (
 )
 
 # Of the Python packages. The models and calls of the Kubernetes client are 126 MB that no line of ours uses: paths and
-# JSON are our own (adapters/kube/client.py). Of botocore's descriptions of services those stay that are called; S3 is where
-# a record may be kept.
+# JSON are our own (adapters/kube/client.py). Of botocore's descriptions of services those stay that are called; S3 is
+# where a record may be kept.
 KUBERNETES_MODULES: Final = (
     "models",
     "api",

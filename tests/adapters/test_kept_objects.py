@@ -13,6 +13,7 @@ from dovetail.adapters.aws.kept_objects import BucketObjects
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.ports.failures import Failure, Forbidden
 from dovetail.ports.kept_objects import KeptObjects
+from dovetail.worker.settings import read_settings
 from dovetail.worker.wiring import open_kept_objects
 
 
@@ -29,7 +30,7 @@ async def objects(
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         boto3.client("s3").create_bucket(Bucket="kept")
-        found = open_kept_objects("s3://kept/some/where/")
+        found = open_kept_objects(read_settings({}), "s3://kept/some/where/")
         assert isinstance(found, BucketObjects)
         yield found
         await found.close()

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.explain.explain_node import explain_node_now
 from dovetail.cli.flights.replaying import list_flights, look_back, replay, replay_text, replayed
 from dovetail.cli.main import main
@@ -25,6 +28,8 @@ from dovetail.worker.flights import recorder as recording
 from dovetail.worker.flights.flight import PIECE, Flight, NoFlight, Under, packed, unpacked
 from dovetail.worker.flights.recorder import FlightRecorder, FlightStore
 from dovetail.worker.settings import Settings
+from dovetail.worker.steps import Wiring
+from dovetail.worker.wiring import open_world
 from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
@@ -128,6 +133,29 @@ async def test_the_recorder_keeps_what_was_decided_and_a_quiet_look_in_ten_minut
 async def written(recorder: FlightRecorder) -> None:
     if recorder._writing is not None:
         await recorder._writing
+
+
+async def test_the_steps_that_decide_hand_over_what_they_decided_on(tmp_path: Path) -> None:
+    """As the worker wires them; and what was handed over makes the same plan again."""
+    settings, _ = await a_decision(tmp_path)
+    world = await open_world(settings)
+    recorder = FlightRecorder(store_of(settings), settings)
+    try:
+        steps = Wiring(settings=settings, world=world, flights=recorder)._plan()
+        [disrupting] = [step for step in steps if isinstance(step, Disrupting)]
+        [placing] = [step for step in steps if isinstance(step, Provisioning)]
+        await disrupting._choose((await looked(SimulatedWorld.open(tmp_path / "world.db"))).snapshot)
+        await written(recorder)
+        await placing._plan()
+        await written(recorder)
+    finally:
+        await world.close()
+
+    kept = (await list_flights(settings)).flights
+    assert sorted(each.kind for each in kept) == ["disruption", "provisioning"]
+    answers = [await replay(settings, each.id) for each in kept]
+    assert [answer.differences for answer in answers] == [(), ()]
+    assert all(answer.decided for answer in answers)
 
 
 async def test_one_that_comes_while_another_is_written_passes_by(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def _lines(answer: ReplayAnswer) -> Iterator[str]:
 
 
 def _store(settings: Settings) -> FlightStore:
-    objects = open_kept_objects(settings.flights)
+    objects = open_kept_objects(settings, settings.flights)
     if objects is None:
         raise CommandFailed(NOT_SET)
     return FlightStore(objects, settings.cluster)

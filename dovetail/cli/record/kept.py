@@ -144,7 +144,7 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
 @asynccontextmanager
 async def kept_objects(settings: Settings) -> AsyncIterator[KeptObjects | None]:
     """Where the record is kept, open for as long as the block lasts; None where it is not."""
-    objects = open_kept_objects(settings.record)
+    objects = open_kept_objects(settings, settings.record)
     try:
         yield objects
     finally:

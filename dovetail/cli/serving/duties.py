@@ -39,7 +39,7 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
     from dovetail.cli.record.kept import Archive, keep_up
     from dovetail.worker.wiring import open_kept_objects
 
-    objects = open_kept_objects(settings.record)
+    objects = open_kept_objects(settings, settings.record)
     assert objects is not None
     await asyncio.sleep(first_look(own_identity(settings.pod)))
     try:
