@@ -1,19 +1,23 @@
 """A worker beside a Karpenter that still works: it looks, plans and answers, and writes nothing.
 
 It is for whoever wants to see what Dovetail would do before anything is handed over. There are no steps, no workflows
-and no connection to Temporal: whatever plans or acts by itself is left out, rather than kept from writing. The clients
-of the API server and of the cloud refuse every call that changes something, so that what was overlooked fails here and
-does no harm there. What is left are the endpoints: probes, metrics, and the API, which answers `dovetail status`,
-`plan` and `explain` from this worker's own view. It stays so when Karpenter ends.
+and no connection to Temporal: whatever acts by itself is left out, rather than kept from writing. The clients of the
+API server and of the cloud refuse every call that changes something, so that what was overlooked fails here and does no
+harm there. What is left are the endpoints: probes, metrics, and the API, which answers `dovetail status`, `plan` and
+`explain` from this worker's own view; and the shadow, which decides all the time and compares that with what Karpenter
+does (`dovetail shadow report`). It stays so when Karpenter ends.
 """
 
 import asyncio
 import logging
 
+from dovetail.background.supervised import stop as stop_tasks
+from dovetail.background.supervised import supervised
 from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.endpoints import PagesOf, endpoints_of
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings, SettingsError
+from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.steps import Wiring
 from dovetail.worker.telemetry import product_version
 from dovetail.worker.wiring import open_world
@@ -32,18 +36,27 @@ async def look_on(settings: Settings, stop: asyncio.Event, pages: PagesOf) -> No
     presence = TemporalPresence(settings.cluster)
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
     endpoints = endpoints_of(settings, Wiring(settings=settings, world=world), watch)
+    shadow = Shadow(settings, world, world.clock.now)
+    deciding: list[asyncio.Task[None]] = []
     try:
         for endpoint in endpoints:
             if endpoint.port == settings.metrics_port:
-                endpoint.pages = pages(settings, world, presence)
+                endpoint.pages = pages(settings, world, presence, shadow)
             await endpoint.start()
         await world.ready()
         print(
             f"dovetail {product_version()}: looks at cluster {settings.cluster}, plans and answers, and writes nothing",
             flush=True,
         )
+        shadow.listen()
+        deciding = [
+            supervised("shadow of disruption", shadow.watch_nodes),
+            supervised("shadow of provisioning", shadow.watch_pods),
+        ]
         await stop.wait()
     finally:
+        await stop_tasks(*deciding)
+        shadow.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()

@@ -8,7 +8,9 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from dovetail.background.supervised import Work
 from dovetail.metrics import reconciles
 from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.duties import Duties
@@ -21,6 +23,7 @@ from dovetail.worker.deciding import disruption_settings
 from dovetail.worker.sdk_metrics import sdk_lines
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
+from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.steps import Wiring
 from dovetail.worker.telemetry import product_version
 from dovetail.worker.wiring import World
@@ -30,7 +33,16 @@ Pieces = tuple[int, str, list[bytes]]  # the same, of a body that is sent piece 
 Followed = tuple[int, str, AsyncIterator[str]]  # the same, with a body that comes in pieces
 Route = Callable[[], Awaitable[Answer | Pieces]]
 Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; given what follows it, with the query
-PagesOf = Callable[[Settings, World, TemporalPresence], Mapping[str, Page]]
+
+
+class PagesOf(Protocol):
+    """The pages of a worker, by the path that they stand below. `shadow`: of a worker beside Karpenter alone."""
+
+    def __call__(
+        self, settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None = None
+    ) -> Mapping[str, Page]:
+        """Made once, when the worker starts."""
+
 
 _PLAIN = "text/plain; charset=utf-8"
 _WORDS = {
@@ -43,7 +55,21 @@ _WORDS = {
 REQUEST_SECONDS = 10.0  # for a client to say what it wants
 
 
-def no_pages(settings: Settings, world: World, presence: TemporalPresence) -> Mapping[str, Page]:
+class DutiesOf(Protocol):
+    """What else a worker does all the time, by the name that its health has. Made above the worker, as its pages."""
+
+    def __call__(self, settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
+        """Made once, when the worker starts."""
+
+
+def no_duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
+    """Of a worker that has none besides its own."""
+    return {}
+
+
+def no_pages(
+    settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None = None
+) -> Mapping[str, Page]:
     """Of a worker that answers no questions."""
     return {}
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
 from temporalio.runtime import Runtime
@@ -22,6 +22,7 @@ from temporalio.worker import Interceptor, Worker
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.shared.answer_size import AnswerSizeGuard
+from dovetail.activities.shared.flights import NoFlights
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_lines import StepLines
@@ -34,7 +35,7 @@ from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.beside import look_on
 from dovetail.worker.connection.link import Link
-from dovetail.worker.endpoints import PagesOf, endpoints_of, no_pages
+from dovetail.worker.endpoints import DutiesOf, PagesOf, endpoints_of, no_duties, no_pages
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
@@ -50,7 +51,7 @@ from dovetail.worker.telemetry import product_version, start_logging
 from dovetail.worker.temporal import connect
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
-from dovetail.worker.wiring import open_world
+from dovetail.worker.wiring import open_kept_objects, open_world
 from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
@@ -61,6 +62,9 @@ from dovetail.workflows.release_node import ReleaseNode
 from dovetail.workflows.scheduler import Scheduler
 from dovetail.workflows.task_size import TaskSizeGuard
 from dovetail.workflows.terminate_node import TerminateNode
+
+if TYPE_CHECKING:
+    from dovetail.worker.flights.recorder import FlightRecorder
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +117,11 @@ def queue_worker(
 
 
 async def serve(
-    settings: Settings, stop: asyncio.Event, observed: Observed | None = None, pages: PagesOf = no_pages
+    settings: Settings,
+    stop: asyncio.Event,
+    observed: Observed | None = None,
+    pages: PagesOf = no_pages,
+    duties: DutiesOf = no_duties,
 ) -> None:
     """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
     if settings.beside_karpenter:
@@ -124,6 +132,7 @@ async def serve(
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     presence = TemporalPresence(settings.cluster)
+    flights = flight_recorder(settings)
     wiring = Wiring(
         settings=settings,
         world=world,
@@ -131,6 +140,7 @@ async def serve(
         client=presence.connected,
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),
+        flights=flights or NoFlights(),
     )
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
     endpoints = endpoints_of(settings, wiring, watch)
@@ -145,6 +155,7 @@ async def serve(
             supervised("fitness", partial(keep_telling, world)),
             supervised("metrics of Temporal's SDK", keep_draining),
             supervised("presence of Temporal", presence.watch),
+            *[supervised(name, work) for name, work in duties(settings, presence).items()],
         ]
         if "control" in settings.roles:
             watch.stand_in = stand_in_of(wiring, presence, watch.steps)
@@ -157,11 +168,23 @@ async def serve(
             await stop_tasks(*background)
     finally:
         await notices.close()
+        if flights is not None:
+            await flights.close()
         for endpoint in endpoints:
             await endpoint.stop()
         await world.close()
     if refused.done():
         raise refused.result()
+
+
+def flight_recorder(settings: Settings) -> "FlightRecorder | None":
+    """What keeps the inputs of decisions, where a setting says where."""
+    objects = open_kept_objects(settings, settings.flights)
+    if objects is None:
+        return None
+    from dovetail.worker.flights.recorder import FlightRecorder, FlightStore  # its adapters take a while to make
+
+    return FlightRecorder(FlightStore(objects, settings.cluster), settings)
 
 
 async def connect_as(settings: Settings, cluster_uid: str) -> Client:
@@ -235,8 +258,11 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
         await stop_tasks(*left)
 
 
-async def run_worker(settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages) -> None:
-    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics."""
+async def run_worker(
+    settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages, duties: DutiesOf = no_duties
+) -> None:
+    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics;
+    `duties`: what is done besides."""
     start_logging(settings.log_level, settings.log_format)
     if settings.cluster:  # without a name nothing starts, and that alone is said
         for level, text in start_report(settings, source):
@@ -249,7 +275,7 @@ async def run_worker(settings: Settings, source: Mapping[str, str], pages: Pages
         loop.add_signal_handler(number, stop.set)
     observed = observed_by(settings)
     try:
-        await serve(settings, stop, observed, pages)
+        await serve(settings, stop, observed, pages, duties)
     finally:
         await asyncio.to_thread(observed.close)
     sys.stdout.flush()

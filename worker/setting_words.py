@@ -48,6 +48,15 @@ WORDS: Final[dict[str, str]] = {
         "`true`: this worker looks, plans and answers questions, and writes nothing: not to the cluster, the cloud or "
         "Temporal, whether a Karpenter runs or not"
     ),
+    "DOVETAIL_RECORD": (
+        "where the record of launches, disruptions and terminations is kept beyond Temporal's retention: a folder that "
+        "all workers share, or `s3://bucket/prefix`; without it Temporal's record is all that there is"
+    ),
+    "DOVETAIL_FLIGHTS": (
+        "where the inputs of decisions are kept, for `dovetail replay` and `explain … --at`: a folder that all workers "
+        "share, or `s3://bucket/prefix`; without it nowhere"
+    ),
+    "DOVETAIL_FLIGHTS_MEGABYTES": "how large they may grow together; the oldest are let go of",
     "DOVETAIL_MAX_HISTORY": "for tests: after how many events the Scheduler starts anew; `0`: as Temporal suggests",
     "SYSTEM_NAMESPACE": "the namespace of the ConfigMap in which shortages of capacity are kept",
     "CLUSTER_ENDPOINT": "where new nodes find the API server, an absolute URL; without it the cloud is asked",

@@ -94,6 +94,9 @@ class Settings(BaseModel):
     owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
     keep_way_back: bool = Field(False, alias="DOVETAIL_KEEP_WAY_BACK")
     beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")  # look, answer, and write nothing
+    record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone
+    flights: str = Field("", alias="DOVETAIL_FLIGHTS")  # likewise, for what decisions were made from; empty: nowhere
+    flight_megabytes: int = Field(500, alias="DOVETAIL_FLIGHTS_MEGABYTES", gt=0)
     max_history: int = Field(0, alias="DOVETAIL_MAX_HISTORY")  # tests: renew the Scheduler this often
     namespace: str = Field("kube-system", alias="SYSTEM_NAMESPACE")  # where the ConfigMap of shortages is
     cluster_endpoint: str = Field("", alias="CLUSTER_ENDPOINT")
@@ -147,6 +150,13 @@ class Settings(BaseModel):
     def _absolute(cls, value: str) -> str:
         if value and not re.match(r"https?://[^/]", value):
             raise ValueError(f"not an absolute URL: {value!r}")
+        return value
+
+    @field_validator("record", "flights")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        if value and not re.fullmatch(r"/.+|s3://[a-z0-9][a-z0-9.-]+(/[\w./-]*)?", value):
+            raise ValueError(f"neither an absolute path nor s3://bucket/prefix: {value!r}")
         return value
 
     @field_validator("deployment")

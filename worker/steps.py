@@ -34,6 +34,7 @@ from dovetail.activities.provisioning.await_provisioning_plan import Provisionin
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.snapshots import Snapshots
@@ -89,6 +90,7 @@ class Wiring:
     faults: Faults = field(default_factory=Faults)
     is_away: Callable[[], bool] = never
     observed: Observed = field(default_factory=Observed)
+    flights: Flights = field(default_factory=NoFlights)  # what keeps what decisions are made from
 
     def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
         """The steps by queue. Planning has its own, so that a slow decision never delays a drain."""
@@ -164,10 +166,14 @@ class Wiring:
             seconds=settings.pass_limit,
             claims=w.claims,
         )
+        braked = BrakedSnapshots(w.view, w.catalogues, self._brake())
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
+        placing = Provisioning(braked, publisher, provisioning, now, decisions)
+        disrupting = Disrupting(snapshots, w.notices, disruption, now, self.faults)
+        placing.flights = disrupting.flights = self.flights
         return [
-            Provisioning(BrakedSnapshots(w.view, w.catalogues, self._brake()), publisher, provisioning, now, decisions),
-            Disrupting(snapshots, w.notices, disruption, now, self.faults),
+            placing,
+            disrupting,
             Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
             Ordering(settings.cluster, snapshots, self._finders(), now),
         ]

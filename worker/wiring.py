@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.connection import ClusterAddress
@@ -32,6 +33,7 @@ from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.kept_objects import KeptObjects
 from dovetail.ports.objects import (
     CapacityBuffers,
     Namespaces,
@@ -278,6 +280,20 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
     )
+
+
+def open_kept_objects(settings: Settings, place: str) -> KeptObjects | None:
+    """The folder, or the bucket of the chosen cloud, that a setting names; None where it names none."""
+    if not place:
+        return None
+    scheme, _, bucket = place.partition("://")
+    if not bucket:
+        return FolderObjects(Path(place))
+    buckets = settings.provider.buckets
+    if scheme not in buckets:
+        raise SettingsError(f"{place}: {settings.cloud} has no such buckets; it has {', '.join(buckets) or 'none'}")
+    name, _, prefix = bucket.partition("/")
+    return buckets[scheme](name, prefix)
 
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:

@@ -8,10 +8,10 @@ from acceptance.reference.pages import pages
 
 def write(folder: Path) -> list[Path]:
     """Each page that has changed, in that folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     changed = []
     for name, text in pages().items():
         page = folder / name
+        page.parent.mkdir(parents=True, exist_ok=True)
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")
             changed.append(page)

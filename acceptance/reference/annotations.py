@@ -45,6 +45,12 @@ WRITTEN_BY_PEOPLE: Final = (
         f"`{names.CANCEL}` takes it back",
     ),
     Word(
+        names.REPLACE_NOW,
+        "beside it",
+        '`"true"`: it is drained at once, as PodDisruptionBudgets permit, without a new node first and outside the '
+        "budgets of its NodePool",
+    ),
+    Word(
         names.PLACEMENT,
         "NodePool",
         "`cost`: cheaper nodes than Karpenter would take; `default`: not, whatever `PLACEMENT_POLICY` says",

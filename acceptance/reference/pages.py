@@ -1,9 +1,10 @@
-"""All pages of docs/reference by their names, each under the line that says where it comes from."""
+"""All pages of docs/reference by their names, each under the line that says where it comes from; and the schemas."""
 
 from acceptance.reference.annotations import annotations_page
 from acceptance.reference.commands import commands_page
 from acceptance.reference.events import events_page
 from acceptance.reference.kinds import kinds_page
+from acceptance.reference.schemas import schema_files
 from acceptance.reference.screens import screens_page
 from acceptance.reference.settings import settings_page
 
@@ -20,4 +21,4 @@ def pages() -> dict[str, str]:
         "kinds.md": kinds_page(),
         "screens.md": screens_page(),
     }
-    return {name: f"{WRITTEN}\n{text.strip()}\n" for name, text in found.items()}
+    return {**{name: f"{WRITTEN}\n{text.strip()}\n" for name, text in found.items()}, **schema_files()}

@@ -15,6 +15,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
+from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
@@ -71,6 +72,7 @@ class Disrupting:
         self.now = now
         self.reads = READS | SELECTORS if settings.default_spread else READS
         self.faults = faults or Faults()
+        self.flights: Flights = NoFlights()  # set where a worker keeps what decisions are made from
         self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
@@ -123,6 +125,7 @@ class Disrupting:
         started = self.now()
         decision = await self.thread.run(decide_now)
         decided(decision, self.now() - started)
+        self.flights.decided("disruption", snapshot, decision.choice)
         self.faults.judged("disruption", decision.unjudged)
         self._publish_beside(snapshot, decision.notices)
         choice = decision.choice

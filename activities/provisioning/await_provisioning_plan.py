@@ -17,6 +17,7 @@ from dovetail.activities.provisioning.placement_publisher import PlacementPublis
 from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
+from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.deeds import arrivals
@@ -73,6 +74,7 @@ class Provisioning:
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
         self.thread = DecisionThread(settings.seconds)
         self.decisions = decisions or Decisions()
+        self.flights: Flights = NoFlights()  # set where a worker keeps what decisions are made from
         self.choosy = ChoosyPods()
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
@@ -166,6 +168,7 @@ class Provisioning:
         late = self.late
         with self.decisions.under_way():
             plan, placement = await self.thread.run(lambda stop: plan_provisioning(snapshot, settings, stop, late))
+        self.flights.decided("provisioning", snapshot, plan, late)
         self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
         self.took = self.now() - began
         self.decisions.record(for_real_pods(placement), self.took, self.now())

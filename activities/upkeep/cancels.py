@@ -79,7 +79,7 @@ class CancelUpkeep:
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None}
         if names.REPLACE in claim.annotations:  # who calls the replacement off does not ask for it any more
-            annotations[names.REPLACE] = None
+            annotations.update({names.REPLACE: None, names.REPLACE_NOW: None})
         if read_rest(claim).until <= self.now():
             annotations[names.REST] = rest_text(claim, self.now(), DisruptionReason.EMPTY, cancelled=True)
         return MetadataChange(annotations=annotations)

@@ -48,13 +48,14 @@ BASE_LEFT_OUT: Final = (
 )
 
 # Of the Python packages. The models and calls of the Kubernetes client are 126 MB that no line of ours uses: paths and
-# JSON are our own (adapters/kube/client.py). Of botocore's descriptions of services those stay that are called.
+# JSON are our own (adapters/kube/client.py). Of botocore's descriptions of services those stay that are called; S3 is
+# where a record may be kept.
 KUBERNETES_MODULES: Final = (
     "models",
     "api",
 )  # of kubernetes/aio/client; each keeps its __init__, which loads on demand
 KUBERNETES_LEFT_OUT: Final = ("client", "config", "dynamic", "informer", "leaderelection", "stream", "utils", "watch")
-SERVICES: Final = ("ec2", "eks", "iam", "pricing", "sqs", "ssm", "sso", "sso-oidc", "sts")
+SERVICES: Final = ("ec2", "eks", "iam", "pricing", "s3", "sqs", "ssm", "sso", "sso-oidc", "sts")
 LIBRARY_LEFT_OUT: Final = (
     "bin",
     "numpy/distutils",

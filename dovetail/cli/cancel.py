@@ -10,6 +10,7 @@ kubeconfig is all that is needed. One claim, one node and one namespace are read
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 from temporalio.client import (
     Client,
@@ -45,6 +46,9 @@ ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 
 Disruption = WorkflowHandle[object, object]
+
+
+_NOT_ASKED: Final = MetadataChange(annotations={names.REPLACE: None, names.REPLACE_NOW: None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +130,7 @@ async def _by_annotation(objects: ClusterObjects, order: CancelOrder, claim: Nod
 async def _no_longer_asked(objects: ClusterObjects, claim: NodeClaim | None) -> None:
     """Take a request to replace the node back first, so that it is not begun again after its rest."""
     if claim is not None and names.REPLACE in claim.annotations:
-        await revise_claim(objects.claims, claim, lambda _: MetadataChange(annotations={names.REPLACE: None}))
+        await revise_claim(objects.claims, claim, lambda _: _NOT_ASKED)
 
 
 def _too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:

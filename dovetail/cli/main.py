@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.cli.completion.commands import ASKED, add_completion
 from dovetail.cli.explain.commands import add_commands
+from dovetail.cli.flights.command import add_replay
 from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked
 from dovetail.cli.replace import add_replace
+from dovetail.cli.shadow.command import add_shadow
 from dovetail.cli.status.command import add_status
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
@@ -81,6 +83,8 @@ def parser() -> argparse.ArgumentParser:
 
     add_pauses(commands, shared)
     add_commands(commands, shared)
+    add_shadow(commands, shared)
+    add_replay(commands, shared)
     add_version(commands, shared)
     add_completion(commands, shared)
 
@@ -108,10 +112,11 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.worker.allocator import keep_little
 
     keep_little()  # before the SDKs are loaded
+    from dovetail.cli.serving.duties import duties
     from dovetail.cli.serving.pages import pages
     from dovetail.worker.run import run_worker
 
-    await run_worker(settings, given.source, pages)
+    await run_worker(settings, given.source, pages, duties)
 
 
 async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:

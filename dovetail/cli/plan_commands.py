@@ -122,11 +122,17 @@ async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) 
     from dovetail.cli.explain.plan import plan_now
     from dovetail.cli.explain.plan_text import plan_text
     from dovetail.cli.explain.sources import look
+    from dovetail.cli.shown.documents import document
 
     _check_diff(given)
     found = await look(settings, given.snapshot)
     answer = await asyncio.to_thread(plan_now, found)
-    say(as_json(answer) if form == "json" else _fenced(plan_text(answer), form))
+    if given.json:
+        say(as_json(answer))
+    elif form == "json":
+        say(_dumped(document("Plan", settings.cluster, answer)))
+    else:
+        say(_fenced(plan_text(answer), form))
 
 
 def _check_diff(given: argparse.Namespace) -> None:

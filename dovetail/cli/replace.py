@@ -2,7 +2,8 @@
 
 It is asked for by an annotation on the NodeClaim, as a person with kubectl would do it, and carried out by the workers
 as a disruption like any other: Events answer, `dovetail cancel` calls it off. The annotation holds until then, so that
-a node that may not go yet goes when it may.
+a node that may not go yet goes when it may. `--now` waits for no new node and no budget of the NodePool; the drain
+keeps to PodDisruptionBudgets all the same, and until it is over a cancel brings the node back.
 """
 
 import argparse
@@ -47,6 +48,11 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     )
     replace.add_argument("--pool", default="", help="all nodes of this NodePool")
     replace.add_argument("--reason", required=True, help="why, for the record")
+    replace.add_argument(
+        "--now",
+        action="store_true",
+        help="drain at once, without a new node first and outside the NodePool's budgets; PodDisruptionBudgets hold",
+    )
     replace.add_argument("--wait", action="store_true", help="until all of them are gone")
     replace.set_defaults(act=_replace)
 
@@ -58,7 +64,8 @@ async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
     chosen = await asyncio.to_thread(_chosen, given) if given.selector or given.pool else []
     async with open_objects(settings) as objects:
-        asked = [await _ask(objects, node, given.reason) for node in dict.fromkeys([*given.node, *chosen])]
+        named = dict.fromkeys([*given.node, *chosen])
+        asked = [await _ask(objects, node, given.reason, at_once=given.now) for node in named]
         if given.wait:
             await _watch(objects, asked)
 
@@ -79,7 +86,7 @@ def _chosen(given: argparse.Namespace) -> list[str]:
     return names
 
 
-async def _ask(objects: "ClusterObjects", node: str, reason: str) -> Progress:
+async def _ask(objects: "ClusterObjects", node: str, reason: str, *, at_once: bool) -> Progress:
     """Write it on the claim."""
     from dovetail.activities.shared.revisions import revise_claim
     from dovetail.cli.author import person
@@ -91,7 +98,8 @@ async def _ask(objects: "ClusterObjects", node: str, reason: str) -> Progress:
     if claim is None:
         raise CommandFailed(f"{node}: it belongs to no NodeClaim, and is not ours to replace")
     who = person()
-    change = MetadataChange(annotations={names.REPLACE: f"{reason} (by {who})" if who else reason})
+    text, urgent = f"{reason} (by {who})" if who else reason, "true" if at_once else None
+    change = MetadataChange(annotations={names.REPLACE: text, names.REPLACE_NOW: urgent})
     if claim.deleting_since is not None or await revise_claim(objects.claims, claim, lambda _: change) is None:
         raise CommandFailed(f"{node}: its NodeClaim {claim.name} is being deleted already")
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")
@@ -130,5 +138,5 @@ def _step(each: Progress, claim: "NodeClaim | None") -> str:
     if claim.deleting_since is not None:
         return "the old node drains and is terminated"
     if claim.annotations.get(names.OWNER):
-        return "a replacement starts"
+        return "it drains" if names.REPLACE_NOW in claim.annotations else "a replacement starts"
     return "waits its turn: `dovetail explain node` says for what" if names.REPLACE in claim.annotations else _BACK

@@ -22,6 +22,7 @@ class Command:
     candidates: tuple[Candidate, ...]
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that go there
+    at_once: bool = False  # nothing is waited for: its pods get their nodes as they are evicted
 
     @property
     def decision(self) -> str:
@@ -37,7 +38,9 @@ class Command:
 
     @property
     def savings(self) -> float:
-        """The estimated savings; unknown prices count as 0 (DIS-10)."""
+        """The estimated savings; unknown prices count as 0 (DIS-10). None where what comes is not known yet."""
+        if self.at_once:
+            return 0.0
         return self.price - sum(r.cheapest for r in self.replacements)
 
     @property

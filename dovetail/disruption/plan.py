@@ -97,7 +97,8 @@ def _command(
         targets=tuple(target_of(c, command.reason) for c in command.candidates),
         replacements=tuple(_proposed(made, well_known, lists) for made in command.replacements),
         destinations=tuple(sorted(command.moved)),
-        drain_first=any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
+        drain_first=command.at_once
+        or any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
         savings=command.savings,
         price=command.price,
         summary=f"{command.text} (savings: ${command.savings:.2f})",

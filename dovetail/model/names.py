@@ -78,6 +78,7 @@ PAUSED_REASON: Final = "dovetail.sh/paused-reason"
 PAUSE_ANNOTATIONS: Final = (PAUSED, PAUSED_UNTIL, PAUSED_BY, PAUSED_REASON)
 CANCEL: Final = "dovetail.sh/cancel"  # on a NodeClaim: call its disruption off; the text says why
 REPLACE: Final = "dovetail.sh/replace"  # on a NodeClaim: replace its node, within the budgets; the text says why
+REPLACE_NOW: Final = "dovetail.sh/replace-now"  # beside it, "true": drain at once, outside the NodePool's budgets
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it

@@ -6,11 +6,12 @@ kinds to watch, labels, settings and the way to open it are read from here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.interruptions import Interruptions
+from dovetail.ports.kept_objects import KeptObjects
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
 from dovetail.ports.raw_objects import RawObjects
 from dovetail.ports.view import ClusterView
@@ -91,3 +92,4 @@ class Provider(Generic[S]):
     settings: type[S]
     open: Callable[[ProviderCluster, S], Awaitable[OpenCloud]]
     reservation_labels: frozenset[str] = frozenset()  # those that name one reservation (DIS-174)
+    buckets: Mapping[str, Callable[[str, str], KeptObjects]] = field(default_factory=dict)  # scheme -> bucket, prefix

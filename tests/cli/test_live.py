@@ -13,16 +13,21 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import Client
 
+from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.cli.doctor.doctor import DoctorAnswer, doctor
 from dovetail.cli.doctor.text import doctor_text
 from dovetail.cli.explain.sources import scheduler_state
-from dovetail.cli.history.history import history
+from dovetail.cli.history.kept import history
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.record.entries import Entry, Period
+from dovetail.cli.record.kept import Archive, keep_up
 from dovetail.cli.record.log import Wanted, log, log_text
 from dovetail.cli.record.savings import savings
 from dovetail.messages.states import SchedulerState
@@ -275,6 +280,34 @@ async def test_the_log_has_a_launch_and_a_disruption_with_prices_and_savings_add
     assert (end.outcome, end.disruption) == ("terminated", disruption.workflow)
     assert (saved.total.moves, saved.total.undone, saved.total.predicted) == (1, 0, disruption.saved)
     assert len(log_text(await log(settings, Wanted(period=Period(since=began), reason="empty"))).splitlines()) == 3
+    await assert_kept_when_forgotten(await stage.temporal.client(), settings, tmp_path / "kept", entries)
+
+
+async def assert_kept_when_forgotten(
+    client: Client, settings: Settings, folder: Path, entries: tuple[Entry, ...]
+) -> None:
+    """What was kept is read as it was when Temporal has it no more; and while it has it, nothing comes twice."""
+    since, later = min(entry.began for entry in entries), time.time() + 7200.0
+    settings = settings.model_copy(update={"record": str(folder)})
+    assert await keep_up(client, Archive(FolderObjects(folder), settings.cluster), later) >= 20, (
+        "of the day of retention"
+    )
+    assert (await log(settings, Wanted(period=Period(since=since)))).entries == entries
+    for entry in entries:
+        gone = WorkflowExecution(workflow_id=entry.workflow, run_id=entry.run)
+        request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=gone)
+        await client.workflow_service.delete_workflow_execution(request)
+
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    forgetful = settings.model_copy(update={"record": ""})
+    while (await log(forgetful, Wanted(period=Period(since=since)))).entries:
+        assert asyncio.get_running_loop().time() < deadline, "Temporal has not forgotten them"
+        await asyncio.sleep(0.3)
+    assert (await log(settings, Wanted(period=Period(since=since)))).entries == entries
+    shown = await history(settings, entries[0].claims[0])
+    assert {story.workflow for story in shown.stories} == {entry.workflow for entry in entries}
+    with pytest.raises(CommandFailed):
+        await history(forgetful, entries[0].claims[0])
 
 
 async def until_recorded(settings: Settings, since: float, count: int) -> tuple[Entry, ...]:
@@ -282,7 +315,8 @@ async def until_recorded(settings: Settings, since: float, count: int) -> tuple[
     deadline = asyncio.get_running_loop().time() + SECONDS
     while True:
         found = (await log(settings, Wanted(period=Period(since=since)))).entries
-        if len(found) == count and all(entry.outcome not in ("running", "") for entry in found):
+        over = all(entry.outcome not in ("running", "") and entry.ended is not None for entry in found)
+        if len(found) == count and over:
             return found
         assert asyncio.get_running_loop().time() < deadline, found
         await asyncio.sleep(0.3)

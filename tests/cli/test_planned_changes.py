@@ -154,7 +154,7 @@ def test_a_closed_budget_leaves_all_behind(tmp_path: Path, capsys: pytest.Captur
 
     answer = json.loads(capsys.readouterr().out)
     assert code == LEFT_BEHIND
-    assert (answer["apiVersion"], answer["kind"]) == ("cli.dovetail.sh/v1", "PlannedChange")
+    assert (answer["apiVersion"], answer["kind"]) == ("dovetail.sh/v1", "PlannedChange")
     assert {node["stays"]["reason"] for node in answer["nodes"]} == {"Budget"}
 
 

@@ -22,6 +22,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane.network import ClusterNetwork
 from testbed.up import give_rights
+from tests.cli.schemas import faults_of
 from tests.cluster.system.ground import Ground
 from tests.cluster.system.scenes import settle
 
@@ -170,6 +171,49 @@ async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live
     assert saved[1].startswith("| pool |")
     done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
     assert done == {("get", "services", "proxy")}
+
+
+async def test_every_document_is_what_its_schema_says(served: Ground, tmp_path: Path) -> None:
+    [claim] = await served.claims()
+    node = claim["status"]["nodeName"]
+    alice = Person(served, READER, tmp_path)
+    asked = (
+        ("status",),
+        ("nodes",),
+        ("plan",),
+        ("forecast",),
+        ("explain", "node", node),
+        ("history", node),
+        ("log", "--since", "1h"),
+        ("savings", "--since", "1h"),
+        ("version",),
+    )
+    answers = await asyncio.gather(*[alice.types(*words, "-o", "json") for words in asked])
+    assert [each[0] for each in answers] == [0] * len(asked), answers
+    assert [fault for each in answers for fault in faults_of(json.loads(each[1]))] == []
+
+
+async def test_a_node_is_replaced_at_once_drained_first_and_deleted_last(served: Ground, tmp_path: Path) -> None:
+    [claim] = await served.claims()
+    bob = Person(served, OPERATOR, tmp_path)
+    since = served.audit.end()
+
+    code, out, err = await bob.types("replace", claim["metadata"]["name"], "--reason", "a bad disk", "--now")
+    assert (code, err) == (0, ""), (out, err)
+
+    async def replaced() -> bool:
+        claims = await served.claims()
+        return [c["metadata"]["uid"] for c in claims] != [claim["metadata"]["uid"]] and await served.settled(1)
+
+    await served.until(replaced, 180, "the pod runs on another node, and the old one is gone")
+    entries = [e for e in served.audit.entries(since) if e.code < 300]
+    evicted = [e.time for e in entries if (e.resource, e.subresource) == ("pods", "eviction")]
+    created = [e.time for e in entries if (e.verb, e.resource) == ("create", "nodeclaims")]
+    deleted = [
+        e.time for e in entries if (e.verb, e.resource, e.name) == ("delete", "nodeclaims", claim["metadata"]["name"])
+    ]
+    assert min(evicted) < min(created), "nothing was waited for"
+    assert min(evicted) < min(deleted), "it could be called off until then"
 
 
 async def test_a_node_is_replaced_by_hand_and_its_pod_has_a_new_one_first(served: Ground, tmp_path: Path) -> None:

@@ -78,3 +78,36 @@ def test_with_many_the_budget_takes_a_few_at_a_time() -> None:
         *["ReplacementBegins"] * 3,
         *["ReplacementWaits"] * 7,
     ]
+
+
+AT_ONCE = {"annotations": {**ASKED["annotations"], names.REPLACE_NOW: "true"}}
+
+
+def test_at_once_it_is_drained_without_a_new_node_and_can_be_called_off_until_its_last_pod_has_left() -> None:
+    pods = [a_pod(name, "5") for name in ("n1", "n2", "n3")]
+    pairs = [a_pair("n1"), a_pair("n2", claim=AT_ONCE), a_pair("n3")]
+    found = decided(a_world(pairs, pods, pools=[a_pool(**QUIET)]))
+
+    assert taken(found) == [("Requested", "n2", 0)]
+    assert isinstance(found.choice, DisruptionPlan)
+    [command] = found.choice.commands
+    assert command.drain_first, "its claim is deleted when the drain is over"
+    assert (command.savings, command.price > 0) == (0.0, True), "what its pods will cost is not known yet"
+    assert [n.reason for n in found.notices if n.reason.startswith("Replacement")] == ["ReplacementBegins"]
+
+
+def test_at_once_waits_for_no_budget_of_the_pool_and_comes_before_what_waits() -> None:
+    closed = (Budget(nodes="0"),)
+    pairs = [a_pair("n1", claim=ASKED), a_pair("n2", claim=AT_ONCE), a_pair("n3", claim=AT_ONCE)]
+    found = decided(a_world(pairs, [a_pod("n2", "5")], pools=[a_pool(**QUIET, budgets=closed)]))
+    assert taken(found) == [("Requested", "n2", 0), ("Requested", "n3", 0)]
+
+
+def test_at_once_alone_asks_for_nothing() -> None:
+    pairs = [a_pair("n1"), a_pair("n2", claim={"annotations": {names.REPLACE_NOW: "true"}})]
+    assert taken(decided(a_world(pairs, [a_pod("n2", "5")], pools=[a_pool(**QUIET)]))) == []
+
+
+def test_at_once_is_held_by_a_pause() -> None:
+    paused = a_pool(**QUIET, annotations={names.PAUSED: "disruption"})
+    assert taken(decided(a_world([a_pair("n2", claim=AT_ONCE)], [a_pod("n2", "5")], pools=[paused]))) == []

@@ -10,6 +10,7 @@ from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.catalogue.shortage_store import ConfigMapStore
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE, facts_of
 from dovetail.adapters.aws.environment import AwsEnvironment, aws_settings
+from dovetail.adapters.aws.kept_objects import BucketObjects
 from dovetail.adapters.aws.rehearsal import AwsRehearsal
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
@@ -92,4 +93,5 @@ PROVIDER: Final = Provider(
     settings=AwsEnvironment,
     open=open_aws,
     reservation_labels=frozenset(names.RESERVATION_LABELS),
+    buckets={"s3": BucketObjects},
 )

@@ -11,6 +11,7 @@ from typing import Final
 from dovetail.cli.change.fields import FieldChange, field_changes
 from dovetail.cli.change.ground import Ground
 from dovetail.cli.change.supposition import ChangedObject, Supposed
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
 from dovetail.disruption.outlook.waves import Outlook, Stay, outlook
@@ -25,7 +26,6 @@ from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.worker.deciding import disruption_settings, placement_settings
 from dovetail.worker.settings import Settings
 
-API_VERSION: Final = "cli.dovetail.sh/v1"
 HOURS_A_MONTH: Final = 730.0
 
 
@@ -127,6 +127,7 @@ class ChangeAnswer:
 
     apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
     kind: str = "PlannedChange"
+    cluster: str = ""
     source: str
     at: str
     until: str  # how far was looked ahead
@@ -161,6 +162,7 @@ def change_answer(ground: Ground, supposed: Supposed, until: float) -> ChangeAns
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)
     answer = ChangeAnswer(
+        cluster=look.settings.cluster,
         source=look.source,
         at=format_time(supposed.before.now),
         until=format_time(until),

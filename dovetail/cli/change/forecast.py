@@ -11,10 +11,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from dovetail.cli.change.answer import API_VERSION
 from dovetail.cli.change.ground import Ground, ground_of
 from dovetail.cli.change.supposition import standing
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.wording import plural, shown, wrapped
 from dovetail.disruption.outlook.forecast import Coming, foretell
 from dovetail.model.time import format_time
@@ -51,6 +51,7 @@ class ForecastAnswer:
 
     apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
     kind: str = "Forecast"
+    cluster: str = ""
     source: str
     at: str
     until: str
@@ -74,6 +75,7 @@ async def forecast_on(ground: Ground, ahead: float, pool: str = "") -> ForecastA
     until = snapshot.now + ahead
     found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until)
     return ForecastAnswer(
+        cluster=look.settings.cluster,
         source=look.source,
         at=format_time(snapshot.now),
         until=format_time(until),

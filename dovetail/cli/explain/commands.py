@@ -15,6 +15,7 @@ from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.asked_text import add_output, pod_name, remote_answer, shown_locally
 
 if TYPE_CHECKING:
+    from dovetail.cli.explain.sources import Look
     from dovetail.cli.remote.workers import Workers
     from dovetail.worker.settings import Settings
 
@@ -37,6 +38,9 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         path = f"explain/{subject}"
         one = subjects.add_parser(subject, parents=[shared, printed, recorded], help=words)
         one.add_argument("name", metavar="NAME", help=name)
+        one.add_argument(
+            "--at", default="", metavar="TIME", help="as it was a time ago (3h) or at a moment, from what was kept"
+        )
         add_place(one, namespace=subject != "pod")
         if subject == "pod":
             one.add_argument("-n", "--namespace", dest="pods", default="", help="the pod's, where NAME has none")
@@ -64,14 +68,29 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     checks.set_defaults(act=_doctor, remote=_remote_doctor)
 
 
+async def _looked(given: argparse.Namespace, settings: "Settings") -> "Look":
+    """Now, in a file, or at a moment that has passed."""
+    import time
+
+    from dovetail.cli.explain.sources import look
+
+    if not given.at:
+        return await look(settings, given.snapshot)
+    if given.snapshot is not None:
+        raise CommandFailed("--at: a recorded snapshot has one moment, its own")
+    from dovetail.cli.flights.replaying import look_back
+
+    _named(settings)
+    return await look_back(settings, given.at, time.time())
+
+
 async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None:
     import asyncio
 
     from dovetail.cli.explain.explain_node import explain_node_now
     from dovetail.cli.explain.explain_node_text import node_text
-    from dovetail.cli.explain.sources import look
 
-    found = await look(settings, given.snapshot)
+    found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
     shown_locally(given, ("NodeExplanation", settings.cluster, answer), node_text)
 
@@ -81,9 +100,8 @@ async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
 
     from dovetail.cli.explain.explain_pod import explain_pod
     from dovetail.cli.explain.explain_pod_text import pod_text
-    from dovetail.cli.explain.sources import look
 
-    found = await look(settings, given.snapshot)
+    found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_pod, found, pod_name(given))
     shown_locally(given, ("PodExplanation", settings.cluster, answer), pod_text)
 
@@ -100,7 +118,7 @@ async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _history(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.history.history import history
+    from dovetail.cli.history.kept import history
     from dovetail.cli.history.text import history_text
 
     _named(settings)

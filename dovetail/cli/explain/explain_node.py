@@ -77,7 +77,7 @@ class NodeAnswer:
     now: float
     claim: str = ""
     pool: str = ""
-    kind: str = ""  # type, zone, capacity type
+    instance: str = ""  # type, zone, capacity type
     state: str = ""
     workflow: str = ""
     pods: int = 0
@@ -112,7 +112,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         now=snapshot.now,
         claim=found.claim,
         pool=found.pool,
-        kind=_kind(node, claim),
+        instance=_instance(node, claim),
         state=_state(node, claim),
         workflow=_workflow(look, claim),
         pods=len(pods),
@@ -139,7 +139,7 @@ def _unknown(look: Look, name: str) -> CommandFailed:
     return CommandFailed(f"{name}: there is no such Node or NodeClaim")
 
 
-def _kind(node: Node | None, claim: NodeClaim | None) -> str:
+def _instance(node: Node | None, claim: NodeClaim | None) -> str:
     labels = node.labels if node else claim.labels if claim else {}
     keys = (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)
     return ", ".join(labels[key] for key in keys if key in labels)

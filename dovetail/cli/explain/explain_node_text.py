@@ -41,7 +41,7 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
 def _identity(answer: NodeAnswer) -> Iterator[str]:
     pool = f"NodePool {answer.pool}" if answer.pool else "no NodePool"
     claim = f"NodeClaim {answer.claim}" if answer.claim else "no NodeClaim"
-    yield from wrapped("is        ", "; ".join(filter(None, (claim, pool, answer.kind, answer.state))))
+    yield from wrapped("is        ", "; ".join(filter(None, (claim, pool, answer.instance, answer.state))))
     yield f"  has       {plural(answer.pods, 'pod')}, {answer.movable_pods} of which would need another place"
     if answer.workflow:
         yield f"  workflow  {answer.workflow}  (dovetail history {answer.claim})"

@@ -25,7 +25,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.worker.settings import Settings, SettingsError
-from dovetail.worker.temporal import connect
 
 MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
 MOST_DISRUPTIONS: Final = 20
@@ -58,13 +57,8 @@ class HistoryAnswer:
     notes: tuple[str, ...] = ()
 
 
-async def history(settings: Settings, name: str) -> HistoryAnswer:
-    """The stories of a node, a claim or a workflow."""
-    return await stories_of(await connect(settings), settings, name, None)
-
-
 async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
-    """The same over a connection that is there. Without a snapshot the cluster is asked, where that is needed."""
+    """The stories of a node, a claim or a workflow. Without a snapshot the cluster is asked, where that is needed."""
     if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
         found = await story_of(client, name)
         if found is None:

@@ -1,8 +1,8 @@
 """Every disruption, launch and termination of a cluster within a time, each once.
 
 Which workflows there were is asked of the visibility list, and what they did is read from their histories: the command
-as it was decided, with its prices, and how it ended. Nothing is kept beside that; what Temporal's retention has taken
-is gone from here too, and the answer says from when on it is complete.
+as it was decided, with its prices, and how it ended. What Temporal's retention has taken is read from where it was kept
+(kept.py), if anything was.
 """
 
 import asyncio
@@ -78,8 +78,8 @@ class Period:
     @property
     def query(self) -> str:
         """For the visibility list."""
-        begin = f"StartTime >= '{_moment(self.since)}'"
-        return begin if self.until is None else f"{begin} AND StartTime <= '{_moment(self.until)}'"
+        begin = f"StartTime >= '{moment_text(self.since)}'"
+        return begin if self.until is None else f"{begin} AND StartTime <= '{moment_text(self.until)}'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,14 @@ def _asked(option: str, text: str, now: float) -> float:
 
 async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
     """Everything that began in that time, of `most` workflows at most."""
+    found = await read_matching(client, cluster, period.query, most)
+    return replace(found, entries=joined(found.entries))
+
+
+async def read_matching(client: Client, cluster: str, condition: str, most: int = MOST) -> Entries:
+    """What the visibility list has under that condition, each for itself."""
     types = ", ".join(f"'{name}'" for name in _KINDS)
-    query = query_of(cluster, f"WorkflowType IN ({types}) AND {period.query}")
+    query = query_of(cluster, f"WorkflowType IN ({types}) AND {condition}")
     found = [each async for each in client.list_workflows(query, limit=most + 1)]
     turn = asyncio.Semaphore(AT_ONCE)
 
@@ -119,7 +125,7 @@ async def read_entries(client: Client, cluster: str, period: Period, most: int =
     read_all = await asyncio.gather(*[read(each) for each in found[:most]])
     entries = [entry for entry in read_all if entry is not None]
     return Entries(
-        entries=tuple(sorted(_joined(entries), key=lambda entry: (entry.began, entry.workflow, entry.run))),
+        entries=tuple(sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run))),
         cut=len(found) > most,
         forgotten=len(read_all) - len(entries),
     )
@@ -258,8 +264,8 @@ def _termination(story: _Story, base: Entry) -> Entry:
 _READERS: Final = {"disruption": _disruption, "launch": _launch, "termination": _termination}
 
 
-def _joined(entries: Sequence[Entry]) -> list[Entry]:
-    """Launches and terminations with the disruption that they are part of."""
+def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Launches and terminations with the disruption that they are part of, in order."""
     launched_for: dict[str, Entry] = {}
     taken_by: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda each: each.began):
@@ -267,18 +273,19 @@ def _joined(entries: Sequence[Entry]) -> list[Entry]:
             launched_for.update(dict.fromkeys(entry.replacements, entry))
             if entry.outcome in ("done", "running"):
                 taken_by.update(dict.fromkeys(entry.claims, entry))
-    joined = []
-    for entry in entries:
+    found = []
+    for entry in sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run)):
         owners = {"launch": launched_for, "termination": taken_by}.get(entry.kind, {})
         owner = owners.get(entry.claims[0]) if entry.claims else None
         if owner is None:
-            joined.append(entry)
+            found.append(entry)
         elif entry.kind == "launch":
-            joined.append(replace(entry, disruption=owner.workflow, reason=owner.reason))
+            found.append(replace(entry, disruption=owner.workflow, reason=owner.reason))
         else:
-            joined.append(replace(entry, disruption=owner.workflow))
-    return joined
+            found.append(replace(entry, disruption=owner.workflow))
+    return tuple(found)
 
 
-def _moment(at: float) -> str:
+def moment_text(at: float) -> str:
+    """As the visibility list compares it."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import Client
-
-from dovetail.cli.change.answer import API_VERSION
 from dovetail.cli.output import table
-from dovetail.cli.record.entries import MOST, Entry, Period, read_entries
+from dovetail.cli.record.entries import Entries, Entry, Period
+from dovetail.cli.record.kept import entries_of, kept_objects
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.wording import duration_text, plural
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings
@@ -54,12 +53,14 @@ class LogAnswer:
 
 async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
     """What happened."""
-    return await log_from(await connect(settings), settings.cluster, wanted, MOST)
+    async with kept_objects(settings) as kept:
+        return log_from(
+            settings.cluster, wanted, await entries_of(await connect(settings), settings, kept, wanted.period)
+        )
 
 
-async def log_from(client: Client, cluster: str, wanted: Wanted, most: int) -> LogAnswer:
-    """The same over a connection that is there, of `most` workflows at most."""
-    found = await read_entries(client, cluster, wanted.period, most)
+def log_from(cluster: str, wanted: Wanted, found: Entries) -> LogAnswer:
+    """The same, from entries that have been read."""
     notes = []
     if found.cut:
         notes.append("there is more: ask for a shorter time")

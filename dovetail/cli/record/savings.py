@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.cli.change.answer import API_VERSION
 from dovetail.cli.output import table
-from dovetail.cli.record.entries import Entries, Entry, Period, read_entries
+from dovetail.cli.record.entries import Entries, Entry, Period
+from dovetail.cli.record.kept import entries_of, kept_objects
+from dovetail.cli.shown.documents import API_VERSION
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings
@@ -57,7 +58,8 @@ class SavingsAnswer:
 
 async def savings(settings: Settings, period: Period, now: float) -> SavingsAnswer:
     """Of everything that began in that time."""
-    found = await read_entries(await connect(settings), settings.cluster, period)
+    async with kept_objects(settings) as kept:
+        found = await entries_of(await connect(settings), settings, kept, period)
     return savings_from(settings.cluster, period, found, now)
 
 

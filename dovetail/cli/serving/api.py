@@ -35,15 +35,18 @@ from dovetail.cli.explain.explain_pod_text import pod_text
 from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.explain.plan_text import plan_text
 from dovetail.cli.explain.sources import Look, look_now, state_from
-from dovetail.cli.history.history import stories_of
+from dovetail.cli.flights.replaying import flights_text, list_flights, look_back, replay, replay_text
+from dovetail.cli.history.kept import stories_or_kept
 from dovetail.cli.history.text import history_text
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.plan_commands import seconds_of
-from dovetail.cli.record.entries import period_of, read_entries
+from dovetail.cli.record.entries import Entries, Period, period_of
+from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
 from dovetail.cli.record.savings import savings_from, savings_markdown, savings_text
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
+from dovetail.cli.shadow.text import shadow_text
 from dovetail.cli.shown.documents import API_VERSION, Document, document
 from dovetail.cli.status.nodes import nodes_of, pods_of
 from dovetail.cli.status.status import status_of
@@ -52,6 +55,7 @@ from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.worker.endpoints import Answer, Followed
 from dovetail.worker.settings import Settings
+from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.wiring import World
 from dovetail.workflows.converter import UnreadablePayload
 
@@ -101,6 +105,7 @@ class Api:
     settings: Settings
     world: World
     client: Callable[[], Client | None]
+    shadow: Shadow | None = None  # of a worker beside Karpenter
     clock: Callable[[], float] = time.monotonic
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     _kept: dict[tuple[str, Question], tuple[float, Shown]] = field(default_factory=dict)
@@ -123,6 +128,8 @@ class Api:
             "doctor": self._doctor,
             "names": self._names,
             "version": self._version,
+            "shadow": self._shadow,
+            "replay": self._replay,
         }
 
     async def reply(self, target: str) -> Answer | Followed:
@@ -261,22 +268,27 @@ class Api:
         text = forecast_markdown if asked.form == "markdown" else forecast_text
         return asdict(answer), _fitted(lambda: text(answer), asked.width)
 
+    async def _look_at(self, asked: Question) -> Look:
+        """Now, or as a decision saw it that was kept."""
+        at = asked.word("at")
+        return await look_back(self.settings, at, time.time()) if at else await self._look()
+
     async def _explain_node(self, asked: Question) -> Shown:
-        look = await self._look()
+        look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_node_now, look, asked.name)
         return document("NodeExplanation", self.settings.cluster, answer), _fitted(
             lambda: node_text(answer), asked.width
         )
 
     async def _explain_pod(self, asked: Question) -> Shown:
-        look = await self._look()
+        look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_pod, look, asked.name)
         return document("PodExplanation", self.settings.cluster, answer), _fitted(lambda: pod_text(answer), asked.width)
 
     async def _history(self, asked: Question) -> Shown:
         client = self._connected()
         snapshot = self.world.view.snapshot(FLEET)
-        answer = await stories_of(client, self.settings, asked.name, snapshot)
+        answer = await stories_or_kept(client, self.settings, asked.name, snapshot)
         return document("History", self.settings.cluster, answer), _fitted(lambda: history_text(answer), asked.width)
 
     def _connected(self) -> Client:
@@ -290,16 +302,20 @@ class Api:
         kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
-        answer = await log_from(self._connected(), self.settings.cluster, wanted, MOST_ENTRIES)
+        answer = log_from(self.settings.cluster, wanted, await self._entries(period))
         return asdict(answer), log_in(answer, asked.form)
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
-        found = await read_entries(self._connected(), self.settings.cluster, period, MOST_ENTRIES)
-        answer = savings_from(self.settings.cluster, period, found, now)
+        answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
         text = savings_markdown(answer) if asked.form == "markdown" else savings_text(answer)
         return asdict(answer), text
+
+    async def _entries(self, period: Period) -> Entries:
+        client = self._connected()
+        async with kept_objects(self.settings) as kept:
+            return await entries_of(client, self.settings, kept, period, MOST_ENTRIES)
 
     async def _doctor(self, asked: Question) -> Shown:
         answer = await doctor_of_worker(self.settings, self.world, self.client())
@@ -312,6 +328,23 @@ class Api:
         facts = await self.world.inspection.facts()
         answer = await versions_of(self.client(), self.settings.cluster, facts.version)
         return document("Versions", self.settings.cluster, answer), ""
+
+    async def _replay(self, asked: Question) -> Shown:
+        """Those that are kept, or one of them made again."""
+        cluster = self.settings.cluster
+        if not asked.name:
+            kept = await list_flights(self.settings)
+            return document("FlightList", cluster, kept), flights_text(kept)
+        answer = await replay(self.settings, asked.name)
+        return document("Replay", cluster, answer), _fitted(lambda: replay_text(answer), asked.width)
+
+    async def _shadow(self, asked: Question) -> Shown:
+        if self.shadow is None:
+            raise CommandFailed("shadow: this worker acts; `dovetail worker --beside-karpenter` decides and compares")
+        answer = self.shadow.report()
+        return document("ShadowReport", self.settings.cluster, answer), _fitted(
+            lambda: shadow_text(answer), asked.width
+        )
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.endpoints import Answer, Followed, Page
 from dovetail.worker.settings import Settings
+from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.wiring import World
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def _loaded() -> "type[Api]":
     return Api
 
 
-def pages(settings: Settings, world: World, presence: TemporalPresence) -> Mapping[str, Page]:
+def pages(
+    settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None = None
+) -> Mapping[str, Page]:
     """The API; nothing where it is switched off."""
     if not settings.api:
         return {}
@@ -31,7 +34,7 @@ def pages(settings: Settings, world: World, presence: TemporalPresence) -> Mappi
     async def answer(target: str) -> Answer | Followed:
         if not made:
             kind = await asyncio.to_thread(_loaded)
-            made.append(kind(settings, world, lambda: presence.client))
+            made.append(kind(settings, world, lambda: presence.client, shadow))
         return await made[0].reply(target)
 
     return {BELOW: answer}

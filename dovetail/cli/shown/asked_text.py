@@ -31,10 +31,11 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
     from dovetail.cli.shown.screen import screen
 
     path = f"{given.path}/{quote(pod_name(given), safe='/')}"
+    words = {"at": given.at} if getattr(given, "at", "") else None
     if given.output == "text":
-        say(workers.text(path, screen().width))
+        say(workers.text(path, screen().width, words))
     else:
-        say(rendered(workers.document(path), given.output, {}))
+        say(rendered(workers.document(path, words), given.output, {}))
     return 0
 
 

@@ -15,6 +15,7 @@ MOMENTS: Final = frozenset(
     {
         *("at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
         *("since", "started", "until"),
+        *("dovetail_since", "karpenter_at"),
     }
 )
 
@@ -26,7 +27,7 @@ def document(kind: str, cluster: str, answer: object) -> Document:
 
 def _plain(value: Any, is_moment: bool = False) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {_camel(f.name): _plain(getattr(value, f.name), f.name in MOMENTS) for f in fields(value)}
+        return {camel(f.name): _plain(getattr(value, f.name), f.name in MOMENTS) for f in fields(value)}
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -40,6 +41,7 @@ def _plain(value: Any, is_moment: bool = False) -> Any:
     return value
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
+    """A name as Kubernetes writes it."""
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)

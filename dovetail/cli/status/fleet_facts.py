@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.cli.status.answer import Use
-from dovetail.disruption.simulation.costs import node_price
+from dovetail.disruption.simulation.costs import claim_price
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod
-from dovetail.model.pools import InstanceType
 from dovetail.model.resources import CPU, MEMORY, NANO
 from dovetail.model.snapshot import Snapshot
-
-_PRICED = (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)
 
 
 @dataclass(slots=True)
@@ -49,7 +46,7 @@ class FleetFacts:
         for pod in snapshot.pods.values():
             facts._count(pod)
         types = {pool: {each.name: each for each in catalogue.types} for pool, catalogue in snapshot.catalogues.items()}
-        facts.prices = {name: _price(claim, types) for name, claim in snapshot.claims.items()}
+        facts.prices = {name: claim_price(claim, types) for name, claim in snapshot.claims.items()}
         return facts
 
     def _count(self, pod: Pod) -> None:
@@ -81,13 +78,6 @@ class FleetFacts:
 
 def _room(node: Node) -> Room:
     return Room(cpu=node.allocatable.get(CPU, 0) / NANO, memory=float(node.allocatable.get(MEMORY, 0)))
-
-
-def _price(claim: NodeClaim, types: Mapping[str, Mapping[str, InstanceType]]) -> float | None:
-    if any(key not in claim.labels for key in _PRICED):
-        return None
-    known = types.get(claim.labels.get(names.NODE_POOL, ""), {}).get(claim.labels[names.INSTANCE_TYPE])
-    return node_price(known, claim.labels[names.ZONE], claim.labels[names.CAPACITY_TYPE]) or None
 
 
 def is_marked(claim: NodeClaim) -> bool:

@@ -2,16 +2,20 @@
 
 The way is that of drift: a new node first where the pods need one, then the drain, within the budget for Drifted,
 around PDBs and do-not-disrupt. A node that may not go yet keeps its annotation and is looked at again in every round.
+
+What is asked for at once waits for no new node and for no budget of its NodePool: it is drained, as its PDBs permit,
+and only then deleted, so that it can be called off until its last pod has left.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from dovetail.disruption.commands import Found
+from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.static_drift import replace_from_template
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
@@ -29,8 +33,23 @@ def why_not_requested(_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_requested(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """By name; static pools before the others."""
-    ordered = sorted(candidates, key=lambda c: c.name)
+    """What is asked for at once; then by name, static pools before the others."""
+    every = sorted(candidates, key=lambda c: c.name)
+    urgent = [c for c in every if c.claim.annotations.get(names.REPLACE_NOW) == "true"]
+    if urgent:
+        return _at_once(round_, urgent)
+    return _in_turn(round_, every)
+
+
+def _at_once(round_: Round, urgent: Sequence[Candidate]) -> Found:
+    reason = DisruptionReason.REQUESTED
+    commands = [Command(reason=reason, candidates=(each,), at_once=True) for each in urgent]
+    carried, blocks = first_that_fit(round_, commands)
+    found = Found(commands=carried, blocks=blocks)
+    return replace(found, notices=tuple(_answers(urgent, found)))
+
+
+def _in_turn(round_: Round, ordered: Sequence[Candidate]) -> Found:
     reason = DisruptionReason.REQUESTED
     found = replace_from_template(round_, [c for c in ordered if c.is_static], reason)
     if not found.commands:

@@ -15,6 +15,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
 
 NODE_COST: Final = 1.0  # what disturbing a node costs even without pods
+_PRICED: Final = (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)
 MOST: Final = 10.0  # an eviction costs between -10 and 10
 
 # Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32).
@@ -72,11 +73,18 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
     return 0.0 if price is None or price != price else price
 
 
+def claim_price(claim: NodeClaim, types: Mapping[str, Mapping[str, InstanceType]]) -> float | None:
+    """The same of a claim's instance, by its labels; None if unknown. `types`: by pool, then by name."""
+    if any(key not in claim.labels for key in _PRICED):
+        return None
+    known = types.get(claim.labels.get(names.NODE_POOL, ""), {}).get(claim.labels[names.INSTANCE_TYPE])
+    return node_price(known, claim.labels[names.ZONE], claim.labels[names.CAPACITY_TYPE]) or None
+
+
 def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
     """What a pool's claims cost an hour, launching and draining ones included; unknown prices count 0 (DIS-122)."""
     return sum(
         node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
         for c in claims
-        if c.labels.get(names.NODE_POOL) == pool
-        and all(key in c.labels for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE))
+        if c.labels.get(names.NODE_POOL) == pool and all(key in c.labels for key in _PRICED)
     )

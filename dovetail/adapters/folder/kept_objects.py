@@ -1,0 +1,59 @@
+"""Objects as files. A file appears whole, under its name at last, so that a kill leaves none that is cut off."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+from dovetail.ports.failures import Unreachable
+
+_UNFINISHED: Final = ".part"
+
+
+class FolderObjects:
+    """The folder and everything below it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def put(self, name: str, data: bytes) -> None:
+        """By a file beside it that is renamed."""
+        await asyncio.to_thread(self._put, self.folder / name, data)
+
+    async def get(self, name: str) -> bytes | None:
+        """None where there is no such file."""
+        return await asyncio.to_thread(self._get, self.folder / name)
+
+    async def names(self, prefix: str) -> tuple[str, ...]:
+        """As they stand below the folder."""
+        return await asyncio.to_thread(self._names, prefix)
+
+    async def delete(self, name: str) -> None:
+        """The file; its folder stays."""
+        await asyncio.to_thread((self.folder / name).unlink, missing_ok=True)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _put(self, file: Path, data: bytes) -> None:
+        unfinished = file.with_name(f"{file.name}.{os.getpid()}{_UNFINISHED}")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(data)
+            unfinished.replace(file)
+        except OSError as error:
+            raise Unreachable(str(file), f"cannot be written: {error.strerror}") from error
+
+    def _get(self, file: Path) -> bytes | None:
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Unreachable(str(file), f"cannot be read: {error.strerror}") from error
+
+    def _names(self, prefix: str) -> tuple[str, ...]:
+        below = self.folder / prefix.rpartition("/")[0]
+        files = [file for file in below.rglob("*") if file.is_file() and file.suffix != _UNFINISHED]
+        names = [file.relative_to(self.folder).as_posix() for file in files]
+        return tuple(sorted(name for name in names if name.startswith(prefix)))

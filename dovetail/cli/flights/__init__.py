@@ -1,0 +1,1 @@
+"""`dovetail replay` and `explain … --at`: what was decided, looked at again from what it was decided on."""

@@ -1,0 +1,42 @@
+"""`dovetail shadow report`: asked of the worker beside Karpenter, which has watched."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.remote.asking import add_place
+
+if TYPE_CHECKING:
+    from dovetail.cli.remote.workers import Workers
+    from dovetail.worker.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+PATH = "shadow"
+
+
+def add_shadow(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register it."""
+    shadow = commands.add_parser("shadow", help="what a worker beside Karpenter would have done")
+    questions = shadow.add_subparsers(dest="question", required=True, metavar="QUESTION")
+    report = questions.add_parser(
+        "report", parents=[shared], help="where Dovetail and Karpenter agree, what differs, what it would have saved"
+    )
+    add_place(report)
+    report.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="how it is shown")
+    report.set_defaults(act=_here, remote=_remote)
+
+
+def _remote(given: argparse.Namespace, workers: "Workers") -> int:
+    from dovetail.cli.shown.formats import rendered
+    from dovetail.cli.shown.screen import screen
+
+    if given.output == "table":
+        say(workers.text(PATH, screen().width))
+    else:
+        say(rendered(workers.document(PATH), given.output, {}))
+    return 0
+
+
+async def _here(given: argparse.Namespace, settings: "Settings") -> None:
+    raise CommandFailed("shadow report: only a worker with --beside-karpenter has watched; it cannot be made from here")

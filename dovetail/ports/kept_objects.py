@@ -1,0 +1,22 @@
+"""Where the product keeps what outlives Temporal's retention: whole objects by name, written once and read often."""
+
+from typing import Protocol
+
+
+class KeptObjects(Protocol):
+    """Objects whose names have slashes. Two writers of one name write the same, and either may win."""
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Whole or not at all; one of that name is replaced."""
+
+    async def get(self, name: str) -> bytes | None:
+        """Its content; None where there is none."""
+
+    async def names(self, prefix: str) -> tuple[str, ...]:
+        """Of all that begin so, sorted."""
+
+    async def delete(self, name: str) -> None:
+        """Away with it; it may be gone already."""
+
+    async def close(self) -> None:
+        """End what was opened."""

@@ -1,0 +1,224 @@
+"""Decisions are kept with what they were made from, come out the same when they are made again, and have a budget."""
+
+import asyncio
+import json
+import math
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+from dovetail.activities.shared.flights import DecisionKind
+from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.cli.explain.explain_node import explain_node_now
+from dovetail.cli.flights.replaying import list_flights, look_back, replay, replay_text, replayed
+from dovetail.cli.main import main
+from dovetail.cli.output import CommandFailed
+from dovetail.disruption.choose import Choice, NothingToDo, choose
+from dovetail.disruption.rounds import never
+from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.provisioning_plan import plan_provisioning
+from dovetail.worker.deciding import disruption_settings, placement_settings
+from dovetail.worker.flights import recorder as recording
+from dovetail.worker.flights.flight import PIECE, Flight, NoFlight, Under, packed, unpacked
+from dovetail.worker.flights.recorder import FlightRecorder, FlightStore
+from dovetail.worker.settings import Settings
+from dovetail.worker.steps import Wiring
+from dovetail.worker.wiring import open_world
+from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
+from tests.cli.schemas import faults_of
+from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
+
+
+async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[Settings, Flight]:
+    """On a world with nodes that go and stay, and pods that wait and are refused."""
+    refused = a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    nodes = [*a_managed_node(), *a_managed_node("n2"), a_bound_pod("held", "n2"), a_pdb(maxUnavailable=0)]
+    world = a_world(folder, a_ready_pool(disruption=OPEN), a_deployment(3, cpu="6"), refused, *nodes)
+    settings = settings_of(world).model_copy(update={"flights": str(folder / "flights")})
+    snapshot = (await looked(world)).snapshot
+    plan: Choice | ProvisioningPlan
+    if kind == "disruption":
+        plan = choose(snapshot, disruption_settings(settings), never)
+    else:
+        plan = plan_provisioning(snapshot, placement_settings(settings), never)[0]
+    return settings, Flight(kind=kind, version="0.1.0", under=Under.of(settings), snapshot=snapshot, plan=plan)
+
+
+def store_of(settings: Settings) -> FlightStore:
+    return FlightStore(FolderObjects(Path(settings.flights)), settings.cluster)
+
+
+@pytest.mark.parametrize("kind", ["disruption", "provisioning"])
+async def test_a_kept_decision_is_the_same_snapshot_and_the_same_plan(tmp_path: Path, kind: DecisionKind) -> None:
+    _, flight = await a_decision(tmp_path, kind)
+    again = unpacked(packed(flight))
+
+    assert asdict(again) == asdict(flight), "shapes are compared by identity, but for here"
+    assert again.plan == flight.plan
+    shapes = [{id(pod.shape) for pod in each.snapshot.pods.values()} for each in (flight, again)]
+    assert len(shapes[0]) == len(shapes[1]) < len(flight.snapshot.pods), "replicas share theirs as before"
+
+
+@pytest.mark.parametrize("kind", ["disruption", "provisioning"])
+async def test_made_again_the_same_comes_out(tmp_path: Path, kind: DecisionKind) -> None:
+    settings, flight = await a_decision(tmp_path, kind)
+    await store_of(settings).put(flight)
+    [row] = (await list_flights(settings)).flights
+
+    answer = await replay(settings, row.id)
+
+    assert (answer.same, answer.differences, answer.decision) == (True, (), kind)
+    assert answer.decided, "the world is one in which something is decided"
+    assert "made again: the same comes out" in replay_text(answer)
+
+
+async def test_another_plan_than_the_one_that_was_made_is_noticed_with_its_place(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path)
+    assert isinstance(flight.plan, DisruptionPlan)
+    [command] = flight.plan.commands
+    other = replace(flight.plan, commands=(replace(command, reason="Drifted"),))
+
+    answer = replayed(settings, "x", replace(flight, plan=other))
+
+    assert answer.differences == ("commands[0].reason: 'Drifted' then, 'Empty' now",)
+    assert not answer.same and "something else comes out" in replay_text(answer)
+
+
+async def test_the_settings_are_those_of_the_decision_and_not_of_who_repeats_it(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path, "provisioning")
+    other = settings.model_copy(update={"min_values": "BestEffort", "claims_per_pod": 9, "preferences": "Ignore"})
+    assert unpacked(packed(flight)).under.over(other) == settings
+    assert replayed(other, "x", flight).same
+
+
+def test_many_objects_and_times_without_end_come_back(tmp_path: Path) -> None:
+    snapshot = Snapshot(now=1.5, nominations={f"n{i}": float(i) for i in range(2 * PIECE + 1)}, resting={"a": math.inf})
+    settings = Settings.model_validate({"CLUSTER_NAME": CLUSTER})
+    plan = NothingToDo(next_due=math.inf)
+    flight = Flight(kind="disruption", version="1", under=Under.of(settings), snapshot=snapshot, plan=plan)
+    assert unpacked(packed(flight)) == flight
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"\x1f\x8b\x08"])
+def test_what_is_no_decision_is_said_to_be_none(data: bytes) -> None:
+    with pytest.raises(NoFlight, match="cut off"):
+        unpacked(data)
+
+
+async def test_the_recorder_keeps_what_was_decided_and_a_quiet_look_in_ten_minutes(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path)
+    moment = [10_000.0]
+    recorder = FlightRecorder(store_of(settings), settings, lambda: moment[0])
+
+    async def offer(plan: object, later: float) -> int:
+        moment[0] += later
+        snapshot = replace(flight.snapshot, now=flight.snapshot.now + moment[0])
+        recorder.decided("disruption", snapshot, plan)  # type: ignore[arg-type]
+        await written(recorder)
+        return len((await list_flights(settings)).flights)
+
+    nothing = NothingToDo()
+    assert [await offer(nothing, 1.0), await offer(nothing, 1.0), await offer(flight.plan, 1.0)] == [1, 1, 2]
+    assert [await offer(nothing, 599.0), await offer(nothing, 2.0)] == [2, 3]
+    await recorder.close()
+
+
+async def written(recorder: FlightRecorder) -> None:
+    if recorder._writing is not None:
+        await recorder._writing
+
+
+async def test_the_steps_that_decide_hand_over_what_they_decided_on(tmp_path: Path) -> None:
+    """As the worker wires them; and what was handed over makes the same plan again."""
+    settings, _ = await a_decision(tmp_path)
+    world = await open_world(settings)
+    recorder = FlightRecorder(store_of(settings), settings)
+    try:
+        steps = Wiring(settings=settings, world=world, flights=recorder)._plan()
+        [disrupting] = [step for step in steps if isinstance(step, Disrupting)]
+        [placing] = [step for step in steps if isinstance(step, Provisioning)]
+        await disrupting._choose((await looked(SimulatedWorld.open(tmp_path / "world.db"))).snapshot)
+        await written(recorder)
+        await placing._plan()
+        await written(recorder)
+    finally:
+        await world.close()
+
+    kept = (await list_flights(settings)).flights
+    assert sorted(each.kind for each in kept) == ["disruption", "provisioning"]
+    answers = [await replay(settings, each.id) for each in kept]
+    assert [answer.differences for answer in answers] == [(), ()]
+    assert all(answer.decided for answer in answers)
+
+
+async def test_one_that_comes_while_another_is_written_passes_by(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path)
+    recorder = FlightRecorder(store_of(settings), settings)
+    for later in (0.0, 1.0):
+        recorder.decided("disruption", replace(flight.snapshot, now=flight.snapshot.now + later), flight.plan)
+    await recorder.close()
+    assert len((await list_flights(settings)).flights) == 1
+
+
+async def test_the_oldest_are_let_go_of_when_all_together_are_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, flight = await a_decision(tmp_path)
+    size = len(packed(flight))
+    monkeypatch.setattr(recording, "MEGABYTE", 1)
+    settings = settings.model_copy(update={"flight_megabytes": int(2.5 * size)})
+    recorder = FlightRecorder(store_of(settings), settings)
+    for later in range(4):
+        recorder.decided("disruption", replace(flight.snapshot, now=1000.0 + later), flight.plan)
+        await written(recorder)
+    assert [each.at for each in (await list_flights(settings)).flights] == [1002.0, 1003.0]
+
+
+async def test_a_node_is_explained_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings, flight = await a_decision(tmp_path)
+    now = time.time()
+    held = replace(flight, snapshot=replace(flight.snapshot, now=now - 7200.0, disrupting=frozenset({"claim-n1"})))
+    for each in (held, replace(flight, snapshot=replace(flight.snapshot, now=now - 60.0))):
+        await store_of(settings).put(each)
+
+    before = explain_node_now(await look_back(settings, "1h", now), "n1")
+    after = explain_node_now(await look_back(settings, "30s", now), "n1")
+
+    assert after.says.startswith("it would go now") and not before.says.startswith("it would go now")
+    with pytest.raises(CommandFailed, match="no decision of that time or before it is kept: the first that is kept is"):
+        await look_back(settings, "3h", now)
+
+
+async def test_without_the_setting_it_is_said_which(tmp_path: Path) -> None:
+    settings, _ = await a_decision(tmp_path)
+    with pytest.raises(CommandFailed, match="DOVETAIL_FLIGHTS: not set"):
+        await list_flights(settings.model_copy(update={"flights": ""}))
+
+
+def test_the_command_lists_and_replays_and_its_exit_code_says_whether_it_is_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, flight = asyncio.run(a_decision(tmp_path))
+    monkeypatch.setenv("DOVETAIL_FLIGHTS", settings.flights)
+    assert isinstance(flight.plan, DisruptionPlan)
+    spoilt = replace(flight, snapshot=replace(flight.snapshot, now=5.0), plan=NothingToDo())
+    for each in (flight, spoilt):
+        asyncio.run(store_of(settings).put(each))
+    place = ("--world", str(settings.world), "--cluster", CLUSTER)
+
+    assert main(["replay", "-o", "json", *place]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    wrong, right = [each["id"] for each in listed["flights"]]
+    codes = [main(["replay", name, "-o", "json", *place]) for name in (right, wrong)]
+    answers = [json.loads(text) for text in capsys.readouterr().out.replace("}\n{", "}\0{").split("\0")]
+
+    assert codes == [0, 4]
+    assert [answer["same"] for answer in answers] == [True, False]
+    assert [fault for each in (listed, *answers) for fault in faults_of(each)] == []

@@ -1,0 +1,211 @@
+"""The record beyond Temporal's retention: each hour copied once, whoever does it, and read as if it were Temporal's."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.cli.history import kept as kept_history
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.record import kept
+from dovetail.cli.record.entries import Entries, Entry, Period, moment_text
+from dovetail.cli.record.kept import HOUR, Archive, keep_up, read_whole
+from dovetail.cli.serving import duties as serving
+from dovetail.worker.settings import SettingsError, read_settings
+from tests.cli.test_savings import DISRUPTION, LAUNCH
+from tests.waiting import until
+
+CLIENT: Any = SimpleNamespace(namespace="default")
+START = 1_767_225_600  # 2026-01-01T00:00:00Z
+
+
+def ended(hour: float, workflow: str, **more: Any) -> Entry:
+    """Something that took ten minutes and ended so many hours after the start."""
+    moment = START + hour * HOUR
+    return replace(DISRUPTION, workflow=workflow, run="1", began=moment - 600.0, ended=moment, **more)
+
+
+class Temporal:
+    """What Temporal still has. `asked`: the conditions of all questions."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *entries: Entry, retention: float = 72.0 * HOUR) -> None:
+        self.entries, self.asked, self.retention = list(entries), list[str](), retention
+        monkeypatch.setattr(kept, "read_matching", self.matching)
+        monkeypatch.setattr(kept, "_reach", self.reach)
+
+    async def reach(self, _: object) -> float:
+        return self.retention
+
+    async def matching(self, _: object, cluster: str, condition: str, most: int) -> Entries:
+        self.asked.append(condition)
+        chosen = [entry for entry in self.entries if self._suits(entry, condition)]
+        return Entries(entries=tuple(chosen[:most]), cut=len(chosen) > most)
+
+    def _suits(self, entry: Entry, condition: str) -> bool:
+        values = {"CloseTime": entry.ended, "StartTime": entry.began}
+        for part in condition.split(" AND "):
+            if part == kept._RUNNING:
+                if entry.ended is not None:
+                    return False
+                continue
+            name, sign, moment = part.split(" ", 2)
+            value = values[name]
+            text = "" if value is None else moment_text(value)
+            if not text or not {">=": text >= moment.strip("'"), "<": text < moment.strip("'")}[sign]:
+                return False
+        return True
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive(FolderObjects(tmp_path / "kept"), "demo")
+
+
+async def test_each_hour_is_kept_once_when_it_is_over_and_settled(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporal = Temporal(monkeypatch, ended(1.5, "demo/a"), ended(2.5, "demo/b"), retention=3.5 * HOUR)
+    now = START + 3 * HOUR + 60
+
+    assert await keep_up(CLIENT, archive, now) == 2, "the hours from 0 to 2; the third has not settled yet"
+    assert await archive.hours() == {START, START + HOUR}
+    assert await keep_up(CLIENT, archive, now) == 0
+    assert len(temporal.asked) == 1, "nothing is asked where nothing is missing"
+    assert await keep_up(CLIENT, archive, now + 600) == 1
+    assert [e.workflow for e in (await archive.read(await archive.hours())).entries] == ["demo/a", "demo/b"]
+
+
+async def test_two_who_keep_the_same_hour_write_the_same_bytes(
+    tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [ended(1.5, "demo/a"), ended(1.6, "demo/b")]
+    other = Archive(FolderObjects(tmp_path / "other"), "demo")
+    Temporal(monkeypatch, *entries)
+    await keep_up(CLIENT, archive, START + 3 * HOUR)
+    Temporal(monkeypatch, *reversed(entries))
+    await keep_up(CLIENT, other, START + 3 * HOUR)
+
+    one, two = [
+        {file.relative_to(folder): file.read_bytes() for folder in [tmp_path / name] for file in folder.rglob("*.gz")}
+        for name in ("kept", "other")
+    ]
+    assert one == two and len(one) > 2
+
+
+async def test_what_temporal_has_forgotten_is_read_from_where_it_was_kept_and_nothing_comes_twice(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten, still, new = ended(1.5, "demo/a"), ended(2.5, "demo/b"), ended(5.5, "demo/c")
+    running = replace(ended(4.0, "demo/d", outcome="running"), ended=None)
+    Temporal(monkeypatch, forgotten, still)
+    await keep_up(CLIENT, archive, START + 4 * HOUR)
+    temporal = Temporal(monkeypatch, still, new, running)
+
+    found = await read_whole(CLIENT, archive, Period(since=START))
+
+    assert [entry.workflow for entry in found.entries] == ["demo/a", "demo/b", "demo/d", "demo/c"]
+    assert found.entries[0] == forgotten, "with every field"
+    assert not any(moment_text(START + HOUR) in question for question in temporal.asked), "kept hours are not asked"
+    later = await read_whole(CLIENT, archive, Period(since=START + 2 * HOUR))
+    assert [entry.workflow for entry in later.entries] == ["demo/b", "demo/d", "demo/c"]
+
+
+async def test_a_launch_is_joined_with_its_disruption_across_hours(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = replace(
+        LAUNCH, workflow="demo/claim/web-2", claims=("web-2",), began=START + HOUR, ended=START + 1.2 * HOUR
+    )
+    Temporal(monkeypatch, ended(2.5, "demo/a", replacements=("web-2",)), launch)
+    await keep_up(CLIENT, archive, START + 9 * HOUR)
+    Temporal(monkeypatch)
+    found = await read_whole(CLIENT, archive, Period(since=START))
+    assert [(e.disruption, e.reason) for e in found.entries if e.kind == "launch"] == [("demo/a", "Underutilized")]
+
+
+async def test_an_hour_that_is_missing_between_others_is_asked_of_temporal(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await archive.put(START, [])
+    await archive.put(START + 2 * HOUR, [ended(2.5, "demo/b")])
+    Temporal(monkeypatch, ended(1.5, "demo/a"), ended(2.5, "demo/b"))
+    found = await read_whole(CLIENT, archive, Period(since=START))
+    assert [entry.workflow for entry in found.entries] == ["demo/a", "demo/b"]
+
+
+async def test_an_hour_that_cannot_be_read_is_said_to_be_missing(
+    tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Temporal(monkeypatch, ended(1.5, "demo/a"))
+    await keep_up(CLIENT, archive, START + 3 * HOUR)
+    (tmp_path / "kept/demo/record/v1/2026-01-01/01.json.gz").write_bytes(b"\x1f\x8b cut off")
+    found = await read_whole(CLIENT, archive, Period(since=START))
+    assert (found.entries, found.forgotten) == ((), 1)
+
+
+async def test_a_day_with_more_than_can_be_read_is_not_kept_in_part(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MOST_AT_ONCE", 1)
+    Temporal(monkeypatch, ended(1.5, "demo/a"), ended(1.6, "demo/b"), retention=4 * HOUR)
+    await keep_up(CLIENT, archive, START + 3 * HOUR)
+    assert START + HOUR not in await archive.hours()
+
+
+async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    old = replace(DISRUPTION, began=now - 40 * 86400.0, ended=now - 40 * 86400.0 + 60.0)
+    await Archive(FolderObjects(tmp_path), "demo").put(int(old.began // HOUR) * HOUR, [old])
+
+    async def nothing(*_: object) -> None:
+        raise CommandFailed("n1: its retention has passed")
+
+    monkeypatch.setattr(kept_history, "stories_of", nothing)
+    settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
+    answer = await kept_history.stories_or_kept(CLIENT, settings, "n1", None)
+    assert [line.text for line in answer.stories[0].lines] == [
+        "disruption of n1, for Underutilized, saves $0.4000/h",
+        "done",
+    ]
+    assert answer.notes == (kept_history.NOTE,)
+    with pytest.raises(CommandFailed, match="retention has passed"):
+        await kept_history.stories_or_kept(CLIENT, settings, "n2", None)
+
+
+async def test_a_worker_keeps_the_record_where_the_setting_says_where_and_temporal_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Temporal(monkeypatch, ended(1.5, "demo/a"), retention=4 * HOUR)
+    monkeypatch.setattr(serving, "first_look", lambda identity: 0.0)
+    monkeypatch.setattr(serving, "LOOK_SECONDS", 0.01)
+    settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
+    presence: Any = SimpleNamespace(client=None, is_away=False)
+    assert serving.duties(settings.model_copy(update={"record": ""}), presence) == {}
+    [work] = serving.duties(settings, presence).values()
+
+    keeping = asyncio.ensure_future(work())
+    await asyncio.sleep(0.05)
+    assert not list(tmp_path.iterdir()), "nobody can be asked yet"
+    presence.client = CLIENT
+    await until(lambda: len(list(tmp_path.rglob("*.json.gz"))) == 3 or None, words="three hours are kept")
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+
+
+def test_workers_look_at_moments_of_their_own() -> None:
+    moments = {serving.first_look(f"dovetail/0.1.0/{number}@pod-{number}") for number in range(20)}
+    assert len(moments) > 15 and max(moments) <= serving.FIRST_SECONDS + serving.LOOK_SECONDS
+
+
+@pytest.mark.parametrize("place", ["record", "s3://", "s3://Bucket", "https://x/y"])
+def test_a_place_that_is_neither_a_folder_nor_a_bucket_is_refused(place: str) -> None:
+    with pytest.raises(SettingsError, match="DOVETAIL_RECORD"):
+        read_settings({"DOVETAIL_RECORD": place})

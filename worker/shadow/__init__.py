@@ -1,0 +1,1 @@
+"""What a worker beside Karpenter would have decided, and what Karpenter did: two ways, compared."""
