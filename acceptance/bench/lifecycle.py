@@ -60,7 +60,7 @@ async def burst(folder: Path) -> Line:
         stage.apply_pool(consolidateAfter="Never")
         stage.deploy(CLAIMS)
         seconds = await _initialised(stage)
-        used = _processor(worker.pid)
+        used = processor(worker.pid)
         calls = [e for e in stage.writes_of_ours(0.0) if e.operation.startswith("cluster:")]
     finally:
         await stage.close()
@@ -121,11 +121,11 @@ async def _leave(folder: Path, free: int, blocked: int) -> Leaving:
             _stand(stage, number, held=number >= free)
         worker = stage.start_worker()
         await stage.until(lambda: "serving cluster" in (folder / "worker.log").read_text(), PATIENCE, "a worker serves")
-        before, began = _processor(worker.pid), time.time()
+        before, began = processor(worker.pid), time.time()
         for number in range(free + blocked):
             stage.world.delete("NodeClaim", _claim(number))
         seconds = await _gone(stage, free, began)
-        return Leaving(seconds=seconds, events=await _events(stage, free), processor=_processor(worker.pid) - before)
+        return Leaving(seconds=seconds, events=await _events(stage, free), processor=processor(worker.pid) - before)
     finally:
         await stage.close()
 
@@ -152,7 +152,7 @@ async def _events(stage: Stage, free: int) -> float:
     return statistics.mean(lengths)
 
 
-def _processor(process: int) -> float:
+def processor(process: int) -> float:
     """Seconds of the processor that a process has used, its threads' too."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
