@@ -22,6 +22,7 @@ class Command:
     candidates: tuple[Candidate, ...]
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that go there
+    beside: float = 0.0  # saved an hour beside instances, by having fewer nodes
 
     @property
     def decision(self) -> str:
@@ -38,7 +39,7 @@ class Command:
     @property
     def savings(self) -> float:
         """The estimated savings; unknown prices count as 0 (DIS-10)."""
-        return self.price - sum(r.cheapest for r in self.replacements)
+        return self.price + self.beside - sum(r.cheapest for r in self.replacements)
 
     @property
     def text(self) -> str:
