@@ -6,6 +6,7 @@ the least saving that moving its pods is to bring, so that each is worth it by i
 found again in the next round, from what the cluster is like then.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -33,7 +34,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.requirements import Requirement
 
-TRIES: Final = 16  # sets that are asked about in one round
+TRIES: Final = 32  # sets that are asked about in one round
 FIRST: Final = 8  # nodes that are tried together at first
 
 NOT_UNDER_COST: Final = Block(why=WhyNot.NOT_UNDER_COST, message="NodePool is not under the policy cost", event=None)
@@ -187,6 +188,7 @@ class _Search:
     """The best set so far, and what did not fit it."""
 
     round_: Round
+    left: RemainingAllowances
     best: Command | None = None
     chosen: tuple[Candidate, ...] = ()
     gain: float = 0.0
@@ -207,7 +209,24 @@ class _Search:
                 self.blocks.append((chunk[0], block or _saves_too_little(chunk).block or CANT_REPLACE))
             return False
         self.best, self.chosen, self.gain = command, trial, gain
+        for candidate in chunk:
+            self.left.take(candidate.pool.name)
         return True
+
+    def permitted(self, rest: deque[Candidate], count: int) -> list[Candidate]:
+        """The next nodes, at most so many, that the allowances permit beside those that have joined."""
+        left, found = self.left.copy(), list[Candidate]()
+        room = self.round_.settings.profile.most_consolidated - len(self.chosen)
+        while rest and len(found) < min(count, room):
+            candidate = rest[0]
+            if not left.take(candidate.pool.name):
+                if self.left.has(candidate.pool.name):
+                    break  # the others of this try have the last ones
+                self.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
+            else:
+                found.append(candidate)
+            rest.popleft()
+        return found
 
     def _is_approved(self, command: Command) -> bool:
         return all(score.is_approved for score in self.round_.scales.scores(command))
@@ -222,18 +241,13 @@ def by_waste(round_: Round, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The set that gains most, among those that the allowances permit."""
-    left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
-    takers: list[Candidate] = []
-    held_back: list[Candidate] = []
-    for candidate in by_waste(round_, candidates):
-        (takers if left.take(candidate.pool.name) else held_back).append(candidate)
-    search = _Search(round_)
-    grow(search, takers[: round_.settings.profile.most_consolidated])
+    search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)))
+    grow(search, by_waste(round_, candidates))
     command = search.best
     scores = round_.scales.scores(command) if command else ()
     return Found(
         commands=(command,) if command is not None and not search.error else (),
-        blocks=(*search.blocks, *(out_of_budget(c, DisruptionReason.UNDERUTILIZED) for c in held_back)),
+        blocks=tuple(search.blocks),
         notices=(*(candidate_notices(command) if command and command.replacements else ()), *approvals(scores)),
         moves=moves_of(command, scores) if command else (),
         error=search.error,
@@ -242,17 +256,17 @@ def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 
 def grow(search: _Search, ordered: Sequence[Candidate]) -> None:
-    """Node after node joins, several at a time: twice as many after a success, half as many after a failure."""
-    position, step = 0, FIRST
+    """Node after node joins, several at a time: twice as many after a success, half as many after a failure. One that
+    the allowances do not permit beside those that have joined is passed over."""
+    rest, step = deque(ordered), FIRST
     for _ in range(TRIES):
-        if position >= len(ordered) or search.error or search.round_.should_stop():
+        chunk = search.permitted(rest, step)
+        if not chunk or search.error or search.round_.should_stop():
             return
-        chunk = ordered[position : position + step]
         if search.joins(chunk):
-            position, step = position + len(chunk), 2 * len(chunk)
-        elif len(chunk) == 1:
-            position += 1
-        else:
+            step = 2 * len(chunk)
+        elif len(chunk) > 1:
+            rest.extendleft(reversed(chunk))
             step = len(chunk) // 2
 
 
