@@ -111,7 +111,7 @@ def test_budgets_cut_the_set_and_the_rest_follows() -> None:
 def test_a_node_that_cannot_be_cheaper_does_not_use_up_the_budget() -> None:
     """The first in order wastes most, and its pod needs just such a node."""
     pairs = [a_pair("n0", "m16"), a_pair("n1", "m16")]
-    pods = [a_pod("n0", cpu="9"), *(a_pod("n1") for _ in range(3))]
+    pods = [a_pod("n0", cpu="9"), *(a_pod("n1") for _ in range(9))]
     world = a_world(pairs, pods, [a_pool(budgets=(Budget(nodes="1"),))])
 
     assert [t.node for t in _command(world).targets] == ["n1"]
