@@ -7,10 +7,9 @@ import numpy as np
 from acceptance.bench.day.load import App
 from acceptance.bench.day.market import Market
 from dovetail.model import names
-from dovetail.placement.cost.problem import Problem
-from dovetail.placement.cost.values import least_values
 
 _RESOURCES = ("cpu", "memory", "pods")
+_WEIGHTINGS = 200
 
 
 def lowest(groups: Iterable[tuple[App, int]], market: Market) -> float:
@@ -20,19 +19,13 @@ def lowest(groups: Iterable[tuple[App, int]], market: Market) -> float:
     if not found:
         return 0.0
     keys = list(market.prices)
+    room = np.array([[float(market.allocatable(kind)[name]) for name in _RESOURCES] for kind, _, _ in keys])
+    sizes = np.array([[float({**app.requests, "pods": 1}[name]) for name in _RESOURCES] for app, _ in found])
+    scale = room.max(axis=0)
+    weightings = np.concatenate([np.random.default_rng(1).dirichlet(np.full(3, 0.6), _WEIGHTINGS), np.eye(3)])
+    per_unit = np.array([market.prices[key] for key in keys]) / (weightings @ (room / scale).T)
     on_demand = np.array([capacity_type == names.CAPACITY_ON_DEMAND for _, _, capacity_type in keys])
-    sizes = [[float({**app.requests, "pods": 1}[name]) for name in _RESOURCES] for app, _ in found]
-    stock = np.array([pods for _, pods in found], dtype=np.int64)
-    problem = Problem(
-        sizes=np.array(sizes),
-        stock=stock,
-        need=np.array([int("nodeSelector" in app.spec) for app, _ in found], dtype=np.int64),
-        colour=np.zeros(len(found), dtype=np.int64),
-        room=np.array([[float(market.allocatable(kind)[name]) for name in _RESOURCES] for kind, _, _ in keys]),
-        price=np.array([market.prices[key] for key in keys]),
-        suits=np.stack([np.ones(len(keys), dtype=bool), on_demand]),
-        hosts=None,
-        conflicts=np.zeros(len(found)),
-        exclusive=None,
-    )
-    return float(least_values(problem, np.random.default_rng(1)) @ stock)
+    bound = np.array([app.spec.get("nodeSelector") is not None for app, _ in found])
+    least = np.where(bound[None, :], per_unit[:, on_demand].min(axis=1)[:, None], per_unit.min(axis=1)[:, None])
+    stock = np.array([pods for _, pods in found])
+    return float(((weightings @ (sizes / scale).T) * least * stock).sum(axis=1).max())
