@@ -115,8 +115,9 @@ crds: $(STAMP) ## write deploy/crds from the models
 reference: $(STAMP) ## write docs/reference from the code
 	@$(BIN)/python -m acceptance.reference docs/reference
 
-picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README
+picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README; draw the recorded day
 	@$(BIN)/dovetail demo | $(BIN)/python -m acceptance.terminal_picture docs/pictures/demo.txt -
+	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 
 docs: $(DOCS_STAMP) ## build the documentation site into .dovetail/site, strictly
 	@NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --quiet --strict --site-dir $(SITE)

@@ -27,14 +27,19 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
         claims_per_pod=settings.claims_per_pod,
-        cost=CostSettings(
-            everywhere=settings.placement_policy == "Cost",
-            node_cost=settings.node_cost,
-            seconds=settings.cost_seconds,
-            room=settings.cost_room,
-            steps=STEPS,
-            stopwatch=stopwatch,
-        ),
+        cost=cost_settings(settings),
+    )
+
+
+def cost_settings(settings: Settings) -> CostSettings:
+    """For the policy cost, in placement and in disruption."""
+    return CostSettings(
+        everywhere=settings.placement_policy == "Cost",
+        node_cost=settings.node_cost,
+        seconds=settings.cost_seconds,
+        room=settings.cost_room,
+        steps=STEPS,
+        stopwatch=stopwatch,
     )
 
 
@@ -61,4 +66,6 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
         search_seconds=settings.search_limit,
+        cost=cost_settings(settings),
+        worth=settings.cost_worth,
     )

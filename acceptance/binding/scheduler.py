@@ -239,6 +239,20 @@ class Cluster:
         for port in kind.ports:
             self._ports.setdefault(port, np.zeros(len(self.nodes), dtype=bool))[at] = True
 
+    def release(self, name: str, kind: Kind) -> None:
+        """The pod is gone. What its host ports were is not known any more: such pods must not be released."""
+        assert not kind.ports
+        size, scored = self._size(kind)
+        at = self.bound.pop(name)
+        self.free[at] += size
+        self._used[at] -= scored
+        for term, counts in self._counts.items():
+            if self._selects(term, kind):
+                counts[at] -= 1
+        asked = [*((t, 0) for t in kind.apart), *((t, 1) for t in kind.affine), *kind.preferred]
+        for term, weight in asked:
+            self._owners[term, weight][at] -= 1
+
     def bind_what_fits(self, waiting: Iterable[Raw]) -> list[Raw]:
         """Each pod in turn; those that wait on. A kind that found nothing is tried again when something was bound."""
         failed: dict[int, int] = {}

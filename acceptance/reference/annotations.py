@@ -87,6 +87,11 @@ NOTES_OF_DOVETAIL: Final = (
         "since when and why nothing is launched for it; `dovetail resume --pool NAME` takes it off",
     ),
     Word(names.LAUNCHES_RESUMED, "NodePool", "since when launches count again"),
+    Word(
+        names.MOVED_FROM,
+        "NodeClaim",
+        "which types its pods were moved away from to save money, and when: no such move is undone within a day",
+    ),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
 )
 

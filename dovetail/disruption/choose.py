@@ -12,6 +12,7 @@ from typing import Final, Literal
 from dovetail.disruption.budgets.allowances import budget_notices
 from dovetail.disruption.commands import Move, both
 from dovetail.disruption.due import next_due
+from dovetail.disruption.methods.cheaper import CHEAPER
 from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.emptiness import EMPTINESS
 from dovetail.disruption.methods.expiration import EXPIRATION
@@ -32,9 +33,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.faults import unjudged_notices
 
-# The order of the methods (DIS-2). Two of them upstream does not have: what a person asks for comes first, because
-# somebody waits for it, and expiration after drift.
-METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, MULTI, SINGLE)
+# The order of the methods (DIS-2). Three of them upstream does not have: what a person asks for comes first, because
+# somebody waits for it, expiration after drift, and a cheaper set for pools under the policy cost before the others.
+METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, CHEAPER, MULTI, SINGLE)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 

@@ -9,12 +9,14 @@ from typing import Final
 
 from dovetail.disruption.budgets.allowances import Allowance
 from dovetail.disruption.choose import METHODS
+from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.balanced import Score
+from dovetail.disruption.methods.cheaper import CHEAPER, compute_cheaper
 from dovetail.disruption.methods.consolidation import Computed, compute
 from dovetail.disruption.nodes.candidates import Candidate, candidate_of
 from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.nodes.screening import judged_blocks
-from dovetail.disruption.rounds import Method, Round, ShouldStop, never, run, why_not
+from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, never, run, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
@@ -66,6 +68,7 @@ class NodeExplanation:
     quiet_since: float | None = None
     expires_at: float | None = None
     goes_for: tuple[str, ...] = field(default=())  # methods that would take it in this round
+    step: Command | None = None  # the set of nodes that a cheaper set would replace now, where it is one of them
 
 
 def explain_node(
@@ -104,10 +107,12 @@ def _checks(round_: Round, member: Member) -> tuple[Answer, ...]:
 
 
 def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> NodeExplanation:
-    simulation = round_.simulator.simulate((candidate,), consolidating=True)
-    outcome = compute(round_, (candidate,))
+    cheaper = candidate.pool.name in round_.simulator.cost_pools
+    simulation = round_.simulator.simulate((candidate,), consolidating=True, cheaper=cheaper)
+    outcome = compute_cheaper(round_, (candidate,)) if cheaper else compute(round_, (candidate,))
     command = outcome.command
-    made = command.replacements[0] if command and command.replacements else None
+    made = command.replacements if command else ()
+    commands = {m.name: _command_with(run(m, round_), candidate) for m in METHODS}
     return NodeExplanation(
         node=found.node,
         claim=found.claim,
@@ -124,10 +129,11 @@ def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> No
         scores=round_.scales.scores(command) if command else (),
         prices=Prices(
             now=candidate.price,
-            replacement=made.cheapest if made else None,
-            types=tuple(t.name for t in made.types[:SHOWN_TYPES]) if made else (),
+            replacement=sum(each.cheapest for each in made) if made else None,
+            types=tuple(t.name for t in made[0].types[:SHOWN_TYPES]) if made else (),
         ),
-        goes_for=tuple(m.name for m in METHODS if _would_take(round_, m, candidate)),
+        goes_for=tuple(name for name, found in commands.items() if found is not None),
+        step=commands[CHEAPER.name],
     )
 
 
@@ -138,6 +144,6 @@ def _method(method: Method, round_: Round, candidate: Candidate) -> Answer:
     return Answer(method=method.name, why=block.why, message=block.message)
 
 
-def _would_take(round_: Round, method: Method, candidate: Candidate) -> bool:
-    names = {c.name for command in run(method, round_).found.commands for c in command.candidates}
-    return candidate.name in names
+def _command_with(done: Attempt, candidate: Candidate) -> Command | None:
+    """The command that takes the node with it."""
+    return next((each for each in done.found.commands if candidate.name in {c.name for c in each.candidates}), None)

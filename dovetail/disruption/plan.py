@@ -29,7 +29,7 @@ def plan_of(round_: Round, method: Method, commands: tuple[Command, ...]) -> Dis
     lists: dict[tuple[str, ...], int] = {}
     return DisruptionPlan(
         seen=Seen.of(snapshot),
-        commands=tuple(_command(method.name, command, settings.well_known, lists) for command in commands),
+        commands=tuple(planned(method.name, command, settings.well_known, lists) for command in commands),
         type_lists=tuple(lists),
         validate_after=settings.validate_after if method.reason.waits else 0.0,
     )
@@ -60,9 +60,9 @@ class PlanSize:
 
     def _size_with(self, command: Command) -> tuple[int, dict[tuple[str, ...], int]]:
         lists = dict(self._lists)
-        planned = _command(str(command.reason), command, self.well_known, lists)
+        written = planned(str(command.reason), command, self.well_known, lists)
         added = tuple(lists)[len(self._lists) :]
-        return self.bytes + encoded_bytes(planned) + sum(encoded_bytes(each) for each in added), lists
+        return self.bytes + encoded_bytes(written) + sum(encoded_bytes(each) for each in added), lists
 
 
 def first_that_fit(
@@ -88,9 +88,10 @@ def is_too_large(round_: Round, command: Command) -> bool:
     return not PlanSize(round_).takes(command)
 
 
-def _command(
+def planned(
     method: str, command: Command, well_known: frozenset[str], lists: dict[tuple[str, ...], int]
 ) -> DisruptionCommand:
+    """The command as a plan holds it; lists of types that the plan has not yet are added."""
     return DisruptionCommand(
         reason=str(command.reason),
         method=method,

@@ -14,7 +14,7 @@ from dovetail.disruption.choose import METHODS, block_notices, screening_notices
 from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.methods.emptiness import awaited_nodes
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.disruption.plan import target_of, text_for
+from dovetail.disruption.plan import planned, target_of, text_for
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
@@ -66,8 +66,9 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
     kept: list[DisruptionCommand] = []
     refused: list[Invalid] = []
     notices: list[Notice] = []
+    lists = {each: number for number, each in enumerate(plan.type_lists)}
     for command in plan.commands:
-        result = round_.aside.judge(command, "second look", _judge, round_, plan, command, notices)
+        result = round_.aside.judge(command, "second look", _judge, round_, lists, command, notices)
         if isinstance(result, Unjudged):
             result = _invalid(command, Invalidity.UNKNOWN, result.says)
         if isinstance(result, Invalid):
@@ -76,7 +77,7 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
         else:
             kept.append(result)
     if kept:
-        stands = replace(plan, commands=tuple(kept), seen=Seen.of(round_.snapshot))
+        stands = replace(plan, commands=tuple(kept), type_lists=tuple(lists), seen=Seen.of(round_.snapshot))
         return SecondLook(validity=Valid(plan=stands), notices=tuple(notices))
     nothing = Invalid(reason=Invalidity.CHURN, message="the plan is empty", candidates=0)
     return SecondLook(validity=refused[0] if refused else nothing, notices=tuple(notices))
@@ -96,8 +97,9 @@ def _rejections(round_: Round, command: DisruptionCommand, refused: Invalid) -> 
 
 
 def _judge(
-    round_: Round, plan: DisruptionPlan, command: DisruptionCommand, notices: list[Notice]
+    round_: Round, lists: dict[tuple[str, ...], int], command: DisruptionCommand, notices: list[Notice]
 ) -> DisruptionCommand | Invalid:
+    """`lists`: the plan's lists of types; a command that is made anew may add some."""
     method = next((m for m in METHODS if m.name == command.method), None)
     if method is None:
         return _invalid(command, Invalidity.UNKNOWN, f"no method is called {command.method}")
@@ -115,7 +117,23 @@ def _judge(
     if standing is not None or not method.reason.waits:
         return standing or command
     candidates = [present[t.claim_uid] for t in command.targets]
-    return _same_answer(round_, plan, command, candidates) or command
+    if method.anew is not None:
+        return _made_anew(round_, method, command, candidates, lists)
+    return _same_answer(round_, tuple(lists), command, candidates) or command
+
+
+def _made_anew(
+    round_: Round,
+    method: Method,
+    command: DisruptionCommand,
+    candidates: list[Candidate],
+    lists: dict[tuple[str, ...], int],
+) -> DisruptionCommand | Invalid:
+    """What the method makes of the same nodes now; nothing where it would no longer take them."""
+    found = method.anew(round_, tuple(candidates)) if method.anew is not None else None
+    if found is None:
+        return _invalid(command, Invalidity.SCHEDULING, "nothing is saved by it any more")
+    return planned(method.name, found, round_.settings.well_known, lists)
 
 
 def _still_empty(
@@ -154,7 +172,7 @@ def _still_standing(
 
 
 def _same_answer(
-    round_: Round, plan: DisruptionPlan, command: DisruptionCommand, candidates: list[Candidate]
+    round_: Round, lists: tuple[tuple[str, ...], ...], command: DisruptionCommand, candidates: list[Candidate]
 ) -> Invalid | None:
     """Why the simulation no longer comes to as many nodes of the planned types (DIS-135 c, d)."""
     simulation = round_.simulator.simulate(candidates, consolidating=True)
@@ -164,8 +182,8 @@ def _same_answer(
         return _invalid(command, Invalidity.SCHEDULING, unplaced_text(simulation))
     if len(simulation.replacements) != len(command.replacements):
         return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
-    for planned, made in zip(command.replacements, simulation.replacements, strict=True):
-        if not set(plan.type_lists[planned.type_list]) <= {t.name for t in made.types}:
+    for asked, made in zip(command.replacements, simulation.replacements, strict=True):
+        if not set(lists[asked.type_list]) <= {t.name for t in made.types}:
             return _invalid(command, Invalidity.SCHEDULING, "scheduling simulation produced new results")
     return None
 

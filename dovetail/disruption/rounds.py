@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
-from dovetail.disruption.commands import Found
+from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.balanced import Scales
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
@@ -140,6 +140,8 @@ class Method:
     kind: str  # the consolidation type of metrics: empty, multi, single or nothing
     why_not: Callable[[Round, Candidate], Block | None]
     decide: Callable[[Round, tuple[Candidate, ...]], Found]
+    # Where two searches may differ, the second look asks for a command anew instead of for the same answer.
+    anew: Callable[[Round, tuple[Candidate, ...]], Command | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What may be set about disruption: Karpenter's options and gates, our limits, and the profile to decide by."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dovetail.disruption.profiles import DOVETAIL, Profile
@@ -9,6 +9,7 @@ from dovetail.messages.plans import NOMINATION_SECONDS
 from dovetail.messages.sizes import PLAN_BYTES
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
+from dovetail.placement.settings import CostSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,5 +29,10 @@ class DisruptionSettings:
     wave_size: int = 100  # commands of one plan
     most_targets: int = 500  # empty nodes of one command; the others follow in the next
     plan_bytes: int = PLAN_BYTES  # a plan ends before it becomes larger than this, encoded
+
+    # Which pools are under the policy cost, and for how long cheaper nodes are looked for.
+    cost: CostSettings = field(default_factory=CostSettings)
+    # A cheaper set of nodes must save this share of what a pod costs on average, for each pod that it moves.
+    worth: float = 0.5
 
     profile: Profile = DOVETAIL

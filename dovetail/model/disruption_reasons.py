@@ -245,6 +245,21 @@ class WhyNot(StrEnum):
         "ScoreTooLow",
         "the saving is too small for the disturbance (policy Balanced)",
     )
+    # Ours: a pool under the policy cost is consolidated by a method of its own.
+    UNDER_COST = (
+        "UnderCostPolicy",
+        "its NodePool is under the policy cost, whose own method consolidates it",
+        True,
+    )
+    NOT_UNDER_COST = (
+        "NotUnderCostPolicy",
+        "only for NodePools under the policy cost",
+        True,
+    )
+    SAVES_TOO_LITTLE = (
+        "SavesTooLittle",
+        "what would be saved for each pod moved is less than DOVETAIL_COST_WORTH asks for",
+    )
     # Ours: what a plan may hold is limited by what Temporal carries.
     TOO_LARGE = (
         "TooLarge",

@@ -71,6 +71,7 @@ LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what 
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
 PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
 NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs beside its instance
+MOVED_FROM: Final = "dovetail.sh/moved-from"  # on a NodeClaim that replaces cheaply: <type>/<capacity type>@<when>,…
 PAUSED: Final = "dovetail.sh/paused"  # on a NodePool, or on the Namespace kube-system for all: what is paused
 PAUSED_UNTIL: Final = "dovetail.sh/paused-until"  # when the pause ends by itself
 PAUSED_BY: Final = "dovetail.sh/paused-by"

@@ -17,6 +17,8 @@ from dovetail.placement.cluster.free_room import FreeRoom
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.waiting_pods import pending_pods
 from dovetail.placement.cost.cheaper import with_cheaper_nodes
+from dovetail.placement.cost.policy import cost_pools, is_asked_for
+from dovetail.placement.cost.worth import worth_of_pods
 from dovetail.placement.earlier_claims import EarlierClaims
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
@@ -26,9 +28,12 @@ __all__ = [
     "Index",
     "SimulationOptions",
     "StepwiseSimulation",
+    "cost_pools",
+    "is_asked_for",
     "pending_pods",
     "place",
     "simulate",
+    "worth_of_pods",
 ]
 
 
@@ -84,6 +89,7 @@ class SimulationOptions:
     closed: frozenset[str] = frozenset()  # names of claims whose room is promised: nothing is placed there
     housed: frozenset[str] = frozenset()  # UIDs of pods that have been promised room: they ask for none
     should_stop: Callable[[], bool] | None = None
+    cheaper: bool = False  # new nodes of pools under the policy cost are chosen by it
 
 
 _PLAIN = SimulationOptions()
@@ -98,7 +104,7 @@ def simulate(index: Index, without: frozenset[str] = frozenset(), options: Simul
     pods = [*_in_need(index, options), *_moved(index, without)]
     run = _simulation(index, without, options, pods)
     run.run(pods)
-    return of_simulation(run, Progress())
+    return of_simulation(with_cheaper_nodes(run) if options.cheaper else run, Progress())
 
 
 class StepwiseSimulation:
@@ -152,11 +158,10 @@ def _simulation(
     """A pass over the cluster without these nodes; a node that is closed still counts in topology and in limits."""
     chosen = PassOptions(
         without=without,
+        closed=options.closed,
         strict_reservations=False,
         spare_settling_nodes=options.spare_settling_nodes,
         should_stop=options.should_stop,
         packing=packing,
     )
-    run = Pass(index, pods, chosen)
-    run.nodes.active &= ~index.nodes_of(options.closed)
-    return run
+    return Pass(index, pods, chosen)

@@ -58,6 +58,7 @@ def test_each_methods_own_answer_is_there() -> None:
         "staticDrift": WhyNot.DYNAMIC_POOL,
         "drift": WhyNot.NOT_DRIFTED,
         "expiration": WhyNot.NOT_ASKED_FOR,
+        "cheaper": WhyNot.NOT_UNDER_COST,
         "multi": None,
         "single": None,
     }

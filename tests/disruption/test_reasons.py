@@ -87,4 +87,6 @@ def test_answers_about_other_nodes_are_those_of_the_closed_list() -> None:
         WhyNot.NOT_EXPIRED,
         WhyNot.NOT_ASKED_FOR,
         WhyNot.NOT_REQUESTED,
+        WhyNot.UNDER_COST,
+        WhyNot.NOT_UNDER_COST,
     }

@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.adapters.aws.environment import aws_settings
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.worker.deciding import placement_settings
+from dovetail.worker.deciding import disruption_settings, placement_settings
 from dovetail.worker.settings import Settings, SettingsError, read_settings
 from dovetail.worker.wiring import shared_settings
 
@@ -78,12 +78,17 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         "DOVETAIL_NODE_COST": "0.02",
         "DOVETAIL_COST_SECONDS": "3s",
         "DOVETAIL_COST_ROOM": "0.1",
+        "DOVETAIL_COST_WORTH": "0.25",
     }
     cost = placement_settings(read_settings(given)).cost
+    disruption = disruption_settings(read_settings(given))
+    assert (disruption.cost.everywhere, disruption.cost.node_cost, disruption.worth) == (True, 0.02, 0.25)
     assert (cost.everywhere, cost.node_cost, cost.seconds, cost.room) == (True, 0.02, 3.0, 0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"PLACEMENT_POLICY": "Cheap"}, {"DOVETAIL_NODE_COST": "-1"}])
+@pytest.mark.parametrize(
+    "wrong", [{"PLACEMENT_POLICY": "Cheap"}, {"DOVETAIL_NODE_COST": "-1"}, {"DOVETAIL_COST_WORTH": "-1"}]
+)
 def test_a_policy_or_node_cost_that_cannot_be_read_is_named(wrong: dict[str, str]) -> None:
     [name] = wrong
     with pytest.raises(SettingsError, match=name):

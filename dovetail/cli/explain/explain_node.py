@@ -7,7 +7,7 @@ alike.
 
 from dataclasses import dataclass
 
-from dovetail.cli.explain.node_words import verdict_of
+from dovetail.cli.explain.node_words import step_words, verdict_of
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import moment_text
@@ -92,6 +92,7 @@ class NodeAnswer:
     choosy: tuple[HeldPod, ...] = ()  # pods whose preferences can prevent consolidation (PLC-28)
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
+    step: str = ""  # what is planned for it together with others
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
 
@@ -127,6 +128,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
         budgets=_budgets(found),
         move=_move(found),
+        step="" if found.step is None else step_words(found.step, found.node),
         notes=look.notes,
         pauses=look.pauses,
     )

@@ -30,6 +30,10 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
     yield from _choosy(answer)
     yield from _methods(answer)
     yield from _budgets(answer)
+    if answer.step:
+        yield ""
+        yield "What the policy cost wants with it:"
+        yield from wrapped("- ", answer.step)
     if answer.move is not None:
         yield from _move(answer.move)
     if answer.notes:

@@ -6,7 +6,9 @@ stands with the closed list of reasons.
 
 from typing import Final
 
+from dovetail.cli.wording import plural, price_text, shown
 from dovetail.disruption.choose import METHODS
+from dovetail.disruption.commands import Command
 from dovetail.disruption.explain import NodeExplanation
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.nodes import NodeClaim
@@ -32,6 +34,16 @@ def verdict_of(found: NodeExplanation, claim: NodeClaim | None) -> str:
     if found.outcome is not None and found.outcome.block is not None and _consolidatable(found):
         return f"it stays: {found.outcome.block.message}"
     return "it stays: no method has a reason to take it now"
+
+
+def step_words(step: Command, node: str) -> str:
+    """What a cheaper set of nodes means for one of the nodes that it replaces."""
+    others = [c.name for c in step.candidates if c.name != node]
+    together = f" together with {shown(others)}" if others else ""
+    made = f"{plural(len(step.replacements), 'new node')}" if step.replacements else "room that there is"
+    pods = sum(len(c.pods) for c in step.candidates)
+    saves = f"saves {price_text(step.savings)} of {price_text(step.price)} and moves {plural(pods, 'pod')}"
+    return f"it leaves{together} for {made}: {saves}"
 
 
 def _consolidatable(found: NodeExplanation) -> bool:

@@ -35,8 +35,19 @@ class Computed:
     error: str = ""
 
 
+UNDER_COST: Final = Block(why=WhyNot.UNDER_COST, message="NodePool is under the policy cost", event=None)
+
+
 def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
-    """Why consolidation does not consider the candidate; in this order (DIS-96)."""
+    """Why consolidation does not consider the candidate, those of pools under the policy cost among them."""
+    block = why_not_ripe(round_, candidate)
+    if block is not None:
+        return block
+    return UNDER_COST if candidate.pool.name in round_.simulator.cost_pools else None
+
+
+def why_not_ripe(round_: Round, candidate: Candidate) -> Block | None:
+    """Why no way of consolidating considers the candidate; in this order (DIS-96)."""
     pool, labels = candidate.pool, candidate.member.labels
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
@@ -67,24 +78,24 @@ def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     """Simulate, then see whether the result is fewer nodes or a cheaper one (DIS-99), and one that a plan can carry."""
     computed = _compute(round_, candidates)
     if computed.command is not None and is_too_large(round_, computed.command):
-        return _refused(candidates, WhyNot.TOO_LARGE, TOO_LARGE.message)
+        return refused(candidates, WhyNot.TOO_LARGE, TOO_LARGE.message)
     return computed
 
 
 def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
-        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+        return refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.candidate_leaves:
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
     if simulation.failed:
         return Computed(error=simulation.failed)
     if simulation.unplaced:
-        return _refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
     count = len(simulation.replacements)
     if count > 1:
         message = f"Can't remove without creating {count} candidates"
-        return _refused(candidates, WhyNot.TOO_MANY_REPLACEMENTS, message)
+        return refused(candidates, WhyNot.TOO_MANY_REPLACEMENTS, message)
     if count == 0:
         return Computed(command=_command(candidates, simulation, ()))
     return _replace(round_, candidates, simulation)
@@ -97,7 +108,8 @@ def unplaced_text(simulation: Simulation) -> str:
     return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
 
 
-def _refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
+def refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
+    """Why there is no command; several nodes are told nothing (DIS-99)."""
     return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else None))
 
 
@@ -110,7 +122,8 @@ def _command(candidates: Sequence[Candidate], simulation: Simulation, replacemen
     )
 
 
-def _admits(item: Requirement | None, value: str) -> bool:
+def admits(item: Requirement | None, value: str) -> bool:
+    """Whether a requirement, or none, lets a label have the value."""
     return item is None or item.has(value)
 
 
@@ -119,18 +132,18 @@ def _replace(round_: Round, candidates: Sequence[Candidate], simulation: Simulat
     made, prices = round_.priced(simulation.replacements[0]), round_.prices
     capacity = made.requirements.get(names.CAPACITY_TYPE)
     all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
-    if all_spot and _admits(capacity, names.CAPACITY_SPOT):
+    if all_spot and admits(capacity, names.CAPACITY_SPOT):
         return _spot_to_spot(round_, candidates, simulation, made)
     kept = _cheaper(round_, candidates, made)
     if isinstance(kept, Computed):
         return kept
-    if _admits(capacity, names.CAPACITY_SPOT) and _admits(capacity, names.CAPACITY_ON_DEMAND):
-        kept = _only_spot(kept)
+    if admits(capacity, names.CAPACITY_SPOT) and admits(capacity, names.CAPACITY_ON_DEMAND):
+        kept = only_spot(kept)
         if round_.settings.profile.needs_launchable_spot and not any(
             prices.suits(t, kept.requirements) for t in kept.types
         ):
             # A launch restricted to spot would be certain to fail (DIQ-9).
-            return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+            return refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return _replaced(round_, candidates, simulation, kept)
 
 
@@ -140,13 +153,14 @@ def _cheaper(round_: Round, candidates: Sequence[Candidate], made: Replacement) 
     if left.short:
         labels = " ".join(left.short)
         message = f"Filtering by price: minValues requirement is not met for label(s) (label(s)=[{labels}])"
-        return _refused(candidates, WhyNot.MIN_VALUES, message)
+        return refused(candidates, WhyNot.MIN_VALUES, message)
     if not left.types:
-        return _refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+        return refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
     return replace(made, types=left.types)
 
 
-def _only_spot(made: Replacement) -> Replacement:
+def only_spot(made: Replacement) -> Replacement:
+    """The same, launched as spot or not at all."""
     spot = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_SPOT,))
     present = made.requirements.get(names.CAPACITY_TYPE)
     narrowed = spot if present is None else intersect(present, spot)
@@ -159,8 +173,8 @@ def _spot_to_spot(
     """A cheaper spot node in place of spot nodes, where there is enough to choose from (DIS-105)."""
     if not round_.settings.spot_to_spot:
         message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
-        return _refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
-    made = _only_spot(made)
+        return refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
+    made = only_spot(made)
     launchable = tuple(t for t in made.types if round_.prices.suits(t, made.requirements))
     kept = _cheaper(round_, candidates, replace(made, types=launchable))
     if isinstance(kept, Computed):
@@ -172,7 +186,7 @@ def _spot_to_spot(
             f"SpotToSpotConsolidation requires {SPOT_CHOICE} cheaper instance type options than the current candidate "
             f"to consolidate, got {len(kept.types)}"
         )
-        return _refused(candidates, WhyNot.SPOT_CHOICE_TOO_SMALL, message)
+        return refused(candidates, WhyNot.SPOT_CHOICE_TOO_SMALL, message)
     needed, _short = round_.prices.prefix(kept.types, kept.requirements)
     return _replaced(round_, candidates, simulation, replace(kept, types=kept.types[: max(SPOT_CHOICE, needed)]))
 

@@ -66,8 +66,17 @@ class Simulator(Protocol):
         """By node, the number of virtual pods of CapacityBuffers that have room there as things stand."""
         ...
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
-        """The cluster without these nodes."""
+    @property
+    def cost_pools(self) -> Mapping[str, float]:
+        """The pools under the policy cost, with what each of their nodes costs beside its instance."""
+        ...
+
+    def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
+        """By node, the least that new nodes for its pods would cost."""
+        ...
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
+        """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool."""
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:

@@ -24,7 +24,16 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
 from dovetail.placement.buffers.virtual_pods import is_virtual
-from dovetail.placement.place_pods import FreeRoom, Index, SimulationOptions, StepwiseSimulation, simulate
+from dovetail.placement.place_pods import (
+    FreeRoom,
+    Index,
+    SimulationOptions,
+    StepwiseSimulation,
+    cost_pools,
+    is_asked_for,
+    simulate,
+    worth_of_pods,
+)
 from dovetail.placement.settings import PlacementSettings
 
 NO_POOLS: Final = "no ready NodePool"
@@ -54,14 +63,28 @@ class PlacementSimulator:
             should_stop=self._should_stop,
         )
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool) -> Simulation:
+    @cached_property
+    def cost_pools(self) -> Mapping[str, float]:
+        """The pools under the policy cost, with what each of their nodes costs beside its instance; where none asks for
+        it, nothing is compiled to know that."""
+        if not is_asked_for(self._fleet.pools.values(), self._fleet.settings.cost):
+            return {}
+        return cost_pools(self.index)
+
+    def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
+        """By node, the least that new nodes for its pods would cost, as far as amounts tell."""
+        pods = {c.name: self.movers(c) for c in candidates}
+        of_pods = worth_of_pods(self.index, [pod for found in pods.values() for pod in found])
+        return {node: sum(of_pods.get(pod.uid, 0.0) for pod in found) for node, found in pods.items()}
+
+    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
         """The cluster without these nodes (DIS-82)."""
         if any(self._fleet.is_leaving(c.member) for c in candidates):
             return Simulation(candidate_leaves=True)
         self._asked.update(_names(candidates))
         if self._fails:
             return Simulation(failed=NO_POOLS)
-        options = replace(self._options, spare_settling_nodes=consolidating)
+        options = replace(self._options, spare_settling_nodes=consolidating, cheaper=cheaper)
         first = candidates[0].member.node if candidates else None
         outcome = self._fleet.aside.judge(first, "simulation", self._simulated, candidates, options)
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
@@ -228,6 +251,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
         reserved_capacity=settings.reserved_capacity,
         well_known=settings.well_known,
         profile=settings.profile.placement,
+        cost=settings.cost,
     )
 
 

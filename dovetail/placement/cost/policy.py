@@ -4,12 +4,14 @@ Karpenter's unless the setting or the pool's annotation says cost. What cannot b
 the policy, is named; the default policy holds for that pool, and everybody else goes on.
 """
 
+from collections.abc import Iterable
 from math import inf, isfinite
 
 from dovetail.model import names
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.pools import NodePool
 from dovetail.model.quoting import shown
+from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.settings import CostSettings
 
@@ -69,3 +71,14 @@ def node_costs(templates: list[Template], settings: CostSettings, aside: SetAsid
         if cost is not None and not isinstance(cost, Unjudged):
             found[template.number] = cost
     return found
+
+
+def cost_pools(index: Index) -> dict[str, float]:
+    """The pools under the policy, with what each of their nodes costs beside its instance."""
+    costs = node_costs(index.templates, index.settings.cost, index.aside)
+    return {template.pool.name: costs[template.number] for template in index.templates if template.number in costs}
+
+
+def is_asked_for(pools: Iterable[NodePool], settings: CostSettings) -> bool:
+    """Whether any pool might be under the policy: where none is, nobody needs to compile a cluster to know."""
+    return settings.everywhere or any(names.PLACEMENT in pool.annotations for pool in pools)

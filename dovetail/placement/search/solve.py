@@ -37,6 +37,7 @@ class PassOptions:
     """How one pass differs from another over the same snapshot."""
 
     without: frozenset[str] = frozenset()  # names of nodes that are imagined gone
+    closed: frozenset[str] = frozenset()  # names of claims whose nodes take no pods, and count all the same
     strict_reservations: bool = True  # PLC-10; simulations fall back instead (PLC-218)
     spare_settling_nodes: bool = False  # PLC-91: consolidation leaves nodes alone that are still filling
     should_stop: Callable[[], bool] | None = None
@@ -69,6 +70,7 @@ class Pass:
         active = table.every
         for bit in removed:
             active &= ~(1 << bit)
+        active &= ~index.nodes_of(options.closed)
         self.nodes = NodePlacer(table, active)
         self.drafts = DraftPlacer(
             index.templates,

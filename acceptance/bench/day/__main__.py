@@ -1,0 +1,79 @@
+"""`python -m acceptance.bench.day --nodes 200 --hours 24 OUT.json`: plays a day under both policies and writes figures.
+
+The picture is drawn from them by `python -m acceptance.bench.day.picture`. One policy alone is played with
+`--policy`, its figures are put beside what the file has.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from acceptance.bench.day.play import Course, Play
+
+Recorded = dict[str, Any]
+
+
+def played(course: Course, keep: Callable[[Recorded], None] = lambda _: None) -> Recorded:
+    """The figures of one play, with what was played. `keep` has them after every hour: a play may be cut short."""
+    began, play = time.process_time(), Play(course)
+
+    def recorded() -> Recorded:
+        found = asdict(play.figures) | {"processor_seconds": round(time.process_time() - began, 1)}
+        rounded = {key: [round(v, 4) for v in old] if isinstance(old, list) else old for key, old in found.items()}
+        return {"course": asdict(course), **rounded}
+
+    def told(line: str) -> None:
+        print(f"{'cost' if course.cost else 'default'}, {line}", file=sys.stderr, flush=True)
+        keep(recorded())
+
+    play.run(told)
+    return recorded()
+
+
+def table(recorded: Recorded) -> list[str]:
+    """The figures of both policies side by side."""
+    rows: list[tuple[str, ...]] = [("", "default", "cost", "cost / default")]
+    sums = {
+        name: {**one, "dollars": sum(one["dollars"]), "lowest": sum(one["lowest"])} for name, one in recorded.items()
+    }
+    for key in ("dollars", "lowest", "moved", "launched", "interrupted", "unready_seconds", "pending_seconds"):
+        values = [sums.get(name, {}).get(key) for name in ("default", "cost")]
+        ratio = f"{values[1] / values[0]:.3f}" if values[0] and values[1] is not None else "–"
+        rows.append((key, *("–" if v is None else f"{v:.0f}" if v >= 1000 else f"{v:.4g}" for v in values), ratio))
+    return ["  ".join(cell.ljust(16) for cell in row).rstrip() for row in rows]
+
+
+def main() -> int:
+    """Play, write, print."""
+    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.day")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--policy", choices=("default", "cost", "both"), default="both")
+    parser.add_argument("--hours", type=int, default=24)
+    parser.add_argument("--nodes", type=float, default=200.0, help="of 16 cpus, that the load fills at its peak")
+    parser.add_argument("--steps", type=int, default=30, help="of a search, for each thousand of pods begun")
+    parser.add_argument("--worth", type=float, default=Course(cost=True).worth)
+    parser.add_argument("--every", type=int, default=5, help="minutes between decisions about disruption")
+    given = parser.parse_args()
+    course = Course(
+        cost=False, hours=given.hours, nodes=given.nodes, steps=given.steps, worth=given.worth, every=given.every
+    )
+    recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
+    for name in ("default", "cost") if given.policy == "both" else (given.policy,):
+
+        def keep(found: Recorded, name: str = name) -> None:
+            recorded[name] = found
+            given.out.write_bytes(orjson.dumps(recorded, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+        played(replace(course, cost=name == "cost"), keep)
+    print("\n".join(table(recorded)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""Plays hours in seconds: the product decides, a model of the kube-scheduler binds, minute after minute.
+
+There are no servers and no workflows. A claim becomes a node after a minute. A plan of disruption has its second look
+after a minute instead of 15 s, its replacements come up, and then its pods are evicted at once; their owners make new
+ones. What is left out is what every policy would meet alike: budgets of applications, failures, slow drains.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from acceptance.bench.day.bound import lowest
+from acceptance.bench.day.fleet import Fleet
+from acceptance.bench.day.load import HOUR, MINUTE, START, Load
+from acceptance.bench.day.market import Market
+from dovetail.disruption.choose import choose
+from dovetail.disruption.revalidate import Valid, revalidate
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
+from dovetail.model import names
+from dovetail.placement.provisioning_plan import plan_provisioning
+from dovetail.placement.settings import CostSettings, PlacementSettings
+
+INTERRUPTED: Final = 0.02  # of spot nodes, an hour
+STARTING: Final = 15.0  # seconds from binding until a pod is ready
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What is played."""
+
+    cost: bool
+    hours: int = 24
+    nodes: float = 200.0  # of 16 cpus, that the load fills at its peak
+    steps: int = 30  # of a search for cheaper nodes, for each thousand of pods begun
+    worth: float = DisruptionSettings().worth
+    every: int = 5  # minutes between two decisions about disruption
+    first_hour: int = 0
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a play comes to. Lists are by hour."""
+
+    dollars: list[float] = field(default_factory=list)
+    lowest: list[float] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    pods: list[int] = field(default_factory=list)
+    moved: int = 0
+    launched: int = 0
+    interrupted: int = 0
+    unready_seconds: float = 0.0  # of pods that were evicted or interrupted
+    pending_seconds: float = 0.0  # of pods that came
+    came: int = 0
+    steps: dict[str, int] = field(default_factory=dict)  # commands carried out, by method
+
+
+@dataclass(slots=True)
+class _Running:
+    """A command that is carried out: its nodes leave when its replacements are up."""
+
+    command: DisruptionCommand
+    replacements: list[str]
+
+
+class Play:
+    """One play."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        # What the world does is drawn apart from what binding draws, so that each policy meets the same day.
+        self._chance = np.random.default_rng(course.seed)
+        self.market = Market(np.random.default_rng(course.seed + 1))
+        self.load = Load(course.nodes, np.random.default_rng(course.seed + 2))
+        self.fleet = Fleet(self.market, np.random.default_rng(course.seed + 3))
+        cost = CostSettings(everywhere=course.cost, steps=course.steps)
+        self._placement = PlacementSettings(cost=cost)
+        self._disruption = DisruptionSettings(cost=cost, worth=course.worth)
+        self._held: DisruptionPlan | None = None
+        self._running: list[_Running] = []
+        self._displaced: set[str] = set()  # pods that an eviction or an interruption made pending
+        self._plans = 0
+        self.figures = Figures()
+
+    def run(self, told: Told) -> Figures:
+        """All of it; the first half hour, in which the cluster fills, is not counted."""
+        first = self.course.first_hour * 60
+        for minute in range(first - 30, first):
+            self._minute(minute, minute == first - 30)
+        self.figures = Figures()
+        for minute in range(first, first + self.course.hours * 60):
+            if minute % 60 == 0:
+                self._begin_hour()
+            self._minute(minute, False)
+            self.figures.dollars[-1] += self.fleet.dollars() / 60
+            if minute % 60 == 59:
+                told(f"hour {minute // 60}: ${self.figures.dollars[-1]:.2f}, at least ${self.figures.lowest[-1]:.2f}")
+        return self.figures
+
+    def _begin_hour(self) -> None:
+        self.market.pass_an_hour()
+        found = self.figures
+        found.dollars.append(0.0)
+        found.lowest.append(lowest(self.load.groups(), self.market))
+        found.nodes.append(len(self.fleet.nodes))
+        found.pods.append(len(self.fleet.pods))
+
+    def _minute(self, minute: int, is_first: bool) -> None:
+        now = START + minute * MINUTE
+        change = self.load.pass_a_minute(minute, now)
+        self.figures.came += len(change.come)
+        self.fleet.come(change.come, now)
+        self.fleet.go([name for name in change.go if name in self.fleet.pods], now)
+        self._interrupt(now)
+        self.fleet.come_up(now)
+        self._drain(now)
+        self._bind(now)
+        if self.fleet.pending:
+            self._provision(now)
+        self._look_again(now)
+        if minute % self.course.every == 0 and not is_first:
+            self._decide(now)
+
+    def _bind(self, now: float) -> None:
+        for name, waited in self.fleet.bind(now):
+            if name in self._displaced:
+                self._displaced.discard(name)
+                self.figures.unready_seconds += waited + STARTING
+            else:
+                self.figures.pending_seconds += waited
+
+    def _provision(self, now: float) -> None:
+        snapshot = self.fleet.snapshot(now, self._taken())
+        plan, _ = plan_provisioning(snapshot, self._placement, never)
+        self._launch([(node, plan.type_lists[node.type_list]) for node in plan.proposed], self._plan_id(), now)
+
+    def _launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
+        self.figures.launched += len(proposed)
+        return self.fleet.launch(proposed, plan, now)
+
+    def _plan_id(self) -> str:
+        self._plans += 1
+        return f"plan-{self._plans}"
+
+    def _taken(self) -> frozenset[str]:
+        """The claims of plans that wait and of those that run."""
+        commands = [each.command for each in self._running]
+        if self._held is not None:
+            commands += self._held.commands
+        return frozenset(t.claim for command in commands for t in command.targets)
+
+    # --- disruption
+
+    def _interrupt(self, now: float) -> None:
+        """The cloud takes spot nodes back."""
+        spot = [name for name, each in self.fleet.nodes.items() if each.key[2] == names.CAPACITY_SPOT and each.node]
+        taken = [name for name in spot if self._chance.random() < INTERRUPTED * MINUTE / HOUR]
+        for name in taken:
+            self.figures.interrupted += 1
+            self._evict(name, now)
+            self.fleet.end(name)
+
+    def _evict(self, node: str, now: float) -> int:
+        pods = sorted(self.fleet.nodes[node].pods)
+        again = [self.load.again(name) for name in pods]
+        self.fleet.go(pods, now)
+        self.fleet.come(again, now)
+        self._displaced |= {name for name, _ in again}
+        return len(pods)
+
+    def _decide(self, now: float) -> None:
+        if self._held is not None:
+            return
+        found = choose(self.fleet.snapshot(now, self._taken()), self._disruption, never)
+        if not isinstance(found, DisruptionPlan):
+            return
+        if found.validate_after:
+            self._held = found
+        else:
+            self._begin(found, now)
+
+    def _look_again(self, now: float) -> None:
+        held, self._held = self._held, None
+        if held is None:
+            return
+        found = revalidate(held, self.fleet.snapshot(now, self._taken()), self._disruption)
+        if isinstance(found, Valid):
+            self._begin(found.plan, now)
+
+    def _begin(self, plan: DisruptionPlan, now: float) -> None:
+        for command in plan.commands:
+            targets = [t.node for t in command.targets]
+            if not all(name in self.fleet.nodes for name in targets):
+                continue
+            label = self._plan_id()
+            made = [(node, plan.type_lists[node.type_list]) for node in command.replacements]
+            self._running.append(_Running(command, self._launch(made, label, now)))
+            self.fleet.close(targets, label)
+            self.figures.steps[command.method] = self.figures.steps.get(command.method, 0) + 1
+
+    def _drain(self, now: float) -> None:
+        """The pods of nodes whose replacements are up leave, and the nodes with them."""
+        waiting: list[_Running] = []
+        for each in self._running:
+            stands = [self.fleet.nodes[name].node is not None for name in each.replacements if name in self.fleet.nodes]
+            if not all(stands):
+                waiting.append(each)
+                continue
+            for name in (t.node for t in each.command.targets if t.node in self.fleet.nodes):
+                self.figures.moved += self._evict(name, now)
+                self.fleet.end(name)
+        self._running = waiting

@@ -1,0 +1,282 @@
+"""A cheaper set of nodes for any set of nodes, in pools under the policy cost (decision record 165).
+
+Upstream replaces many nodes by one at most. Here the nodes whose price exceeds most what their pods are worth are
+imagined gone together, and placement says what new nodes are cheapest. Every node that joins the set must add more than
+the least saving that moving its pods is to bring, so that each is worth it by itself. What budgets do not permit now is
+found again in the next round, from what the cluster is like then.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dovetail.disruption.commands import Command, Found
+from dovetail.disruption.methods.balanced import moves_of
+from dovetail.disruption.methods.consolidation import (
+    CANT_REPLACE,
+    SPOT_CHOICE,
+    Computed,
+    admits,
+    candidate_notices,
+    only_spot,
+    refused,
+    unplaced_text,
+    why_not_ripe,
+)
+from dovetail.disruption.methods.multi_node import approvals
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.past_moves import moved_from, moved_from_text
+from dovetail.disruption.plan import TOO_LARGE, is_too_large
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
+from dovetail.disruption.simulation.simulation import Replacement, Simulation
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.requirements import Requirement
+
+TRIES: Final = 32  # sets that are asked about in one round
+FIRST: Final = 8  # nodes that are tried together at first
+
+NOT_UNDER_COST: Final = Block(why=WhyNot.NOT_UNDER_COST, message="NodePool is not under the policy cost", event=None)
+
+
+def why_not_cheaper(round_: Round, candidate: Candidate) -> Block | None:
+    """Why no cheaper set is looked for: the reasons of all consolidation, and a pool under the default policy."""
+    block = why_not_ripe(round_, candidate)
+    if block is not None:
+        return block
+    return None if candidate.pool.name in round_.simulator.cost_pools else NOT_UNDER_COST
+
+
+def least_saving(round_: Round, candidates: Sequence[Candidate]) -> float:
+    """What disturbing these nodes must save an hour: a share of what their pools cost for as much disturbance."""
+    found = 0.0
+    for candidate in candidates:
+        totals = round_.scales.totals.get(candidate.pool.name)
+        if totals is not None and totals.disruption > 0:
+            found += round_.settings.worth * totals.cost * candidate.cost / totals.disruption
+    return found
+
+
+def command_for(round_: Round, candidates: tuple[Candidate, ...]) -> Command | None:
+    """The command for just these nodes, if it saves enough and every pool approves of it."""
+    command = compute_cheaper(round_, candidates).command
+    if command is None or not all(score.is_approved for score in round_.scales.scores(command)):
+        return None
+    return command
+
+
+def compute_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Computed:
+    """Fewer nodes or cheaper ones, whose launch is certain to save enough; or why not."""
+    simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=True)
+    if simulation.candidate_leaves:
+        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
+    if simulation.failed:
+        return Computed(error=simulation.failed)
+    if simulation.unplaced:
+        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    made = _replacements(round_, candidates, simulation)
+    if isinstance(made, Computed):
+        return made
+    costs = round_.simulator.cost_pools
+    beside = sum(costs.get(c.pool.name, 0.0) for c in candidates) - sum(costs.get(r.pool, 0.0) for r in made)
+    command = Command(
+        reason=DisruptionReason.UNDERUTILIZED,
+        candidates=candidates,
+        replacements=made,
+        moved=simulation.moved,
+        beside=beside,
+    )
+    if command.savings < least_saving(round_, candidates):
+        return _saves_too_little(candidates)
+    if is_too_large(round_, command):
+        return refused(candidates, WhyNot.TOO_LARGE, TOO_LARGE.message)
+    return Computed(command=command)
+
+
+def _saves_too_little(candidates: Sequence[Candidate]) -> Computed:
+    message = "What is saved is too little for the pods that would move"
+    return Computed(block=Block(why=WhyNot.SAVES_TOO_LITTLE, message=message, event=None)) if candidates else Computed()
+
+
+def _replacements(
+    round_: Round, candidates: tuple[Candidate, ...], simulation: Simulation
+) -> tuple[Replacement, ...] | Computed:
+    """The new nodes, each with the types alone whose launch cannot cost too much.
+
+    What may be spent is divided among them by what each is expected to cost: whatever of its types each is launched as,
+    together they save enough.
+    """
+    made = [round_.priced(each) for each in simulation.replacements]
+    if not made:
+        return ()
+    costs = round_.simulator.cost_pools
+    spent = sum(c.price + costs.get(c.pool.name, 0.0) for c in candidates)
+    limit = spent - least_saving(round_, candidates) - sum(costs.get(each.pool, 0.0) for each in made)
+    expected = sum(each.cheapest for each in made)
+    if expected <= 0:
+        return refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+    if expected >= limit:
+        return _saves_too_little(candidates)
+    narrowing = _Narrowing(round_, candidates)
+    kept: list[Replacement] = []
+    for each in made:
+        narrowed = narrowing.narrowed(each, each.cheapest * limit / expected)
+        if isinstance(narrowed, Computed):
+            return narrowed
+        kept.append(narrowed)
+    return tuple(kept)
+
+
+class _Narrowing:
+    """What a replacement of certain nodes may be launched as."""
+
+    def __init__(self, round_: Round, candidates: tuple[Candidate, ...]) -> None:
+        self.round_ = round_
+        self.candidates = candidates
+        self.all_spot = all(c.capacity_type == names.CAPACITY_SPOT for c in candidates)
+        self.before = moved_from(candidates, round_.fleet.now)
+        self.text = moved_from_text(candidates, self.before, round_.fleet.now)
+
+    def narrowed(self, made: Replacement, limit: float) -> Replacement | Computed:
+        """The types below the limit that undo no move, by the rules for spot (DIS-99, DIS-105)."""
+        spot = admits(made.requirements.get(names.CAPACITY_TYPE), names.CAPACITY_SPOT)
+        if self.all_spot and spot and not self.round_.settings.spot_to_spot:
+            message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
+            return refused(self.candidates, WhyNot.SPOT_TO_SPOT_OFF, message)
+        if spot:
+            made = self._as_spot(made)
+        return self._below(made, limit)
+
+    def _as_spot(self, made: Replacement) -> Replacement:
+        """As spot alone where any type is sold so; where none is, it is launched on demand."""
+        narrowed, prices = only_spot(made), self.round_.prices
+        types = tuple(t for t in made.types if prices.suits(t, narrowed.requirements))
+        return replace(narrowed, types=types) if types else made
+
+    def _below(self, made: Replacement, limit: float) -> Replacement | Computed:
+        prices, capacity = self.round_.prices, made.requirements.get(names.CAPACITY_TYPE)
+        types = [t for t in made.types if not self._undoes(t.name, capacity)]
+        left = prices.below(types, made.requirements, limit)
+        if left.short:
+            message = f"Filtering by price: minValues requirement is not met for label(s) ({' '.join(left.short)})"
+            return refused(self.candidates, WhyNot.MIN_VALUES, message)
+        if not left.types:
+            return refused(self.candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
+        kept = left.types
+        if self.all_spot and len(self.candidates) == 1 and admits(capacity, names.CAPACITY_SPOT):
+            if len(kept) < SPOT_CHOICE:
+                message = f"SpotToSpotConsolidation requires {SPOT_CHOICE} cheaper instance types, got {len(kept)}"
+                return refused(self.candidates, WhyNot.SPOT_CHOICE_TOO_SMALL, message)
+            needed, _ = prices.prefix(kept, made.requirements)
+            kept = kept[: max(SPOT_CHOICE, needed)]
+        return self._remembering(replace(made, types=kept, cheapest=prices.first_price(kept, made.requirements)))
+
+    def _undoes(self, name: str, capacity: Requirement | None) -> bool:
+        """Whether pods would go back to what they were moved away from within a day."""
+        return any(kind == name and admits(capacity, capacity_type) for kind, capacity_type in self.before)
+
+    def _remembering(self, made: Replacement) -> Replacement:
+        if made.node is None:
+            return made
+        annotations = {**made.node.annotations, names.MOVED_FROM: self.text}
+        return replace(made, node=replace(made.node, annotations=annotations))
+
+
+@dataclass(slots=True)
+class _Search:
+    """The best set so far, and what did not fit it."""
+
+    round_: Round
+    left: RemainingAllowances
+    best: Command | None = None
+    chosen: tuple[Candidate, ...] = ()
+    gain: float = 0.0
+    error: str = ""
+    blocks: list[tuple[Candidate, Block]] = field(default_factory=list)
+
+    def joins(self, chunk: Sequence[Candidate]) -> bool:
+        """Whether these nodes join the set: it must gain more than the moving of their pods asks for."""
+        trial = (*self.chosen, *chunk)
+        computed = compute_cheaper(self.round_, trial)
+        if computed.error and not self.round_.should_stop():
+            self.error = computed.error
+        command = computed.command
+        gain = command.savings - least_saving(self.round_, trial) if command is not None else 0.0
+        if command is None or gain <= self.gain or not self._is_approved(command):
+            if len(chunk) == 1:
+                block = computed.block if computed.block is not None and not self.chosen else None
+                self.blocks.append((chunk[0], block or _saves_too_little(chunk).block or CANT_REPLACE))
+            return False
+        self.best, self.chosen, self.gain = command, trial, gain
+        for candidate in chunk:
+            self.left.take(candidate.pool.name)
+        return True
+
+    def permitted(self, rest: deque[Candidate], count: int) -> list[Candidate]:
+        """The next nodes, at most so many, that the allowances permit beside those that have joined."""
+        left, found = self.left.copy(), list[Candidate]()
+        room = self.round_.settings.profile.most_consolidated - len(self.chosen)
+        while rest and len(found) < min(count, room):
+            candidate = rest[0]
+            if not left.take(candidate.pool.name):
+                if self.left.has(candidate.pool.name):
+                    break  # the others of this try have the last ones
+                self.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
+            else:
+                found.append(candidate)
+            rest.popleft()
+        return found
+
+    def _is_approved(self, command: Command) -> bool:
+        return all(score.is_approved for score in self.round_.scales.scores(command))
+
+
+def by_waste(round_: Round, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those first that cost most above what their pods are worth, for the disturbance; equals by name."""
+    worth, costs = round_.simulator.worth(candidates), round_.simulator.cost_pools
+    waste = {c.name: (c.price + costs.get(c.pool.name, 0.0) - worth.get(c.name, 0.0)) / c.cost for c in candidates}
+    return sorted(candidates, key=lambda c: (-waste[c.name], c.name))
+
+
+def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
+    """The set that gains most, among those that the allowances permit."""
+    search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)))
+    grow(search, by_waste(round_, candidates))
+    command = search.best
+    scores = round_.scales.scores(command) if command else ()
+    return Found(
+        commands=(command,) if command is not None and not search.error else (),
+        blocks=tuple(search.blocks),
+        notices=(*(candidate_notices(command) if command and command.replacements else ()), *approvals(scores)),
+        moves=moves_of(command, scores) if command else (),
+        error=search.error,
+        timed_out=round_.should_stop(),
+    )
+
+
+def grow(search: _Search, ordered: Sequence[Candidate]) -> None:
+    """Node after node joins, several at a time: twice as many after a success, half as many after a failure. One that
+    the allowances do not permit beside those that have joined is passed over."""
+    rest, step = deque(ordered), FIRST
+    for _ in range(TRIES):
+        chunk = search.permitted(rest, step)
+        if not chunk or search.error or search.round_.should_stop():
+            return
+        if search.joins(chunk):
+            step = 2 * len(chunk)
+        elif len(chunk) > 1:
+            rest.extendleft(reversed(chunk))
+            step = len(chunk) // 2
+
+
+CHEAPER: Final = Method(
+    name="cheaper",
+    title="cheaper nodes together",
+    reason=DisruptionReason.UNDERUTILIZED,
+    eventual=False,
+    kind="multi",
+    why_not=why_not_cheaper,
+    decide=decide_cheaper,
+    anew=command_for,
+)

@@ -1,0 +1,90 @@
+"""An hour in fast motion: every pod runs somewhere, both policies meet the same hour, and nobody beats the bound."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from acceptance.bench.day.__main__ import played, table
+from acceptance.bench.day.bound import lowest
+from acceptance.bench.day.load import Load
+from acceptance.bench.day.market import Market
+from acceptance.bench.day.picture import picture
+from acceptance.bench.day.play import Course, Play
+from acceptance.binding.nodes import Node
+from acceptance.binding.pods import Kinds
+from acceptance.binding.scheduler import Cluster
+
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+HOUR = Course(cost=False, hours=1, nodes=3, steps=3, first_hour=18, every=10)
+
+
+@pytest.mark.parametrize("cost", [False, True])
+def test_after_an_hour_every_pod_runs_and_is_paid_for(cost: bool) -> None:
+    play = Play(replace(HOUR, cost=cost))
+    figures = play.run(lambda _: None)
+    fleet = play.fleet
+
+    assert set(fleet.pods) == set(play.load.app_of)
+    assert len(fleet.pods) > 20
+    assert {pod.name for pod in fleet.pods.values() if not pod.node_name} == set(fleet.pending)
+    assert all(pod.node_name in fleet.nodes for pod in fleet.pods.values() if pod.node_name)
+    assert len(figures.dollars) == 1
+    assert not fleet.pending
+    assert lowest(play.load.groups(), play.market) <= fleet.dollars()
+
+
+def test_the_same_hour_is_played_the_same_again() -> None:
+    first, second = (played(replace(HOUR, cost=True)) for _ in range(2))
+
+    assert {**first, "processor_seconds": 0} == {**second, "processor_seconds": 0}
+
+
+def test_a_quiet_evening_lets_nodes_leave() -> None:
+    """Services shrink after the afternoon: some command is carried out, and its pods run elsewhere."""
+    figures = Play(replace(HOUR, hours=2, nodes=6)).run(lambda _: None)
+
+    assert sum(figures.steps.values()) > 0
+
+
+def test_services_are_fewest_at_night_and_most_in_the_afternoon() -> None:
+    load = Load(5000, np.random.default_rng(1))
+    [service, *_] = [app for app in load.apps if not app.is_job]
+    wanted = [load.wanted(service, 60 * hour) for hour in range(24)]
+
+    assert (wanted.index(min(wanted)), wanted.index(max(wanted))) == (2, 14)
+
+
+def test_the_bound_grows_with_the_pods() -> None:
+    market, load = Market(np.random.default_rng(1)), Load(50, np.random.default_rng(1))
+    [app, *_] = load.apps
+
+    assert lowest([], market) == 0.0
+    assert lowest([(app, 20)], market) == pytest.approx(2 * lowest([(app, 10)], market))
+
+
+def test_a_pod_that_is_released_leaves_nothing_behind() -> None:
+    app = next(a for a in Load(50, np.random.default_rng(1)).apps if "topologySpreadConstraints" in a.spec)
+    kinds = Kinds()
+    kind = kinds.of(app.raw("p"))
+    room = {"cpu": kind.requests["cpu"], "memory": kind.requests["memory"], "pods": Fraction(1)}
+    cluster = Cluster([Node("n", {"topology.kubernetes.io/zone": "z1"}, (), room)], kinds, np.random.default_rng(1))
+    cluster.up[:] = True
+    labels = {"karpenter.sh/capacity-type": "on-demand", "topology.kubernetes.io/zone": "z1"}
+    cluster.nodes = [replace(cluster.nodes[0], labels=labels)]
+
+    assert cluster.bind_what_fits([app.raw("p")]) == []
+    assert [raw["metadata"]["name"] for raw in cluster.bind_what_fits([app.raw("q")])] == ["q"]
+    cluster.release("p", kind)
+    assert cluster.bind_what_fits([app.raw("q")]) == []
+
+
+def test_the_picture_is_that_of_the_recorded_figures() -> None:
+    recorded = orjson.loads((PICTURES / "day.json").read_bytes())
+
+    assert (PICTURES / "day.svg").read_text() == picture(recorded)
+    assert set(recorded) == {"default", "cost"}
+    assert table(recorded)[1].startswith("dollars")
