@@ -191,10 +191,15 @@ async def test_a_pools_counters_and_conditions_follow_its_nodes(ground: Ground) 
     pool = (await ground.api.get(f"{PATHS['NodePool']}/counted")).body
     assert all(has_condition(pool, kind) for kind in ("Ready", "ValidationSucceeded", "NodeClassReady"))
     await ground.until(partial(is_healthy, ground, "counted"), 30, "two registrations show health")
+    await ground.api.delete("/apis/apps/v1/namespaces/default/deployments/counted")
+    await ground.until(partial(no_pods, ground), 60, "the pods are gone, so that none asks for a node again")
     for claim in await ground.claims():
         await ground.delete("NodeClaim", claim["metadata"]["name"])
-    await ground.api.delete("/apis/apps/v1/namespaces/default/deployments/counted")
     await ground.until(partial(counted, 0), 90, "no node is counted")
+
+
+async def no_pods(ground: Ground) -> bool:
+    return not await ground.objects("Pod")
 
 
 async def is_healthy(ground: Ground, pool: str) -> bool:

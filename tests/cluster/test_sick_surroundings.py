@@ -1,6 +1,7 @@
 """What may go on goes on while the servers around a worker are sick: the whole worker, on real servers."""
 
 import asyncio
+import re
 import socket
 import time
 import urllib.error
@@ -136,7 +137,9 @@ async def test_claims_wait_for_no_event(ground: Ground) -> None:
 async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_another_does_the_work(ground: Ground) -> None:
     async with hurt(ground) as sick:
         sick.start_worker(skewed(ground.everything.worker_command(), 300.0))
-        await sick.says(503, "no step is taken: the clock of this worker is 300 s ahead of the API server's")
+        await sick.says(503, "no step is taken: the clock of this worker is ")
+        # The API server tells its time in whole seconds, so the difference is known to one, and less well from few answers.
+        assert re.search("is (29[789]|300) s ahead of the API server's", (await sick.readyz())[1])
         await ground.apply(node_pool())
         await ground.apply(deployment(1, "3"))
         await asyncio.sleep(10)  # long enough for a plan, as the other tests show
