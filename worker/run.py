@@ -48,12 +48,13 @@ from dovetail.worker.start_report import start_report
 from dovetail.worker.steps import Step, Wiring, stand_in_of
 from dovetail.worker.telemetry import product_version, start_logging
 from dovetail.worker.temporal import connect
-from dovetail.worker.versions import deployment_of
+from dovetail.worker.versions import FindingsOf, deployment_of, unjudged
 from dovetail.worker.way_back import changes_begun
 from dovetail.worker.wiring import open_world
 from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.gate import Gate
 from dovetail.workflows.heartbeat_profile import HeartbeatProfile
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from dovetail.workflows.launch_node import LaunchNode
@@ -73,6 +74,7 @@ WORKFLOWS = [
     ReleaseNode,
     Interruptions,
     AnswerInterruption,
+    Gate,
 ]
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
@@ -113,7 +115,11 @@ def queue_worker(
 
 
 async def serve(
-    settings: Settings, stop: asyncio.Event, observed: Observed | None = None, pages: PagesOf = no_pages
+    settings: Settings,
+    stop: asyncio.Event,
+    observed: Observed | None = None,
+    pages: PagesOf = no_pages,
+    findings: FindingsOf = unjudged,
 ) -> None:
     """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
     if settings.beside_karpenter:
@@ -131,6 +137,7 @@ async def serve(
         client=presence.connected,
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),
+        findings=findings(settings, world, presence),
     )
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
     endpoints = endpoints_of(settings, wiring, watch)
@@ -235,8 +242,11 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
         await stop_tasks(*left)
 
 
-async def run_worker(settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages) -> None:
-    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics."""
+async def run_worker(
+    settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages, findings: FindingsOf = unjudged
+) -> None:
+    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics;
+    `findings`: what a gate asks of this version."""
     start_logging(settings.log_level, settings.log_format)
     if settings.cluster:  # without a name nothing starts, and that alone is said
         for level, text in start_report(settings, source):
@@ -249,7 +259,7 @@ async def run_worker(settings: Settings, source: Mapping[str, str], pages: Pages
         loop.add_signal_handler(number, stop.set)
     observed = observed_by(settings)
     try:
-        await serve(settings, stop, observed, pages)
+        await serve(settings, stop, observed, pages, findings)
     finally:
         await asyncio.to_thread(observed.close)
     sys.stdout.flush()

@@ -9,7 +9,7 @@ in Temporal the same poke comes once for each build.
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -20,14 +20,24 @@ from temporalio.common import VersioningBehavior
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig, WorkerDeploymentVersion
 
+from dovetail.activities.identity.judge_version import Findings, nobody_looks
+from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.settings import Settings
 from dovetail.worker.telemetry import product_version
+from dovetail.worker.wiring import World
 
 BEHAVIOURS: Final = {"pinned": VersioningBehavior.PINNED, "auto-upgrade": VersioningBehavior.AUTO_UPGRADE}
 UNVERSIONED_NAME: Final = "dovetail"
 POKE: Final = "poke"
 
+FindingsOf = Callable[[Settings, World, TemporalPresence], Findings]
+
 _log = logging.getLogger(__name__)
+
+
+def unjudged(settings: Settings, world: World, presence: TemporalPresence) -> Findings:
+    """Of a worker whose version passes no gate: what would judge it was not handed in."""
+    return nobody_looks
 
 
 def deployment_of(settings: Settings) -> WorkerDeploymentConfig:

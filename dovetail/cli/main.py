@@ -108,10 +108,11 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.worker.allocator import keep_little
 
     keep_little()  # before the SDKs are loaded
+    from dovetail.cli.serving.gate import findings
     from dovetail.cli.serving.pages import pages
     from dovetail.worker.run import run_worker
 
-    await run_worker(settings, given.source, pages)
+    await run_worker(settings, given.source, pages, findings)
 
 
 async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:

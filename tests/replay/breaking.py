@@ -147,6 +147,17 @@ BREAKING: Final = (
         types=("ReleaseNode",),
     ),
     Change(
+        what="a gate that waits before it looks",
+        file="gate.py",
+        edits=(
+            (
+                "            await workflow.execute_activity_method(\n",
+                "            await workflow.sleep(1)\n            await workflow.execute_activity_method(\n",
+            ),
+        ),
+        types=("Gate",),
+    ),
+    Change(
         what="a wait after a plan that is dropped",
         file="scheduler.py",
         edits=(
