@@ -119,7 +119,7 @@ async def test_what_stops_a_version_is_what_doctor_looks_at(versions: Versions) 
     for more in ((), ("--preflight",)):
 
         async def answered(more: tuple[str, ...] = more) -> set[str]:
-            _, said, _ = await versions.stage.dovetail("doctor", "-o", "json", *more)
+            _, said, _ = await versions.stage.dovetail("doctor", "--json", "--local", *more)
             return {check["name"] for check in json.loads(said)["checks"]}
 
         seen |= await until_answered(answered, 60, "doctor answers")
