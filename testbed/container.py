@@ -7,6 +7,7 @@ loopback. Needs root on Linux, for the namespaces. What a container runtime does
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -75,6 +76,7 @@ def start_container(pod: Json, around: Surroundings) -> "subprocess.Popen[bytes]
 _NO_NEW_PRIVILEGES: Final = 38
 _DROP_FROM_BOUNDING_SET: Final = 24
 _LAST_CAPABILITY: Final = 40
+_SIGNAL_WHEN_PARENT_ENDS: Final = 1
 _ENTER: Final = (
     "import ctypes, os, sys\n"
     "control = ctypes.CDLL(None).prctl\n"
@@ -85,6 +87,8 @@ _ENTER: Final = (
     "os.setgroups([])\n"
     "os.setresgid(group, group, group)\n"
     "os.setresuid(user, user, user)\n"
+    # unshare has asked for this signal, and a change of user takes it back.
+    f"control({_SIGNAL_WHEN_PARENT_ENDS}, {signal.SIGKILL.value}, 0, 0, 0)\n"
     "os.chdir('/')\n"
     "cut = sys.argv.index('--')\n"
     "given = dict(word.split('=', 1) for word in sys.argv[3:cut])\n"

@@ -137,7 +137,7 @@ async def _start(folder: Path, *, worker: bool) -> Everything:
     plane = await control_plane.start()
     kubeconfig = control_plane.kubeconfig_for(WORKER_USER)
     await install(plane)
-    cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig)
+    cloud = CloudServer.start(folder / "cloud", kubeconfig=plane.kubeconfig, options=("--enforce-policies",))
     _write(folder, {})
     database = folder / "temporal.db"
     for old in folder.glob("temporal.db*"):

@@ -38,13 +38,12 @@ async def until_answered(
     return answer
 
 
-async def until_version_is_known(ask: Callable[[], Awaitable[object]]) -> None:
+async def until_version_is_known(ask: Callable[[], Awaitable[T]]) -> T:
     """Until the server takes a call that names a version: it knows one a moment after its first worker polls."""
     deadline = time.monotonic() + VERSION_SECONDS
     while True:
         try:
-            await ask()
-            return
+            return await ask()
         except RPCError:
             if time.monotonic() > deadline:
                 raise

@@ -14,7 +14,8 @@ import logging
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
 from dovetail.worker.absence.presence import TemporalPresence
-from dovetail.worker.endpoints import PagesOf, endpoints_of
+from dovetail.worker.brought import PagesOf
+from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings, SettingsError
 from dovetail.worker.shadow.shadow import Shadow

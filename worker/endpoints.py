@@ -8,9 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from dovetail.background.supervised import Work
 from dovetail.metrics import reconciles
 from dovetail.metrics.condition_metrics import ConditionMetrics
 from dovetail.metrics.duties import Duties
@@ -18,12 +16,10 @@ from dovetail.metrics.exposition import CONTENT_TYPE
 from dovetail.metrics.phases import PhaseTimes
 from dovetail.metrics.scrape import PIECE, Scrape, gathered
 from dovetail.metrics.sources import Source
-from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.deciding import disruption_settings
 from dovetail.worker.sdk_metrics import sdk_lines
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
-from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.steps import Wiring
 from dovetail.worker.telemetry import product_version
 from dovetail.worker.wiring import World
@@ -35,15 +31,6 @@ Route = Callable[[], Awaitable[Answer | Pieces]]
 Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; given what follows it, with the query
 
 
-class PagesOf(Protocol):
-    """The pages of a worker, by the path that they stand below. `shadow`: of a worker beside Karpenter alone."""
-
-    def __call__(
-        self, settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None = None
-    ) -> Mapping[str, Page]:
-        """Made once, when the worker starts."""
-
-
 _PLAIN = "text/plain; charset=utf-8"
 _WORDS = {
     200: "OK",
@@ -53,25 +40,6 @@ _WORDS = {
     503: "Service Unavailable",
 }
 REQUEST_SECONDS = 10.0  # for a client to say what it wants
-
-
-class DutiesOf(Protocol):
-    """What else a worker does all the time, by the name that its health has. Made above the worker, as its pages."""
-
-    def __call__(self, settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
-        """Made once, when the worker starts."""
-
-
-def no_duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
-    """Of a worker that has none besides its own."""
-    return {}
-
-
-def no_pages(
-    settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None = None
-) -> Mapping[str, Page]:
-    """Of a worker that answers no questions."""
-    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,9 @@ from dovetail.messages.workflow_ids import task_queue
 from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.beside import look_on
+from dovetail.worker.brought import NOTHING, Brought
 from dovetail.worker.connection.link import Link
-from dovetail.worker.endpoints import DutiesOf, PagesOf, endpoints_of, no_duties, no_pages
+from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
@@ -55,6 +56,7 @@ from dovetail.worker.wiring import open_kept_objects, open_world
 from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
+from dovetail.workflows.gate import Gate
 from dovetail.workflows.heartbeat_profile import HeartbeatProfile
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from dovetail.workflows.launch_node import LaunchNode
@@ -77,6 +79,7 @@ WORKFLOWS = [
     ReleaseNode,
     Interruptions,
     AnswerInterruption,
+    Gate,
 ]
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
@@ -119,13 +122,12 @@ def queue_worker(
 async def serve(
     settings: Settings,
     stop: asyncio.Event,
+    brought: Brought = NOTHING,
     observed: Observed | None = None,
-    pages: PagesOf = no_pages,
-    duties: DutiesOf = no_duties,
 ) -> None:
     """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
     if settings.beside_karpenter:
-        await look_on(settings, stop, pages)
+        await look_on(settings, stop, brought.pages)
         return
     world = await open_world(settings)
     refused: Refused = asyncio.get_running_loop().create_future()
@@ -141,12 +143,13 @@ async def serve(
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),
         flights=flights or NoFlights(),
+        findings=brought.findings(settings, world, presence),
     )
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
     endpoints = endpoints_of(settings, wiring, watch)
     for endpoint in endpoints:
         if endpoint.port == settings.metrics_port:
-            endpoint.pages = pages(settings, world, presence)
+            endpoint.pages = brought.pages(settings, world, presence)
     try:
         for endpoint in endpoints:
             await endpoint.start()
@@ -155,7 +158,7 @@ async def serve(
             supervised("fitness", partial(keep_telling, world)),
             supervised("metrics of Temporal's SDK", keep_draining),
             supervised("presence of Temporal", presence.watch),
-            *[supervised(name, work) for name, work in duties(settings, presence).items()],
+            *[supervised(name, work) for name, work in brought.duties(settings, presence).items()],
         ]
         if "control" in settings.roles:
             watch.stand_in = stand_in_of(wiring, presence, watch.steps)
@@ -258,11 +261,8 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
         await stop_tasks(*left)
 
 
-async def run_worker(
-    settings: Settings, source: Mapping[str, str], pages: PagesOf = no_pages, duties: DutiesOf = no_duties
-) -> None:
-    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from; `pages`: answers beside metrics;
-    `duties`: what is done besides."""
+async def run_worker(settings: Settings, source: Mapping[str, str], brought: Brought) -> None:
+    """Serve until SIGTERM or SIGINT. `source`: where the settings were read from."""
     start_logging(settings.log_level, settings.log_format)
     if settings.cluster:  # without a name nothing starts, and that alone is said
         for level, text in start_report(settings, source):
@@ -275,7 +275,7 @@ async def run_worker(
         loop.add_signal_handler(number, stop.set)
     observed = observed_by(settings)
     try:
-        await serve(settings, stop, observed, pages, duties)
+        await serve(settings, stop, brought, observed)
     finally:
         await asyncio.to_thread(observed.close)
     sys.stdout.flush()

@@ -18,6 +18,7 @@ from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
 from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.identity.judge_version import Findings, Judging, nobody_looks
 from dovetail.activities.interruptions.answer_interruptions import Answering
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
@@ -91,6 +92,7 @@ class Wiring:
     is_away: Callable[[], bool] = never
     observed: Observed = field(default_factory=Observed)
     flights: Flights = field(default_factory=NoFlights)  # what keeps what decisions are made from
+    findings: Findings = nobody_looks  # what must stop the version of this worker
 
     def activities(self, roles: Sequence[Role]) -> dict[str, list[Step]]:
         """The steps by queue. Planning has its own, so that a slow decision never delays a drain."""
@@ -139,6 +141,7 @@ class Wiring:
             self.departure.draining,
             GivingBack(w.claims, w.pods),
             Joining(w.view, w.claims, w.nodes, now),
+            Judging(self.findings),
             Launching(known, w.cloud, w.notices, now),
             marking,
             Noticing(w.notices, w.view),

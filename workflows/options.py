@@ -30,6 +30,9 @@ ENDS = timedelta(seconds=180)
 _RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=10)
 )
+_JUDGES = RetryPolicy(
+    initial_interval=timedelta(seconds=5), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=30)
+)
 _LOOKS = RetryPolicy(
     initial_interval=timedelta(seconds=1), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=5)
 )
@@ -91,6 +94,16 @@ def listening(cluster: str) -> StepOptions:
 def planning(cluster: str) -> StepOptions:
     """A wait for the next plan; returns after an hour at most."""
     return _options(cluster, "plan", timedelta(minutes=75), _RETRIES, IDLES)
+
+
+def judging(queue: str) -> StepOptions:
+    """A look at everything that doctor looks at, on the queue on which its workflow runs."""
+    return StepOptions(
+        task_queue=queue,
+        start_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=ACTS,
+        retry_policy=_JUDGES,
+    )
 
 
 def impatient(options: StepOptions) -> StepOptions:

@@ -2,8 +2,8 @@
 
 `tree FOLDER` lays its files out (what a container sees as `/`), `layout FOLDER` writes an OCI layout besides, which
 `skopeo copy oci:FOLDER docker://…` or `buildah pull oci:FOLDER` take. `lock` pins Debian's packages again. The wheels
-come by requirements.lock with their hashes, Debian's packages by debian.lock with theirs: the same commit gives the
-same digest. Containerfile runs the same script, for those who have a runtime.
+come by requirements-image.lock with their hashes, Debian's packages by debian.lock with theirs: the same commit gives
+the same digest. Containerfile runs the same script, for those who have a runtime.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from deploy.image import bill, contents, layout
 from deploy.image.debian import BuildError, locked_packages, unpack, write_lock
 
-LOCK = contents.ROOT / "requirements.lock"
+LOCK = contents.ROOT / "requirements-image.lock"
 MOST_BYTES = 250_000_000
 OWN = (contents.LIBRARY / "dovetail", bill.BILL.parent)  # the layer that changes with each version
 

@@ -1,4 +1,6 @@
-"""What lies in the image: the base, the packages of requirements.lock, Dovetail itself; and what is left out of each.
+"""What lies in the image: the base, the packages of requirements-image.lock, Dovetail; and what is left out of each.
+
+The packages are those that run and those of the extras, so that every value of the chart works with it.
 
 What is left out was looked for with the product running: tests/packaging/test_image.py starts it from the tree that
 remains. Nothing is changed, files only go.

@@ -113,10 +113,12 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
 
     keep_little()  # before the SDKs are loaded
     from dovetail.cli.serving.duties import duties
+    from dovetail.cli.serving.gate import findings
     from dovetail.cli.serving.pages import pages
+    from dovetail.worker.brought import Brought
     from dovetail.worker.run import run_worker
 
-    await run_worker(settings, given.source, pages, duties)
+    await run_worker(settings, given.source, Brought(pages=pages, duties=duties, findings=findings))
 
 
 async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:

@@ -49,3 +49,10 @@ class CaretakerInput:
     max_history: int = 0  # tests make it small, so that many generations pass
     must_see: "tuple[Remembered, ...]" = ()
     cluster_uid: str = ""  # of its namespace kube-system
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateInput:
+    """For Gate: for how many seconds it looks again before it fails. People write it, in the chart's values."""
+
+    seconds: float = 300.0

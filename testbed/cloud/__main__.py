@@ -24,6 +24,7 @@ def _arguments(given: list[str]) -> CloudSettings:
     parser.add_argument("--queue-name", default="dovetail")
     parser.add_argument("--cluster-endpoint", default="https://cluster.example")
     parser.add_argument("--cluster-ca", default="Y2EtYnVuZGxl", help="base64, as DescribeCluster gives it")
+    parser.add_argument("--enforce-policies", action="store_true", help="refuse what deploy/aws does not allow")
     args = parser.parse_args(given)
     return CloudSettings(
         state=args.state,
@@ -32,6 +33,7 @@ def _arguments(given: list[str]) -> CloudSettings:
         queue_name=args.queue_name,
         cluster_endpoint=args.cluster_endpoint,
         cluster_ca=args.cluster_ca,
+        enforce_policies=args.enforce_policies,
         world=json.loads(args.world.read_text(encoding="utf-8")) if args.world else {},
     )
 

@@ -30,6 +30,7 @@ class CloudSettings:
     cluster_endpoint: str = "https://cluster.example"
     cluster_ca: str = "Y2EtYnVuZGxl"
     world: dict[str, Any] = field(default_factory=dict)
+    enforce_policies: bool = False  # refuse what deploy/aws/policies does not allow
 
     @property
     def ledger(self) -> Path:

@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from dovetail.adapters.kubernetes_json.rendering.correlating import COMBINED, SIMILAR
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.container import can_run
@@ -137,6 +139,12 @@ class Installed:
             for right in granted(one)
         }
 
+    def person(self) -> ApiClient:
+        """One who has the chart's role for people and nothing else."""
+        plane = self.ground.everything.plane
+        kubeconfig = write_kubeconfig(plane.folder / "person.kubeconfig", plane.server, plane.folder / "pki", PERSON)
+        return ApiClient(kubeconfig, user_agent=PERSON)
+
     def calls(self) -> list[AuditEntry]:
         """What the workers asked of the API server."""
         return [entry for entry in self.ground.audit.entries() if entry.user == ACCOUNT]
@@ -188,9 +196,7 @@ async def test_it_launches_cancels_and_survives_a_kill(installed: Installed) -> 
     """The story of the demo, by the hands of a person who has the chart's role and nothing else."""
     ground, kubelet = installed.ground, installed.kubelet
     drifted, replacement = await a_slow_replacement(ground)
-    plane = ground.everything.plane
-    kubeconfig = write_kubeconfig(plane.folder / "person.kubeconfig", plane.server, plane.folder / "pki", PERSON)
-    async with ApiClient(kubeconfig, user_agent="person") as person:
+    async with installed.person() as person:
         path = f"/apis/karpenter.sh/v1/nodeclaims/{drifted['metadata']['name']}"
         change = {"metadata": {"annotations": {names.CANCEL: "not now"}}}
         assert (await person.patch(path, change)).status == 200
@@ -241,8 +247,33 @@ async def test_an_upgrade_in_mid_disruption_loses_nothing(installed: Installed) 
     await ground.assert_nothing_tainted_or_leaked()
 
 
+async def test_similar_events_of_one_object_become_one_that_counts_up(installed: Installed) -> None:
+    """From the tenth reason of a pause on: the Event that stands is patched, by the right that the chart gives."""
+    ground = installed.ground
+    await ground.until(installed.ready, READY_SECONDS, "both workers are ready")
+    path = "/apis/karpenter.sh/v1/nodepools/web"
+
+    async def told(reason: str) -> Json | None:
+        events = (await ground.api.get("/api/v1/namespaces/default/events")).body["items"]
+        found = [one for one in events if one["reason"] == "Paused" and one["message"].endswith(reason)]
+        return found[0] if found else None
+
+    async with installed.person() as person:
+        for number in range(SIMILAR + 2):
+            reason = f"reason number {number}"
+            pause = {names.PAUSED: "expiry", names.PAUSED_REASON: reason}
+            assert (await person.patch(path, {"metadata": {"annotations": pause}})).status == 200
+            event = await ground.until(partial(told, reason), 60, f"an Event with {reason}")
+        over = dict.fromkeys(names.PAUSE_ANNOTATIONS)
+        assert (await person.patch(path, {"metadata": {"annotations": over}})).status == 200
+
+    assert event is not None and event["count"] == 3 and event["message"].startswith(COMBINED)
+    patched = [call.code for call in installed.calls() if (call.resource, call.verb) == ("events", "patch")]
+    assert patched and set(patched) == {200}
+
+
 async def test_every_right_is_used_and_none_was_missing(installed: Installed) -> None:
-    """By the audit log of the two tests above."""
+    """By the audit log of the tests above."""
     calls = installed.calls()
     used = {
         (call.group, f"{call.resource}/{call.subresource}" if call.subresource else call.resource, call.verb)

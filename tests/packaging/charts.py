@@ -119,6 +119,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "versioning": {"mode": "controller", "kind": "TemporalWorkerDeployment", "behavior": "auto-upgrade"},
         "temporal": {"apiKeySecret": {"name": "temporal"}},
     },
+    "a collector": {
+        "otlp": {"endpoint": "http://collector.monitoring:4318", "headersSecret": {"name": "collector", "key": "auth"}}
+    },
     "the node's network": {
         "hostNetwork": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
@@ -159,6 +162,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"temporal": {"codec": {"factory": "dovetail.codecs.aes_gcm:from_folder"}}}, "temporal.codec.keysSecret"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.name"),
     ({"versioning": {"mode": "controller", "rollout": {"strategy": "Slow"}}}, "/versioning/rollout/strategy"),
+    ({"versioning": {"rollout": {"gate": {"workflow": "Gate"}}}}, "/versioning/rollout/gate"),
+    ({"otlp": {"endpoint": "collector:4318"}}, "/otlp/endpoint"),
+    ({"otlp": {"headersSecret": {"name": "collector"}}}, "otlp.endpoint"),
     ({"alerts": {"runbookBase": "example.com"}}, "/alerts/runbookBase"),
     ({"dovetail": {"drainOwnerShare": 2}}, "/dovetail/drainOwnerShare"),
 ]

@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from deploy.image.build import build_tree, default_cache
+from deploy.image.build import LOCK, build_tree, default_cache
 from deploy.image.debian import LOCK as DEBIAN
 from tests.packaging.charts import ROOT
 
@@ -17,7 +17,7 @@ def image_tree() -> Path:
     """What `python -m deploy.image.build tree` makes of this commit; built anew when what it is made of has changed."""
     if named := os.environ.get(VARIABLE):
         return Path(named)
-    digest = hashlib.sha256((ROOT / "requirements.lock").read_bytes() + DEBIAN.read_bytes())
+    digest = hashlib.sha256(LOCK.read_bytes() + DEBIAN.read_bytes())
     for name in FOLDERS:
         for file in sorted((ROOT / name).rglob("*.py")):
             digest.update(file.read_bytes())

@@ -9,6 +9,8 @@ import yaml
 
 from deploy.charts.table import rows_of, with_table
 from dovetail.adapters.aws.environment import AwsEnvironment
+from dovetail.messages.workflow_types import GATE
+from dovetail.worker.run import WORKFLOWS
 from dovetail.worker.settings import Settings, read_settings
 from testbed.plane import TestbedUnavailable
 from testbed.plane.helm import find_helm
@@ -138,7 +140,16 @@ class TestRendering:
         worker = named(objects, "WorkerDeployment")["spec"]
         assert worker["workerOptions"] == {"connectionRef": {"name": "dovetail"}, "temporalNamespace": "dovetail"}
         assert [step["rampPercentage"] for step in worker["rollout"]["steps"]] == [10, 50]
+        assert worker["rollout"]["gate"] == {"workflowType": GATE} and GATE in {one.__name__ for one in WORKFLOWS}
         assert not [one for one in objects if one["kind"] == "Deployment"]
+
+    def test_a_collector_is_told_of_by_its_address_and_the_headers_of_a_secret(self, helm: Helm) -> None:
+        pod = pod_of(helm.rendered({**NAMED, **VARIANTS["a collector"]}))
+
+        settings = read_settings(variables_of(pod))
+        assert settings.sends_traces and settings.sends_logs and settings.sends_metrics
+        [headers] = [one for one in pod["containers"][0]["env"] if one["name"] == "OTEL_EXPORTER_OTLP_HEADERS"]
+        assert headers["valueFrom"] == {"secretKeyRef": {"name": "collector", "key": "auth"}}
 
     def test_a_container_may_do_nothing_but_run(self, helm: Helm) -> None:
         for name in VARIANTS:

@@ -7,6 +7,8 @@ is this very tree, by the same script.
 import json
 import re
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,27 @@ def said_by(tree: Path, folder: Path, *arguments: str) -> tuple[int, str]:
     return code, (folder / "log").read_text()
 
 
+def test_a_container_ends_with_what_started_it(tree: Path, tmp_path: Path) -> None:
+    """A test that is killed must leave no worker behind."""
+    running = started(tree, tmp_path / "d", "import time\nprint('runs', flush=True)\ntime.sleep(600)\n")
+    log = tmp_path / "d" / "log"
+    try:
+        until(lambda: log.exists() and "runs" in log.read_text(), "the container runs")
+        [inner] = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+    finally:
+        running.kill()
+        running.wait()
+
+    until(lambda: not Path(f"/proc/{inner}").exists(), "its process has ended")
+
+
+def until(look: Callable[[], bool], words: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not look():
+        assert time.monotonic() < deadline, words
+        time.sleep(0.05)
+
+
 def test_it_runs_as_nobody_on_a_root_that_cannot_be_written(tree: Path, tmp_path: Path) -> None:
     assert said_by(tree, tmp_path / "a", "--version")[0] == 0
 
@@ -117,12 +140,11 @@ def test_it_runs_as_nobody_on_a_root_that_cannot_be_written(tree: Path, tmp_path
 
 
 def test_every_module_of_the_product_can_be_loaded_from_it(tree: Path, tmp_path: Path) -> None:
-    """What was left out of the packages is missed by nobody; the codec alone needs a package that is an extra."""
+    """What was left out of the packages is missed by nobody, the extras' included."""
     probe = (
         "import importlib, pkgutil, dovetail\n"
         "from dovetail.adapters.kube.official import client, config\n"
         "found = [m.name for m in pkgutil.walk_packages(dovetail.__path__, 'dovetail.')]\n"
-        "found = [name for name in found if not name.startswith('dovetail.codecs.')]\n"
         "for name in found:\n    importlib.import_module(name)\n"
         "print('loaded', len(found))\n"
     )
@@ -133,7 +155,18 @@ def test_every_module_of_the_product_can_be_loaded_from_it(tree: Path, tmp_path:
 
 
 def python_in(tree: Path, folder: Path, code: str) -> tuple[int, str]:
-    """The image's Python in the same container."""
+    """What the image's Python says in the same container."""
+    running = started(tree, folder, code)
+    try:
+        ended = running.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        raise
+    return ended, (folder / "log").read_text()
+
+
+def started(tree: Path, folder: Path, code: str) -> "subprocess.Popen[bytes]":
+    """The same container with other code in place of the command."""
     scripted = folder / "scripts"
     scripted.mkdir(parents=True)
     (scripted / "dovetail").write_text(f"#!/usr/bin/python3.11 -P\n{code}")
@@ -146,10 +179,4 @@ def python_in(tree: Path, folder: Path, code: str) -> tuple[int, str]:
     pod: Json = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
     pod["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
     around = Surroundings(image=tree, folder=folder, address="127.0.0.1", files={"/usr/local/bin": scripted})
-    running = start_container(pod, around)
-    try:
-        ended = running.wait(SECONDS)
-    except subprocess.TimeoutExpired:
-        running.kill()
-        raise
-    return ended, (folder / "log").read_text()
+    return start_container(pod, around)

@@ -166,6 +166,17 @@ BREAKING: Final = (
         types=("ReleaseNode",),
     ),
     Change(
+        what="a gate that waits before it looks",
+        file="gate.py",
+        edits=(
+            (
+                "            await workflow.execute_activity_method(\n",
+                "            await workflow.sleep(1)\n            await workflow.execute_activity_method(\n",
+            ),
+        ),
+        types=("Gate",),
+    ),
+    Change(
         what="a wait after a plan that is dropped",
         noticed_by="a-held-plan-travels-with-the-request-until-it-is-judged-drop@0.1.0",
         file="scheduler.py",

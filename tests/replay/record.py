@@ -34,7 +34,10 @@ from tests.system.stage import Stage
 
 # The tests whose workflows and steps are the product's; of those in which every step fails in every way, one way.
 BRANCHES = (
-    *[f"tests/workflows/test_{name}.py" for name in ("claim_owner", "disrupt_nodes", "release_node", "scheduler")],
+    *[
+        f"tests/workflows/test_{name}.py"
+        for name in ("claim_owner", "disrupt_nodes", "release_node", "scheduler", "gate")
+    ],
     *[f"tests/workflows/test_{name}.py" for name in ("caretaker", "interruption_answers", "supervision")],
     *("-k", "not whichever_of_its_steps or Refused"),
 )

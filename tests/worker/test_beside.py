@@ -14,7 +14,7 @@ from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.cli.serving.pages import pages
 from dovetail.ports.failures import Forbidden
 from dovetail.worker import run
-from dovetail.worker.endpoints import no_pages
+from dovetail.worker.brought import Brought
 from dovetail.worker.flags import flags_of
 from dovetail.worker.settings import SettingsError, read_settings
 from tests.adapters.simulator.manifests import a_deployment
@@ -46,7 +46,7 @@ async def test_it_answers_what_it_would_do_and_writes_nothing(
     world = a_world(tmp_path, a_ready_pool(), a_deployment(1, cpu="1"))
     [port] = free_ports(1)
     mark, stop = max(entry.id for entry in world.ledger()), asyncio.Event()
-    serving = asyncio.create_task(run.serve(read_settings(asked_for(world, port)), stop, None, pages))
+    serving = asyncio.create_task(run.serve(read_settings(asked_for(world, port)), stop, Brought(pages=pages)))
 
     async def serves() -> bool:
         assert not serving.done() or serving.exception() is None
@@ -67,7 +67,7 @@ async def test_it_answers_what_it_would_do_and_writes_nothing(
 async def test_one_that_could_answer_nobody_says_so(tmp_path: Path, missing: dict[str, str]) -> None:
     settings = read_settings({**asked_for(a_world(tmp_path), 1), **missing})
     with pytest.raises(SettingsError, match="DOVETAIL_BESIDE_KARPENTER: with METRICS_PORT=0 or DOVETAIL_API=false"):
-        await run.serve(settings, asyncio.Event(), None, no_pages)
+        await run.serve(settings, asyncio.Event())
 
 
 @pytest.mark.parametrize("operation", ["CreateFleet", "TerminateInstances", "CreateTags", "RunInstances"])

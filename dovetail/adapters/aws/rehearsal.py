@@ -64,7 +64,9 @@ class AwsRehearsal:
                 "InstanceType": _TYPE,
                 "MinCount": 1,
                 "MaxCount": 1,
-                "TagSpecifications": [tag_specification(kind, tags) for kind in ("instance", "volume")],
+                "TagSpecifications": [
+                    tag_specification(kind, tags) for kind in ("instance", "volume", "network-interface")
+                ],
             },
             "CreateTags": {"Resources": [_NO_INSTANCE], "Tags": as_tags({"Name": NAME})},
             "TerminateInstances": {"InstanceIds": [_NO_INSTANCE]},

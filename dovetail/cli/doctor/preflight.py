@@ -20,7 +20,7 @@ RIGHTS: Final = "rights in the cloud"
 
 async def preflight_checks(world: World) -> tuple[Check, ...]:
     """All of them."""
-    server, cloud, rights = await asyncio.gather(_server(world), cloud_check(world), _rights(world))
+    server, cloud, rights = await asyncio.gather(_server(world), cloud_check(world), cloud_rights_check(world))
     return (*server, *cloud, rights)
 
 
@@ -49,7 +49,8 @@ def _alone(world: World) -> Check:
     return warned("alone", why, "scale it to nothing first; until then no worker of ours takes a step")
 
 
-async def _rights(world: World) -> Check:
+async def cloud_rights_check(world: World) -> Check:
+    """By dry runs of what a worker will ask for."""
     if world.rehearsal is None:
         return skipped(RIGHTS, "this cloud can only be asked by doing")
     try:

@@ -1,8 +1,8 @@
 """The front door: one HTTP request in, one answer out, one line in the ledger in between.
 
-Order of things: read the call, choose its fault, (fail before), carry it out under the lock, write the ledger line,
-(fail after), answer. The line is written before anything that may keep the answer from arriving, so the ledger never
-holds less than the cloud did.
+Order of things: read the call, choose its fault, (fail before), check the caller's rights, carry it out under the lock,
+write the ledger line, (fail after), answer. The line is written before anything that may keep the answer from arriving,
+so the ledger never holds less than the cloud did.
 """
 
 import base64
@@ -19,6 +19,7 @@ from testbed.cloud.http.errors import AwsError, dry_run_passed
 from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
 from testbed.cloud.json_object import Json
 from testbed.cloud.operations import fleet, instance_answers, offerings, other_services, surroundings, templates
+from testbed.cloud.rights.guard import Guard
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 
 Environ = dict[str, Any]
@@ -54,6 +55,7 @@ class Gateway:
         self._cloud = cloud
         self._faults = Faults(cloud.world)
         self._control = Control(cloud)
+        self._guard = Guard(cloud)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -84,13 +86,12 @@ class Gateway:
     def _carry_out(self, call: Call, environ: Environ, body: bytes, fault: Fault | None) -> Answer:
         notes: Json = {"fault": fault.as_note()} if fault is not None else {}
         operation = OPERATIONS.get((call.service, call.operation))
-        if operation is None:
-            answer, error = self._cloud.moto.ask(call, environ, body)
-            self._record(call, error=error, notes=notes)
-            return answer
         work = Work(cloud=self._cloud, call=call, notes=notes)
+        if operation is None:
+            return self._ask_moto(work, environ, body)
         with self._cloud.lock:
             try:
+                self._guard.check(work)
                 if call.operation.startswith("Describe") and call.params.get("DryRun"):
                     raise dry_run_passed()
                 result = operation(work)
@@ -104,6 +105,18 @@ class Gateway:
                 return write_error(call, broken)
             self._record(call, error=None, notes=notes)
         return write_answer(call, result)
+
+    def _ask_moto(self, work: Work, environ: Environ, body: bytes) -> Answer:
+        call = work.call
+        try:
+            with self._cloud.lock:
+                self._guard.check(work)
+        except AwsError as refused:
+            self._record(call, error=refused, notes=work.notes)
+            return write_error(call, refused)
+        answer, error = self._cloud.moto.ask(call, environ, body)
+        self._record(call, error=error, notes=work.notes)
+        return answer
 
     def _record(self, call: Call, *, error: AwsError | None, notes: Json) -> None:
         self._cloud.ledger.record(

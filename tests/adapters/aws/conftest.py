@@ -65,7 +65,7 @@ class Stage:
 
 @pytest.fixture(scope="session")
 def aws_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer]:
-    server = CloudServer.start(Path(tmp_path_factory.mktemp("aws")))
+    server = CloudServer.start(Path(tmp_path_factory.mktemp("aws")), options=("--enforce-policies",))
     yield server
     server.stop()
 

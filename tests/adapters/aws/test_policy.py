@@ -13,8 +13,8 @@ import yaml
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.interruptions.messages import read_message
+from testbed.cloud.rights.evaluator import Asked, allows
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.iam import Call, allows
 from tests.adapters.aws.worlds import a_claim
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
@@ -168,69 +168,71 @@ def others(tags: dict[str, str]) -> dict[str, str]:
 
 
 OURS = [
-    Call("iam:CreateInstanceProfile", PROFILE, request(PROFILE_TAGS)),
-    Call("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request(PROFILE_TAGS)}),
-    Call("iam:AddRoleToInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
-    Call("iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
-    Call("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
-    Call("ec2:RunInstances", INSTANCE, request(OWNED)),
-    Call("ec2:CreateFleet", TEMPLATE_ARN, resource(OWNED)),
-    Call("ec2:CreateTags", INSTANCE, {**request(OWNED), "ec2:CreateAction": "RunInstances"}),
-    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"Name": "n", "karpenter.sh/nodeclaim": "c"})}),
-    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"dovetail.sh/cluster-uid": "u"})}),
-    Call("ec2:TerminateInstances", INSTANCE, resource(OWNED)),
-    Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(OWNED)),
-    Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
-    Call("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-mine", {}),
-    Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
+    Asked("iam:CreateInstanceProfile", PROFILE, request(PROFILE_TAGS)),
+    Asked("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request(PROFILE_TAGS)}),
+    Asked("iam:AddRoleToInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
+    Asked("iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS)),
+    Asked("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
+    Asked("ec2:RunInstances", INSTANCE, request(OWNED)),
+    Asked("ec2:CreateFleet", TEMPLATE_ARN, resource(OWNED)),
+    Asked("ec2:CreateTags", INSTANCE, {**request(OWNED), "ec2:CreateAction": "RunInstances"}),
+    Asked("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"Name": "n", "karpenter.sh/nodeclaim": "c"})}),
+    Asked("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"dovetail.sh/cluster-uid": "u"})}),
+    Asked("ec2:TerminateInstances", INSTANCE, resource(OWNED)),
+    Asked("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(OWNED)),
+    Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
+    Asked("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-mine", {}),
+    Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
 ]
 FOREIGN = [
     # What a stolen worker role must not be able to do.
-    Call("iam:TagInstanceProfile", PROFILE, request(PROFILE_TAGS)),  # a profile without our tags, to make it ours
-    Call("iam:TagInstanceProfile", PROFILE, {**resource(others(PROFILE_TAGS)), **request(PROFILE_TAGS)}),
-    Call("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request({"any": "tag"})}),
-    Call("iam:CreateInstanceProfile", PROFILE, request(others(PROFILE_TAGS))),
-    Call("iam:AddRoleToInstanceProfile", PROFILE, {}),
-    Call("iam:RemoveRoleFromInstanceProfile", PROFILE, resource(others(PROFILE_TAGS))),
-    Call("iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS | {"topology.kubernetes.io/region": "eu-west-1"})),
-    Call("iam:PassRole", "arn:aws:iam::111122223333:role/Admin", {"iam:PassedToService": "ec2.amazonaws.com"}),
-    Call("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "lambda.amazonaws.com"}),
-    Call("ec2:RunInstances", INSTANCE, request(others(OWNED))),
-    Call("ec2:RunInstances", INSTANCE, {}),
-    Call("ec2:CreateFleet", TEMPLATE_ARN, resource(others(OWNED))),
-    Call("ec2:CreateTags", INSTANCE, {**resource(others(OWNED)), **request({"Name": "n"})}),
-    Call("ec2:CreateTags", INSTANCE, request({"Name": "n"})),
+    Asked("iam:TagInstanceProfile", PROFILE, request(PROFILE_TAGS)),  # a profile without our tags, to make it ours
+    Asked("iam:TagInstanceProfile", PROFILE, {**resource(others(PROFILE_TAGS)), **request(PROFILE_TAGS)}),
+    Asked("iam:TagInstanceProfile", PROFILE, {**resource(PROFILE_TAGS), **request({"any": "tag"})}),
+    Asked("iam:CreateInstanceProfile", PROFILE, request(others(PROFILE_TAGS))),
+    Asked("iam:AddRoleToInstanceProfile", PROFILE, {}),
+    Asked("iam:RemoveRoleFromInstanceProfile", PROFILE, resource(others(PROFILE_TAGS))),
+    Asked(
+        "iam:DeleteInstanceProfile", PROFILE, resource(PROFILE_TAGS | {"topology.kubernetes.io/region": "eu-west-1"})
+    ),
+    Asked("iam:PassRole", "arn:aws:iam::111122223333:role/Admin", {"iam:PassedToService": "ec2.amazonaws.com"}),
+    Asked("iam:PassRole", NODE_ROLE, {"iam:PassedToService": "lambda.amazonaws.com"}),
+    Asked("ec2:RunInstances", INSTANCE, request(others(OWNED))),
+    Asked("ec2:RunInstances", INSTANCE, {}),
+    Asked("ec2:CreateFleet", TEMPLATE_ARN, resource(others(OWNED))),
+    Asked("ec2:CreateTags", INSTANCE, {**resource(others(OWNED)), **request({"Name": "n"})}),
+    Asked("ec2:CreateTags", INSTANCE, request({"Name": "n"})),
     # What says that it is another cluster's, of the same name, stays that one's.
-    Call(
+    Asked(
         "ec2:CreateTags",
         INSTANCE,
         {**resource({**OWNED, "dovetail.sh/cluster-uid": "theirs"}), **request({"dovetail.sh/cluster-uid": "u"})},
     ),
-    Call(
+    Asked(
         "ec2:CreateTags",
         INSTANCE,
         {**resource(OWNED), **request({"dovetail.sh/cluster-uid": "u", "kubernetes.io/cluster/theirs": "owned"})},
     ),
-    Call("ec2:CreateTags", INSTANCE, {**request(OWNED)}),  # of an instance that is there, to make it ours
-    Call("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"kubernetes.io/cluster/theirs": "owned"})}),
-    Call("ec2:TerminateInstances", INSTANCE, {}),
-    Call("ec2:TerminateInstances", INSTANCE, resource(others(OWNED))),
-    Call("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(others(OWNED))),
-    Call("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
-    Call("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-theirs", {}),
-    Call("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
-    Call("ssm:GetParameter", "arn:aws:ssm:us-west-2:111122223333:parameter/secret", {}),
+    Asked("ec2:CreateTags", INSTANCE, {**request(OWNED)}),  # of an instance that is there, to make it ours
+    Asked("ec2:CreateTags", INSTANCE, {**resource(OWNED), **request({"kubernetes.io/cluster/theirs": "owned"})}),
+    Asked("ec2:TerminateInstances", INSTANCE, {}),
+    Asked("ec2:TerminateInstances", INSTANCE, resource(others(OWNED))),
+    Asked("ec2:DeleteLaunchTemplate", TEMPLATE_ARN, resource(others(OWNED))),
+    Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
+    Asked("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-theirs", {}),
+    Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
+    Asked("ssm:GetParameter", "arn:aws:ssm:us-west-2:111122223333:parameter/secret", {}),
 ]
 
 
 @pytest.mark.parametrize("call", OURS, ids=lambda call: call.action)
-def test_what_the_adapter_does_with_its_own_is_allowed(call: Call) -> None:
+def test_what_the_adapter_does_with_its_own_is_allowed(call: Asked) -> None:
     """AWS-162, AWS-163."""
     assert allows(statements(), call)
 
 
 @pytest.mark.parametrize("call", FOREIGN, ids=lambda call: call.action)
-def test_what_is_not_this_cluster_s_is_out_of_reach(call: Call) -> None:
+def test_what_is_not_this_cluster_s_is_out_of_reach(call: Asked) -> None:
     """AWS-162, AWS-163: by the conditions, which names of actions alone do not show."""
     assert not allows(statements(), call)
 

@@ -130,7 +130,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* The settings that are plain values. */}}
+{{/* The settings. */}}
 {{- define "dovetail.settingsEnv" -}}
 {{- $s := .Values.settings -}}
 {{- $d := .Values.dovetail -}}
@@ -162,6 +162,14 @@ annotations:
 - {name: DOVETAIL_DRAIN_OWNER_SHARE, value: {{ $d.drainOwnerShare | quote }}}
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
 - {name: DOVETAIL_VERSIONING, value: {{ .Values.versioning.behavior | quote }}}
+{{- with .Values.otlp.endpoint }}
+- {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
+{{- end }}
+{{- with .Values.otlp.headersSecret }}
+{{- if .name }}
+- {name: OTEL_EXPORTER_OTLP_HEADERS, valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* All variables of a worker; one of controller.env takes the place of ours. */}}
@@ -303,6 +311,9 @@ seccompProfile:
 {{- end -}}
 {{- if and .Values.temporal.codec.factory (not .Values.temporal.codec.keysSecret) (hasPrefix "dovetail.codecs.aes_gcm" .Values.temporal.codec.factory) -}}
 {{- fail "temporal.codec.keysSecret: not set; dovetail.codecs.aes_gcm needs its keys" -}}
+{{- end -}}
+{{- if and .Values.otlp.headersSecret.name (not .Values.otlp.endpoint) -}}
+{{- fail "otlp.endpoint: not set; otlp.headersSecret goes with requests to a collector" -}}
 {{- end -}}
 {{- if eq (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port) -}}
 {{- fail "controller.healthProbe.port: the same as controller.metrics.port; each needs a port of its own" -}}

@@ -10,26 +10,26 @@ from typing import Any, NamedTuple
 Keys = Mapping[str, str | tuple[str, ...]]
 
 
-class Call(NamedTuple):
-    """One call as IAM sees it: the action, the resource, and the keys that conditions may name."""
+class Asked(NamedTuple):
+    """One question to IAM: the action, the resource, and the keys that conditions may name."""
 
     action: str
     resource: str
     keys: Keys
 
 
-def allows(statements: Iterable[dict[str, Any]], call: Call) -> bool:
+def allows(statements: Iterable[dict[str, Any]], asked: Asked) -> bool:
     """Whether any statement allows the call; there is no Deny among them."""
-    return any(_applies(statement, call) for statement in statements)
+    return any(_applies(statement, asked) for statement in statements)
 
 
-def _applies(statement: dict[str, Any], call: Call) -> bool:
+def _applies(statement: dict[str, Any], asked: Asked) -> bool:
     assert statement["Effect"] == "Allow"
     resources = [statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"]
-    if call.action not in statement["Action"] or not any(fnmatchcase(call.resource, each) for each in resources):
+    if asked.action not in statement["Action"] or not any(fnmatchcase(asked.resource, each) for each in resources):
         return False
     return all(
-        _TESTS[operator](call.keys, key, [wanted] if isinstance(wanted, str) else wanted)
+        _TESTS[operator](asked.keys, key, [wanted] if isinstance(wanted, str) else wanted)
         for operator, entries in statement.get("Condition", {}).items()
         for key, wanted in entries.items()
     )

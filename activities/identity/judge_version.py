@@ -1,0 +1,32 @@
+"""Judges whether the version of this worker may be given work, before it has any.
+
+The checks are those of `dovetail doctor` that a version can fail by itself: its rights, its credentials, what it needs
+of definitions. They stand above the steps and are handed in where the worker is started.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+Findings = Callable[[], Awaitable[tuple[str, ...]]]
+NOT_FIT = "NotFit"
+
+
+async def nobody_looks() -> tuple[str, ...]:
+    """Of a worker that was started without them."""
+    return ("this worker was started without the checks of doctor",)
+
+
+class Judging:
+    """The step that judges."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    @activity.defn
+    async def judge_version(self) -> None:
+        """Fails with everything that was found."""
+        found = await self.findings()
+        if found:
+            raise ApplicationError("; ".join(found), type=NOT_FIT)
