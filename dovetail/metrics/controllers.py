@@ -40,6 +40,7 @@ CONTROLLERS: Final = {
     "watch_interruptions": "interruption",
     "answer_interruptions": "interruption",
     "tell_interruptions": "interruption",
+    "judge_version": "gate",  # upstream has nothing like it
 }
 
 

@@ -28,7 +28,8 @@ def spoiled(python: Path, folder: Path) -> Version:
     [file] = environment.glob(f"lib/python3*/site-packages/dovetail/{FILE}")
     text = file.read_text()
     assert text.count(DRAINS) == 1 and text.count(DETACHES) == 1
-    file.write_text(text.replace(DRAINS, "@").replace(DETACHES, DRAINS).replace("@", DETACHES))
+    before, between, after = text.partition(DRAINS)[0], *text.partition(DRAINS)[2].split(DETACHES)
+    file.write_text(f"{before}{DETACHES}{between}{DRAINS}{after}")
     return Version(name="spoiled", command=(str(environment / "bin" / "python"), "-I", "-m", "dovetail.cli.main"))
 
 
