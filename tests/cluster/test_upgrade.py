@@ -7,12 +7,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+import yaml
 
+from testbed.up import RIGHTS, give_rights
 from tests.cluster.system.ground import Ground
 from tests.upgrade.play import KEPT, NEW, OLD, Play, play, table
-from tests.upgrade.real import REAL_SCENES, RealFlight
+from tests.upgrade.real import OPERATOR, REAL_SCENES, RealFlight
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
+
+OPERATORS = RIGHTS.with_name("operators.yaml")
 
 PLAYS = (
     Play(way="rolling", legs=(OLD, KEPT, OLD)),
@@ -25,7 +29,10 @@ PLAYS = (
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def fresh(ground: Ground) -> AsyncIterator[Ground]:
-    """No worker, and a Temporal that has never met one."""
+    """No worker, a Temporal that has never met one, and an operator who may do what either version's commands do: the
+    previous version's look at the cluster as a worker does."""
+    roles = [*yaml.safe_load_all(RIGHTS.read_text()), *yaml.safe_load_all(OPERATORS.read_text())]
+    await give_rights(ground.api, OPERATOR, roles)
     ground.kill_workers()
     ground.workers.clear()
     await ground.lose_database()

@@ -31,6 +31,7 @@ from tests.upgrade.scenes import (
 REAL_SCENES: Final = (JOINING, LAUNCHING, DRAINING, TERMINATING, WAITING, DRAINED_FIRST)
 SETTLED: Final = (*(scene.pool for scene in REAL_SCENES if scene.settled), HELD)
 PODS: Final = "/api/v1/namespaces/default/pods"
+OPERATOR: Final = "an-operator"  # who types the commands
 
 
 class RealFlight(Flight):
@@ -64,7 +65,7 @@ class RealFlight(Flight):
     async def run(self, command: tuple[str, ...]) -> tuple[int, str]:
         process = await asyncio.create_subprocess_exec(
             *command,
-            env={**os.environ, **self.ground.everything.environment},
+            env={**os.environ, **self.ground.environment_of(OPERATOR)},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
