@@ -204,7 +204,8 @@ async def test_a_node_is_replaced_at_once_drained_first_and_deleted_last(served:
     async def replaced() -> bool:
         """The pod that stands for the worker counts as one."""
         claims = await served.claims()
-        return [c["metadata"]["uid"] for c in claims] != [claim["metadata"]["uid"]] and await served.settled(2)
+        here = claim["metadata"]["uid"] in {c["metadata"]["uid"] for c in claims}
+        return not here and await served.settled(2)
 
     await served.until(replaced, 180, "the pod runs on another node, and the old one is gone")
     entries = [e for e in served.audit.entries(since) if e.code < 300]

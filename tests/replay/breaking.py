@@ -167,6 +167,7 @@ BREAKING: Final = (
     ),
     Change(
         what="a gate that waits before it looks",
+        noticed_by="a-version-of-which-nothing-is-wrong-passes@0.2.0",
         file="gate.py",
         edits=(
             (

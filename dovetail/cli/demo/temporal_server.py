@@ -6,6 +6,7 @@ stopped by its process id. Where the `temporal` command is not installed the err
 
 import asyncio
 import os
+import random
 import shutil
 import signal
 import socket
@@ -24,6 +25,8 @@ from dovetail.cli.output import CommandFailed
 from dovetail.workflows.converter import DATA_CONVERTER
 
 START_SECONDS = 30.0
+PORTS: Final = (15_000, 32_000)
+PORT_TRIES: Final = 1_000
 STOP_SECONDS = 10.0
 
 
@@ -57,12 +60,24 @@ def temporal_binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing listens on, all different."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports of 127.0.0.1 that nothing listens on, all different.
+
+    They lie below those that systems give to outgoing connections: one of these may be taken between the answer and its
+    use, and a server that finds its port taken ends.
+    """
+    sockets: list[socket.socket] = []
+    chance = random.SystemRandom()
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for _ in range(PORT_TRIES):
+            one = socket.socket()
+            sockets.append(one)
+            try:
+                one.bind(("127.0.0.1", chance.randrange(*PORTS)))
+            except OSError:
+                sockets.pop().close()
+            if len(sockets) == count:
+                return [int(each.getsockname()[1]) for each in sockets]
+        raise CommandFailed(f"of {PORT_TRIES} ports between {PORTS[0]} and {PORTS[1]} fewer than {count} are free")
     finally:
         for one in sockets:
             one.close()

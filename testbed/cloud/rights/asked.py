@@ -197,7 +197,8 @@ def _profile(name: str) -> str:
 
 def _queue(work: Work) -> Iterator[Asked]:
     name = work.params.get("QueueName") or str(work.params.get("QueueUrl", "")).rpartition("/")[2]
-    yield Asked(f"sqs:{work.call.operation}", f"arn:aws:sqs:{work.world['region']}:{ACCOUNT}:{name}", {})
+    action = work.call.operation.removesuffix("Batch")  # IAM knows the action on one message alone
+    yield Asked(f"sqs:{action}", f"arn:aws:sqs:{work.world['region']}:{ACCOUNT}:{name}", {})
 
 
 def _parameter(work: Work) -> Iterator[Asked]:
@@ -220,6 +221,7 @@ def _nothing(_work: Work) -> Iterator[Asked]:
     yield from ()
 
 
+_DELETES = ("DeleteMessage", "DeleteMessageBatch")
 _PROFILES = ("AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile", "DeleteInstanceProfile")
 _SPECIAL: dict[tuple[str, str], Callable[[Work], Iterator[Asked]]] = {
     ("ec2", "CreateLaunchTemplate"): _create_template,
@@ -231,7 +233,7 @@ _SPECIAL: dict[tuple[str, str], Callable[[Work], Iterator[Asked]]] = {
     ("iam", "CreateInstanceProfile"): _create_profile,
     **{("iam", name): _with_profile for name in (*_PROFILES, "GetInstanceProfile", "TagInstanceProfile")},
     ("iam", "ListInstanceProfiles"): _list_profiles,
-    **{("sqs", name): _queue for name in ("GetQueueUrl", "ReceiveMessage", "DeleteMessage", "SendMessage")},
+    **{("sqs", name): _queue for name in ("GetQueueUrl", "ReceiveMessage", *_DELETES, "SendMessage")},
     ("ssm", "GetParameter"): _parameter,
     ("sts", "GetCallerIdentity"): _nothing,
     ("eks", "DescribeCluster"): _cluster,

@@ -13,6 +13,7 @@ OURS = {
     "karpenter.k8s.aws/ec2nodeclass": "default",
     "eks:eks-cluster-name": "dovetail",
 }
+OWNED = {**OURS, "kubernetes.io/cluster/dovetail": "owned"}  # without it the policy lets nobody end them
 
 
 def added(stage: Stage, **given: Json) -> str:
@@ -64,7 +65,7 @@ async def test_an_instance_that_shuts_down_is_not_terminated_again(
 ) -> None:
     """AWS-105, AWS-106."""
     stage.patch(shutdownSeconds=600)
-    provider_id = added(stage, tags=OURS)
+    provider_id = added(stage, tags=OWNED)
     stage.server.control("PATCH", "instances/first", {"state": state})
 
     assert await stage.adapter.cloud.terminate(provider_id) == answer
@@ -73,8 +74,8 @@ async def test_an_instance_that_shuts_down_is_not_terminated_again(
 
 async def test_terminations_that_come_together_are_one_call_and_a_refused_one_holds_up_no_other(stage: Stage) -> None:
     """AWS-106, AWS-166: EC2 ends all instances of a call or none."""
-    good = [added(stage, tags=OURS) for _ in range(6)]
-    bad = added(stage, tags=OURS)
+    good = [added(stage, tags=OWNED) for _ in range(6)]
+    bad = added(stage, tags=OWNED)
     stage.patch(fail=[{"op": "TerminateInstances", "has": bad.rpartition("/")[2], "code": "OperationNotPermitted"}])
 
     ends = [stage.adapter.cloud.terminate(provider_id) for provider_id in (*good, bad)]
