@@ -57,7 +57,10 @@ async def test_what_is_put_right_meanwhile_stops_nothing(skipping: WorkflowEnvir
     assert found.times == 3
 
 
-@pytest.mark.parametrize("given", [(), (GateInput(seconds=60.0),)], ids=["as it comes", "for a minute"])
+AS_IT_COMES = pytest.param((), id="as it comes", marks=pytest.mark.soak)  # it waits for minutes by the clock
+
+
+@pytest.mark.parametrize("given", [AS_IT_COMES, pytest.param((GateInput(seconds=60.0),), id="for a minute")])
 async def test_what_stays_wrong_fails_the_gate_by_its_name(
     skipping: WorkflowEnvironment, serving: Serving, given: tuple[GateInput, ...]
 ) -> None:
