@@ -170,7 +170,8 @@ class RealFlight(Flight):
         await self.until(went_on, ENDED_SECONDS, "what was paused has gone on")
 
     async def clear(self) -> None:
-        self.ground.workers = [worker for worker in self.ground.workers if worker.poll() is None]
+        # One goes on: the one that came last, because where workers are versioned its version has the work.
+        self.ground.workers = [worker for worker in reversed(self.ground.workers) if worker.poll() is None]
         for body in await self.ground.objects("Pod"):
             await self.ground.api.delete(f"{PODS}/{body['metadata']['name']}")
         await self.ground.clear()
