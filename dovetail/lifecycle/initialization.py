@@ -5,24 +5,11 @@ stays so (LIF-38). Drivers of dynamic resources (LIF-36) are not checked.
 """
 
 from dataclasses import replace
-from typing import Final
 
 from dovetail.lifecycle.registration import NODE_NOT_FOUND, NodeChange, registered
-from dovetail.model.names import INITIALIZED, READY, UNREGISTERED_TAINT
+from dovetail.model.names import INITIALIZED, READY
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.taints import Taint
-
-# API-34, by key and effect. `unreachable:NoExecute` is not among them, as upstream.
-EPHEMERAL_TAINTS: Final = frozenset(
-    {
-        ("node.kubernetes.io/not-ready", "NoSchedule"),
-        ("node.kubernetes.io/not-ready", "NoExecute"),
-        ("node.kubernetes.io/unreachable", "NoSchedule"),
-        ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
-        (UNREGISTERED_TAINT, "NoExecute"),
-    }
-)
-EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
+from dovetail.model.taints import Taint, is_ephemeral
 
 Why = tuple[str, str]
 
@@ -64,7 +51,7 @@ def _startup_taint(claim: NodeClaim, node: Node) -> Why | None:
 
 def _ephemeral_taint(node: Node) -> Why | None:
     for taint in node.taints:
-        if (taint.key, taint.effect) in EPHEMERAL_TAINTS or taint.key.startswith(EPHEMERAL_PREFIX):
+        if is_ephemeral(taint):
             return "KnownEphemeralTaintsExist", f'KnownEphemeralTaint "{_text(taint)}" still exists'
     return None
 

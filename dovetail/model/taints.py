@@ -23,7 +23,8 @@ class Taint:
     value: str = ""
 
 
-# PLC-64: taints that the cloud or the kubelet removes while a node comes up, by (key, effect).
+# PLC-64, API-34: taints that the cloud or the kubelet removes while a node comes up, by (key, effect).
+# `unreachable:NoExecute` is not among them, as upstream.
 _EPHEMERAL: Final = frozenset(
     {
         ("node.kubernetes.io/not-ready", "NoSchedule"),

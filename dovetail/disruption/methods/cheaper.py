@@ -21,7 +21,7 @@ from dovetail.disruption.methods.consolidation import (
     candidate_notices,
     only_spot,
     refused,
-    unplaced_text,
+    simulated,
     why_not_ripe,
 )
 from dovetail.disruption.methods.multi_node import approvals
@@ -68,13 +68,9 @@ def command_for(round_: Round, candidates: tuple[Candidate, ...]) -> Command | N
 
 def compute_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Computed:
     """Fewer nodes or cheaper ones, whose launch is certain to save enough; or why not."""
-    simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=True)
-    if simulation.candidate_leaves:
-        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
-    if simulation.failed:
-        return Computed(error=simulation.failed)
-    if simulation.unplaced:
-        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    simulation = simulated(round_, candidates, cheaper=True)
+    if isinstance(simulation, Computed):
+        return simulation
     made = _replacements(round_, candidates, simulation)
     if isinstance(made, Computed):
         return made

@@ -85,13 +85,9 @@ def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
 def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     if len(candidates) > 1 and round_.simulator.is_hopeless(candidates):
         return refused(candidates, WhyNot.NOT_CHEAPER, CANT_REPLACE.message)
-    simulation = round_.simulator.simulate(candidates, consolidating=True)
-    if simulation.candidate_leaves:
-        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
-    if simulation.failed:
-        return Computed(error=simulation.failed)
-    if simulation.unplaced:
-        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    simulation = simulated(round_, candidates)
+    if isinstance(simulation, Computed):
+        return simulation
     count = len(simulation.replacements)
     if count > 1:
         message = f"Can't remove without creating {count} candidates"
@@ -99,6 +95,18 @@ def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     if count == 0:
         return Computed(command=_command(candidates, simulation, ()))
     return _replace(round_, candidates, simulation)
+
+
+def simulated(round_: Round, candidates: Sequence[Candidate], *, cheaper: bool = False) -> Simulation | Computed:
+    """The cluster without these nodes, all their pods placed; or why that is not to be had."""
+    simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=cheaper)
+    if simulation.candidate_leaves:
+        return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
+    if simulation.failed:
+        return Computed(error=simulation.failed)
+    if simulation.unplaced:
+        return refused(candidates, WhyNot.PODS_HAVE_NO_PLACE, unplaced_text(simulation))
+    return simulation
 
 
 def unplaced_text(simulation: Simulation) -> str:
