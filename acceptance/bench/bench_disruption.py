@@ -12,6 +12,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
 from dovetail.disruption.choose import choose
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
@@ -28,13 +29,11 @@ from dovetail.model.pools import (
     DisruptionPolicy,
     InstanceType,
     NodePool,
-    Offering,
 )
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.worlds import CLASS, NOW, condition
 
-ZONES = ("z1", "z2", "z3")
 Row = dict[str, Any]
 
 
@@ -44,30 +43,12 @@ def types(count: int = 60) -> tuple[InstanceType, ...]:
 
 
 def _type(name: str, cpu: int) -> InstanceType:
-    wanted = {
-        names.INSTANCE_TYPE: (name,),
-        names.ARCH: ("amd64",),
-        names.OS: ("linux",),
-        names.ZONE: ZONES,
-        names.CAPACITY_TYPE: (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT),
-    }
-    return InstanceType(
-        name=name,
-        requirements=tuple(Expression(key=k, operator="In", values=v) for k, v in wanted.items()),
-        capacity=parse_resources({"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"}),
-        overhead=parse_resources({"cpu": "100m"}),
-        offerings=tuple(
-            Offering(
-                requirements=(
-                    Expression(key=names.CAPACITY_TYPE, operator="In", values=(kind,)),
-                    Expression(key=names.ZONE, operator="In", values=(zone,)),
-                ),
-                price=0.05 * cpu * share,
-            )
-            for zone in ZONES
-            for kind, share in ((names.CAPACITY_ON_DEMAND, 1.0), (names.CAPACITY_SPOT, 0.4))
-        ),
+    offerings = tuple(
+        plain_offering(zone, kind, 0.05 * cpu * share)
+        for zone in ZONES
+        for kind, share in ((names.CAPACITY_ON_DEMAND, 1.0), (names.CAPACITY_SPOT, 0.4))
     )
+    return plain_type(name, {"cpu": str(cpu), "memory": f"{4 * cpu}Gi"}, {"cpu": "100m"}, offerings)
 
 
 def cluster(nodes: int, pods_per_node: int, cpu: str, pool: NodePool | None = None) -> Snapshot:

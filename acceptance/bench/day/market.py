@@ -6,14 +6,12 @@ from typing import Final
 
 import numpy as np
 
+from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
 from acceptance.binding.nodes import TYPE
 from acceptance.binding.nodes import Node as BoundNode
 from dovetail.model import names
-from dovetail.model.pods import Expression
-from dovetail.model.pools import Catalogue, InstanceType, Offering
-from dovetail.model.resources import parse_resources
+from dovetail.model.pools import Catalogue, InstanceType
 
-ZONES: Final = ("z1", "z2", "z3")
 _FAMILIES: Final = {"c": (2, 0.0425), "m": (4, 0.048), "r": (8, 0.063)}  # GiB and dollars an hour for each cpu
 _GENERATIONS: Final = {"5": 1.0, "5a": 0.9, "6i": 1.0, "6a": 0.9, "7i": 1.05, "7a": 1.2}
 _SIZES: Final = {"large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32}
@@ -33,7 +31,7 @@ class Market:
             for generation, factor in _GENERATIONS.items():
                 for size, cpu in _SIZES.items():
                     name = f"{family}{generation}.{size}"
-                    self._types[name] = _a_type(name, cpu, memory * cpu)
+                    self._types[name] = plain_type(name, {"cpu": str(cpu), "memory": f"{memory * cpu}Gi"}, _OVERHEAD)
                     for zone in ZONES:
                         listed = per_cpu * factor * cpu
                         self.prices[name, zone, names.CAPACITY_ON_DEMAND] = listed
@@ -55,13 +53,7 @@ class Market:
 
     def _priced(self, name: str, kind: InstanceType) -> InstanceType:
         offerings = tuple(
-            Offering(
-                requirements=(
-                    Expression(key=names.CAPACITY_TYPE, operator="In", values=(capacity_type,)),
-                    Expression(key=names.ZONE, operator="In", values=(zone,)),
-                ),
-                price=self.prices[name, zone, capacity_type],
-            )
+            plain_offering(zone, capacity_type, self.prices[name, zone, capacity_type])
             for zone in ZONES
             for capacity_type in (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT)
         )
@@ -75,23 +67,6 @@ class Market:
     def capacity(self, name: str) -> dict[str, int]:
         """What a node of the type has."""
         return dict(self._types[name].capacity)
-
-
-def _a_type(name: str, cpu: int, memory: int) -> InstanceType:
-    wanted = {
-        names.INSTANCE_TYPE: (name,),
-        names.ARCH: ("amd64",),
-        names.OS: ("linux",),
-        names.ZONE: ZONES,
-        names.CAPACITY_TYPE: (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT),
-    }
-    return InstanceType(
-        name=name,
-        requirements=tuple(Expression(key=k, operator="In", values=v) for k, v in wanted.items()),
-        capacity=parse_resources({"cpu": str(cpu), "memory": f"{memory}Gi", "pods": "110"}),
-        overhead=parse_resources(_OVERHEAD),
-        offerings=(),
-    )
 
 
 def as_bound(name: str, key: Key, market: Market) -> BoundNode:
