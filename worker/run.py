@@ -42,7 +42,7 @@ from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
 from dovetail.worker.sandbox import runner
-from dovetail.worker.sdk_metrics import counting_runtime, keep_draining
+from dovetail.worker.sdk_metrics import counting_runtime
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import Settings
 from dovetail.worker.singletons import Refused, Singletons
@@ -156,7 +156,6 @@ async def serve(
         await world.ready()
         background = [
             supervised("fitness", partial(keep_telling, world)),
-            supervised("metrics of Temporal's SDK", keep_draining),
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in brought.duties(settings, presence).items()],
         ]

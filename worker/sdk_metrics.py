@@ -1,47 +1,90 @@
-"""The runtime of Temporal's SDK, with a buffer for what it counts, printed with the worker's own metrics.
+"""The runtime of Temporal's SDK and what it counts, printed with the worker's own metrics.
 
-A process has one runtime, made before the first connection. A process that makes none of these, as a command or a test
-does, uses the SDK's own, which counts nothing.
+The SDK counts by itself and shows a page on a port of this machine alone, which is read at each scrape: nobody has to
+reach that port. A process has one runtime, made before the first connection. A process that makes none of these, as a
+command or a test does, uses the SDK's own, which counts nothing.
 """
 
-import asyncio
-from collections.abc import Iterator, Sequence
+import http.client
+import logging
+import random
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
-from dovetail.metrics.temporal_sdk import SdkMetrics
+HERE: Final = "127.0.0.1"
+PORTS: Final = range(15_000, 32_000)  # below those that systems give to outgoing connections
+TRIES: Final = 20
+PAGE_SECONDS: Final = 5.0
+MILLISECONDS: Final = (
+    1.0,
+    5.0,
+    10.0,
+    25.0,
+    50.0,
+    100.0,
+    250.0,
+    500.0,
+    1000.0,
+    2500.0,
+    5000.0,
+    10000.0,
+    30000.0,
+    60000.0,
+)
+DURATIONS: Final = (
+    "request_latency",
+    "long_request_latency",
+    "workflow_endtoend_latency",
+    "workflow_task_schedule_to_start_latency",
+    "workflow_task_replay_latency",
+    "workflow_task_execution_latency",
+    "activity_schedule_to_start_latency",
+    "activity_execution_latency",
+    "activity_succeed_endtoend_latency",
+    "local_activity_execution_latency",
+    "local_activity_succeed_endtoend_latency",
+)
 
-# A burst of a thousand nodes makes some ten thousand updates a second.
-BUFFERED: Final = 100_000
-DRAIN_SECONDS: Final = 1.0
-
-_made: list[SdkMetrics] = []
+_log = logging.getLogger(__name__)
+_pages: list[int] = []  # the ports of the pages of this process: one, once its runtime is made
 
 
 @cache
 def counting_runtime() -> Runtime:
     """The runtime of this process."""
-    buffer = MetricBuffer(BUFFERED)
-    runtime = Runtime(telemetry=TelemetryConfig(metrics=buffer))
-
-    def updates() -> Sequence[Any]:
-        return buffer.retrieve_updates()
-
-    _made.append(SdkMetrics(updates))
-    return runtime
+    chance = random.SystemRandom()
+    refused: ValueError | None = None
+    for _ in range(TRIES):
+        port = chance.choice(PORTS)  # another process may have it
+        page = PrometheusConfig(
+            bind_address=f"{HERE}:{port}", histogram_bucket_overrides=dict.fromkeys(DURATIONS, MILLISECONDS)
+        )
+        try:
+            runtime = Runtime(telemetry=TelemetryConfig(metrics=page))
+        except ValueError as error:
+            refused = error
+            continue
+        _pages.append(port)
+        return runtime
+    raise OSError(f"METRICS_PORT: no page for the metrics of Temporal's SDK on {TRIES} ports of {HERE}: {refused}")
 
 
 def sdk_lines() -> Iterator[str]:
     """What the SDK has counted, as Prometheus reads it; nothing where the runtime does not count."""
-    for metrics in _made:
-        yield from metrics.lines()
+    for port in _pages:
+        try:
+            yield from _read(port).splitlines()
+        except (OSError, http.client.HTTPException) as error:
+            _log.warning("the metrics of Temporal's SDK could not be read: %s", error)
 
 
-async def keep_draining() -> None:
-    """Empty the buffer for ever: one that is full drops what comes."""
-    while True:
-        await asyncio.sleep(DRAIN_SECONDS)
-        for metrics in _made:
-            metrics.drain()
+def _read(port: int) -> str:
+    connection = http.client.HTTPConnection(HERE, port, timeout=PAGE_SECONDS)
+    try:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()

@@ -1,7 +1,6 @@
-"""Steps under the names of Karpenter's controllers and queues; calls to the API server; Temporal's own metrics."""
+"""Steps under the names of Karpenter's controllers and queues; calls to the API server."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from dovetail.metrics import api_calls, reconciles
 from dovetail.metrics.api_calls import subject_of
 from dovetail.metrics.controllers import CONTROLLERS, controller_of
 from dovetail.metrics.reconciles import WAITS, Run
-from dovetail.metrics.temporal_sdk import COUNTER, GAUGE, HISTOGRAM, SdkMetrics
 from tests.metrics.test_lifecycle import Meter
 
 
@@ -107,38 +105,3 @@ def test_a_request_without_an_answer_is_counted_too(meter: Meter) -> None:
         (1, {"method": "GET", "code": "<error>"}),
         (1, {"method": "GET", "code": "409"}),
     ]
-
-
-@dataclass
-class Metric:
-    name: str
-    kind: int
-    description: str | None = None
-
-
-@dataclass
-class Update:
-    metric: Metric
-    value: float
-    attributes: dict[str, str | int | float | bool]
-
-
-def test_temporals_own_metrics_are_kept_from_update_to_update() -> None:
-    requests = Metric("temporal_request", COUNTER, "Requests.")
-    slots = Metric("temporal_worker_task_slots_available", GAUGE)
-    latency = Metric("temporal_activity_schedule_to_start_latency", HISTOGRAM)
-    here: dict[str, str | int | float | bool] = {"namespace": "default"}
-    waiting = [[Update(requests, 1, here), Update(slots, 5, here), Update(latency, 7, here)]]
-    waiting.append([Update(requests, 2, here), Update(slots, 4, here), Update(latency, 2000, here)])
-    found = SdkMetrics(lambda: waiting.pop(0) if waiting else [])
-    found.drain()
-    lines = [*found.lines()]
-
-    assert "# HELP temporal_request Requests." in lines and "# TYPE temporal_request counter" in lines
-    assert 'temporal_request{namespace="default"} 3' in lines
-    assert 'temporal_worker_task_slots_available{namespace="default"} 4' in lines
-    name = "temporal_activity_schedule_to_start_latency"
-    assert f'{name}_bucket{{namespace="default",le="10"}} 1' in lines
-    assert f'{name}_bucket{{namespace="default",le="+Inf"}} 2' in lines
-    assert f'{name}_sum{{namespace="default"}} 2007' in lines
-    assert [*found.lines()] == lines, "nothing new, nothing changed"
