@@ -35,7 +35,7 @@ def test_a_port_that_another_process_has_is_left_for_the_next(monkeypatch: pytes
         free.bind((HERE, 0))
         ports = iter([taken.getsockname()[1], chosen := free.getsockname()[1]])
         free.close()
-        monkeypatch.setattr(sdk_metrics.random, "SystemRandom", lambda: Given(ports))
+        monkeypatch.setattr("random.SystemRandom", lambda: Given(ports))
         counting_runtime()
     assert sdk_metrics._pages == [chosen]
 

@@ -8,10 +8,18 @@ NEVER = 3600.0  # a boot that no test waits for
 
 
 async def settle(ground: Ground, pods: int, cpu: str = "3") -> list[Json]:
-    """That many pods run; of three cpus each has a node to itself. The claims."""
-    await ground.apply(node_pool())
+    """That many pods run on nodes that have not drifted; of three cpus each has a node to itself. The claims."""
+    pool = node_pool()
+    await ground.apply(pool)
     await ground.apply(deployment(pods, cpu))
-    await ground.until(lambda: ground.settled(pods), 120, f"{pods} pods run on initialised nodes")
+    colour = pool["spec"]["template"]["metadata"]["labels"]["colour"]
+
+    async def as_applied() -> bool:
+        return await ground.settled(pods) and all(
+            claim["metadata"]["labels"]["colour"] == colour for claim in await ground.claims()
+        )
+
+    await ground.until(as_applied, 120, f"{pods} pods run on initialised nodes of the pool as it is")
     return await ground.claims()
 
 
