@@ -49,10 +49,9 @@ class Filler:
     def suits(self, items: Integers) -> Flags:
         """The choices that suit all of these items, room apart."""
         needs = frozenset(self.problem.need[items].tolist())
-        known = self._suits.get(needs)
-        if known is None:
-            known = self._suits[needs] = self.problem.suits[sorted(needs)].all(axis=0)
-        return known
+        if needs not in self._suits:
+            self._suits[needs] = np.logical_and.reduce(self.problem.suits[sorted(needs)])
+        return self._suits[needs]
 
     def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
         """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few

@@ -44,11 +44,12 @@ class HostRules:
     def refusing_one(self, check: int, count: Integers, binding: Flags) -> Flags:
         """One column of `refusing`."""
         kind, group = divmod(check, self.groups)
-        if kind == 3:
-            return np.zeros(len(count), dtype=bool)
+        refused: Flags = np.zeros(len(count), dtype=bool)
         if kind == 2:
-            return binding[:, group] & (count[:, group] >= self.closed_at[group])
-        return count[:, group] >= self.full_at[group, kind]
+            refused = binding[:, group] & (count[:, group] >= self.closed_at[group])
+        elif kind < 2:
+            refused = count[:, group] >= self.full_at[group, kind]
+        return refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
