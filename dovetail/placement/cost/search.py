@@ -71,7 +71,9 @@ class Search:
     def _drawn(self, count: int) -> set[int]:
         """So many bins, rather those that waste much."""
         bins = self.bins
-        worth = np.array([float(self.floor[b.items] @ b.counts) for b in bins])
+        first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
+        items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])
+        worth = np.add.reduceat(self.floor[items] * counts, first)
         price = np.array([b.price for b in bins])
         waste = np.maximum(price - worth, 0) + 1e-3 * price
         most = min(count, len(bins) - 1)
