@@ -41,7 +41,7 @@ def _stopwatch(seconds: float) -> Callable[[], bool]:
 # is larger than its pods ask for by COST_ROOM.
 _COST = CostSettings(
     everywhere=os.environ.get("POLICY", "").lower() == "cost",
-    seconds=float(os.environ.get("COST_SECONDS") or 0.6),
+    seconds=float(os.environ.get("COST_SECONDS") or 0.7),
     steps=20_000,
     room=float(os.environ.get("COST_ROOM") or CostSettings().room),
     stopwatch=_stopwatch,

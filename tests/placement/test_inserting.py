@@ -98,3 +98,36 @@ def test_a_search_loses_no_pod_overfills_no_bin_and_is_never_dearer(
     for one in search.bins:
         assert (one.counts @ made.sizes[one.items] <= made.room[one.choice] + 1e-6).all()
         assert not apart or taken([one], len(sizes))[0] <= 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    st.data(),
+)
+def test_one_check_of_host_rules_is_a_column_of_all(
+    full: list[tuple[int, int]], closed: list[int], data: st.DataObject
+) -> None:
+    groups = min(len(full), len(closed))
+    rules = HostRules(
+        full_at=np.array(full[:groups]),
+        closed_at=np.array(closed[:groups]),
+        bound=(),
+        counted=(),
+        checks=np.zeros((0, 1), dtype=np.int64),
+    )
+    rows = st.lists(st.integers(0, 3), min_size=groups, max_size=groups)
+    count = np.array(data.draw(st.lists(rows, min_size=1, max_size=5)), dtype=np.int64)
+    binding = np.array(data.draw(st.lists(rows, min_size=len(count), max_size=len(count)))) > 1
+    every = rules.refusing(count, binding)
+    for check in range(3 * groups + 1):
+        assert (rules.refusing_one(check, count, binding) == every[:, check]).all()
+
+
+def test_the_cheapest_choice_is_found_below_one_that_is_known() -> None:
+    filler = a_filler(problem([(4, 2)], [9]))
+    items, counts = np.array([0]), np.array([3])
+    without, known = priced(filler, items, counts), priced(filler, items, counts, 3)
+    assert without is not None
+    assert known is not None
+    assert (without.choice, without.price) == (known.choice, known.price) == (2, 4.0)

@@ -77,7 +77,7 @@ def _proposal(run: Pass, costs: dict[int, float], ending: _Ending, number: int) 
     else:
         search.start(ending)
     search.improve(ending, ending.steps)
-    return Guide(run, targets_of(compiled, search.bins, settings.room)).carry_out()
+    return Guide(run, targets_of(compiled, search.bins, settings.room), compiled.undecided()).carry_out()
 
 
 def _places_all(run: Pass, before: Pass) -> bool:

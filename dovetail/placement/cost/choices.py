@@ -56,7 +56,7 @@ class Cells:
 def choices_of(
     all_cells: Sequence[Cells], needs: Sequence[Sequence[int]], types: int, prices_beside: Sequence[float]
 ) -> tuple[list[Choice], Floats, Floats, Flags]:
-    """The choices with their room, their price and, per need, whether they suit.
+    """The choices, the cheapest first, with their room, their price and, per need, whether they suit.
 
     `needs`: for each the rows that suit it, by template and cell. `types`: so many are to be left to choose from.
     """
@@ -111,7 +111,8 @@ def _flexible(template: Template, least: int) -> Flags:
 
 
 def _undominated(room: Floats, price: Floats, suits: Flags) -> list[int]:
-    """The choices without those for which another one suits the same pods, has as much room and costs no more."""
+    """The choices without those for which another one suits the same pods, has as much room and costs no more; the
+    cheapest first."""
     groups: dict[bytes, list[int]] = {}
     for number, column in enumerate(np.packbits(suits, axis=0).T):
         groups.setdefault(column.tobytes(), []).append(number)
@@ -123,4 +124,4 @@ def _undominated(room: Floats, price: Floats, suits: Flags) -> list[int]:
             amounts = room[order, resource]
             beats &= amounts[None, :] >= amounts[:, None]
         keep += order[~beats.any(axis=1)].tolist()
-    return sorted(keep)
+    return sorted(keep, key=lambda n: (price[n], n))

@@ -43,6 +43,10 @@ class Compiled:
     frozen: list[NodeDraft]
     moving: list[NodeDraft]
 
+    def undecided(self) -> set[str]:
+        """The UIDs of the pods that may be in any domain."""
+        return {pod.uid for item in self.items if not item.fixed for pod in item.pods}
+
     def bins(self, filler: Filler) -> tuple[list[Bin], Integers]:
         """The drafts that take part, as they are; and how many pods of each item are on drafts that no choice holds."""
         item_of = {pod.uid: number for number, item in enumerate(self.items) for pod in item.pods}

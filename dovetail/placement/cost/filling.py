@@ -37,6 +37,21 @@ class Filler:
         scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
         self.amounts = np.ascontiguousarray(problem.sizes / scale)
         self.rooms = np.ascontiguousarray(problem.room / scale)
+        groups = 0 if problem.hosts is None else problem.hosts.groups
+        self.counted: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
+        self.binding: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
+        if problem.hosts is not None:
+            for item, (counted, bound) in enumerate(zip(problem.hosts.counted, problem.hosts.bound, strict=True)):
+                self.counted[item, list(counted)] = True
+                self.binding[item, list(bound)] = True
+        self._suits: dict[frozenset[int], Flags] = {}
+
+    def suits(self, items: Integers) -> Flags:
+        """The choices that suit all of these items, room apart."""
+        needs = frozenset(self.problem.need[items].tolist())
+        if needs not in self._suits:
+            self._suits[needs] = np.logical_and.reduce(self.problem.suits[sorted(needs)])
+        return self._suits[needs]
 
     def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
         """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few
@@ -156,12 +171,9 @@ class _Candidates:
         self._open[rows[exhausted], columns[exhausted]] = False
         if self._hosts is None:
             return
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-            item = self._items[column]
-            for group in self._hosts.counted[item]:
-                self._count[row, group] += 1
-            for group in self._hosts.bound[item]:
-                self._binding[row, group] = True
+        items = self._items[columns]
+        self._count[rows] += self._filler.counted[items]
+        self._binding[rows] |= self._filler.binding[items]
 
     def run(self) -> None:
         """Add pods until nothing fits any more."""
@@ -177,7 +189,10 @@ class _Candidates:
                 for check in range(self._checks.shape[1]):
                     fits &= ~refusing[:, self._checks[:, check]]
             weight = room / self._whole[live] ** 2
-            score = (weight @ self._sizes.T) * self._noise[live]
+            score = weight[:, :1] * self._sizes[:, 0]  # not by a matrix product, whose threads would take other cores
+            for resource in range(1, self._sizes.shape[1]):
+                score += weight[:, resource, None] * self._sizes[:, resource]
+            score *= self._noise[live]
             score[~fits] = -1.0
             columns = score.argmax(axis=1)
             some = score[np.arange(len(live)), columns] >= 0
@@ -211,20 +226,21 @@ class _Candidates:
     def _bin(self, row: int) -> Bin:
         columns = np.flatnonzero(self._taken[row])
         items, counts = self._items[columns], self._taken[row, columns]
-        made = priced(self._filler, items, counts)
+        made = priced(self._filler, items, counts, int(self._choices[row]))
         if made is None:
             raise AssertionError("a candidate that no choice holds")
         return made
 
 
-def priced(filler: Filler, items: Integers, counts: Integers) -> Bin | None:
-    """The bin with its cheapest choice; None: no choice holds it."""
+def priced(filler: Filler, items: Integers, counts: Integers, known: int | None = None) -> Bin | None:
+    """The bin with its cheapest choice; None: no choice holds it. `known`: a choice that does."""
     problem = filler.problem
     used = (filler.amounts[items] * counts[:, None]).sum(axis=0)
-    suits = problem.suits[np.unique(problem.need[items])].all(axis=0)
-    holds = suits & (filler.rooms >= used - SLACK).all(axis=1)
-    choices = np.flatnonzero(holds)
-    if not len(choices):
+    most = len(problem.price) if known is None else known + 1
+    holds = filler.suits(items)[:most].copy()
+    for resource in range(len(used)):
+        holds &= filler.rooms[:most, resource] >= used[resource] - SLACK
+    choice = int(holds.argmax()) if most else 0
+    if not most or not holds[choice]:
         return None
-    choice = int(choices[np.argmin(problem.price[choices])])
     return Bin(items, counts, used, choice, float(problem.price[choice]))

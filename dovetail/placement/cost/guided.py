@@ -4,7 +4,7 @@ The pass asks of every pod what the first one asked when it placed it, preferenc
 nothing that was found by arithmetic alone is believed: a pod that the rules refuse there is placed like any other pod.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
 from dovetail.placement.cost.target import Target
@@ -15,8 +15,10 @@ from dovetail.placement.search.solve import Pass
 class Guide:
     """The drafts of one pass that stand for targets."""
 
-    def __init__(self, before: Pass, targets: Sequence[Target]) -> None:
+    def __init__(self, before: Pass, targets: Sequence[Target], last: Collection[str]) -> None:
+        """`last`: UIDs of pods that come after all others, because no group had counted them in a domain."""
         self.before = before
+        self._last = last
         self.run = before.again()
         self._target = {pod.uid: number for number, target in enumerate(targets) for pod in target.pods}
         self._targets = targets
@@ -25,7 +27,7 @@ class Guide:
     def carry_out(self) -> Pass:
         """The pass, finished."""
         before, run = self.before, self.run
-        placed = before.placed_pods()
+        placed = sorted(before.placed_pods(), key=lambda pod: pod.uid in self._last)
         refused = [each.pod for each in before.refused.values()]
         run.prepare([*placed, *refused])
         demands = {pod.uid: run.same_demand(before.demands_by_uid[pod.uid]) for pod in placed}

@@ -19,55 +19,58 @@ class Shelf:
         problem = filler.problem
         self._filler = filler
         self._problem = problem
-        self._by_price = np.argsort(problem.price, kind="stable")
-        self._rooms = filler.rooms[self._by_price]
-        self._prices = np.append(problem.price[self._by_price], np.inf)
-        suits = problem.suits[:, self._by_price]
-        self._suits_of_need = suits
-        self._suits: Flags = np.stack([suits[np.unique(problem.need[b.items])].all(axis=0) for b in bins])
+        self._prices = np.append(problem.price, np.inf)
+        self._suits: Flags = np.stack([filler.suits(b.items) for b in bins])
         self._used: Floats = np.stack([b.used for b in bins])
         self._colour = np.array([int(problem.colour[b.items].max()) for b in bins], dtype=np.int64)
-        self._contents = [dict(zip(b.items.tolist(), b.counts.tolist(), strict=True)) for b in bins]
-        self.bins = list(bins)
-        self.prices: Floats = np.array([b.price for b in bins])
-        hosts = problem.hosts
-        groups = 0 if hosts is None else hosts.groups
-        self._count: Integers = np.zeros((len(bins), groups), dtype=np.int64)
-        self._binding: Flags = np.zeros((len(bins), groups), dtype=bool)
-        for number, contents in enumerate(self._contents):
-            for item, count in contents.items():
-                self._tally(number, item, count)
+        self._bins = list(bins)
+        self._choice: Integers = np.array([b.choice for b in bins], dtype=np.int64)
+        self._more: dict[int, dict[int, int]] = {}  # what was put into which bin
+        if problem.hosts is not None:
+            self._count: Integers = np.stack([b.counts @ filler.counted[b.items] for b in bins])
+            self._binding: Flags = np.stack([filler.binding[b.items].any(axis=0) for b in bins])
 
-    def _tally(self, number: int, item: int, count: int) -> None:
-        hosts = self._problem.hosts
-        if hosts is not None:
-            self._count[number, list(hosts.counted[item])] += count
-            self._binding[number, list(hosts.bound[item])] = True
+    @property
+    def bins(self) -> list[Bin]:
+        """The bins as they are now."""
+        return [self._bin(at) if at in self._more else each for at, each in enumerate(self._bins)]
+
+    def _bin(self, at: int) -> Bin:
+        before = self._bins[at]
+        contents = dict(zip(before.items.tolist(), before.counts.tolist(), strict=True))
+        for item, count in self._more[at].items():
+            contents[item] = contents.get(item, 0) + count
+        items = np.array(sorted(contents), dtype=np.int64)
+        counts = np.array([contents[each] for each in items.tolist()], dtype=np.int64)
+        choice = int(self._choice[at])
+        return Bin(items, counts, self._used[at].copy(), choice, float(self._prices[choice]))
 
     def _refused(self, item: int) -> Flags:
         """The bins that the item's pods may not join whatever room there is."""
         colour = int(self._problem.colour[item])
         refused: Flags = (
-            (self._colour > 0) & (self._colour != colour) if colour else np.zeros(len(self.bins), dtype=bool)
+            (self._colour > 0) & (self._colour != colour) if colour else np.zeros(len(self._bins), dtype=bool)
         )
         hosts = self._problem.hosts
         if hosts is not None:
-            refusing = hosts.refusing(self._count, self._binding)
-            refused |= refusing[:, hosts.checks[item]].any(axis=1)
+            for check in hosts.checks[item].tolist():
+                refused |= hosts.refusing_one(check, self._count, self._binding)
         return refused
 
     def insert(self, item: int) -> float | None:
         """Put one pod where it adds least; by how much. None: no bin takes it for less than a node of its own costs."""
         size = self._filler.amounts[item]
-        own = self._suits_of_need[self._problem.need[item]]
-        alone = own & (self._rooms >= size - SLACK).all(axis=1)
+        own = self._problem.suits[self._problem.need[item]]
+        alone = own & (self._filler.rooms >= size - SLACK).all(axis=1)
         lowest = float(self._prices[int(alone.argmax())]) if alone.any() else np.inf
-        fits = self._suits & own
+        dearest = float(self._prices[self._choice].max()) + lowest
+        most = int(np.searchsorted(self._prices, dearest))  # choices beyond would not be taken
+        fits = self._suits[:, :most] & own[:most]
         wanted = self._used + size
         for resource in range(len(size)):
-            fits &= self._rooms[:, resource] >= wanted[:, resource, None] - SLACK
-        first = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self._by_price))
-        added = self._prices[first] - self.prices
+            fits &= self._filler.rooms[:most, resource] >= wanted[:, resource, None] - SLACK
+        first = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self._prices) - 1)
+        added = self._prices[first] - self._prices[self._choice]
         added[self._refused(item)] = np.inf
         at = int(added.argmin())
         if not added[at] < lowest:
@@ -77,12 +80,11 @@ class Shelf:
 
     def _put(self, item: int, at: int, choice: int) -> None:
         self._used[at] += self._filler.amounts[item]
-        self._suits[at] &= self._suits_of_need[self._problem.need[item]]
+        self._suits[at] &= self._problem.suits[self._problem.need[item]]
         self._colour[at] = max(int(self._colour[at]), int(self._problem.colour[item]))
-        self._contents[at][item] = self._contents[at].get(item, 0) + 1
-        self.prices[at] = self._prices[choice]
-        self._tally(at, item, 1)
-        items = np.array(sorted(self._contents[at]), dtype=np.int64)
-        counts = np.array([self._contents[at][each] for each in items.tolist()], dtype=np.int64)
-        made = Bin(items, counts, self._used[at].copy(), int(self._by_price[choice]), float(self._prices[choice]))
-        self.bins[at] = made
+        self._choice[at] = choice
+        more = self._more.setdefault(at, {})
+        more[item] = more.get(item, 0) + 1
+        if self._problem.hosts is not None:
+            self._count[at] += self._filler.counted[item]
+            self._binding[at] |= self._filler.binding[item]

@@ -32,12 +32,14 @@ class PodReader:
     def members(self, draft: NodeDraft) -> list[tuple[Pod, Demand, Fixed, int, int]] | None:
         """The pods of a draft as items; None: the draft stays as it is."""
         found = []
+        state = draft.template.start  # as it was when each pod came
         for pod in draft.pods:
             demand = self._demands[pod.uid]
             shape = demand.shape
             if self._is_rigid(shape):
                 return None
-            fixed = self._fixed(shape, draft)
+            state = _after(shape, state, draft)
+            fixed = self._fixed(shape, draft, state)
             if fixed is None:
                 return None
             need = self._need(shape, fixed, draft.template.pool.weight)
@@ -65,8 +67,12 @@ class PodReader:
             )
         return known
 
-    def _fixed(self, shape: ShapeInPass, draft: NodeDraft) -> Fixed | None:
-        """The domains that the pod keeps; None: it is bound to several."""
+    def _fixed(self, shape: ShapeInPass, draft: NodeDraft, state: State) -> Fixed | None:
+        """The domains that the pod keeps; None: it is bound to several.
+
+        `state`: the draft's when the pod came. A group that found no single domain then did not count the pod, which
+        may be anywhere, if only it comes last.
+        """
         found: dict[str, str] = {}
         for group, _ in shape.domains:
             value = draft.state.values.get(group.term.key)
@@ -75,7 +81,7 @@ class PodReader:
             found[group.term.key] = value
         for counting in self.groups(shape):
             if isinstance(counting, DomainGroup) and counting.term.key not in found:
-                value = draft.state.values.get(counting.term.key)
+                value = (draft.state if counting.every_value else state).values.get(counting.term.key)
                 if value is not None:
                     found[counting.term.key] = value
                 elif counting.every_value:
@@ -120,3 +126,16 @@ class PodReader:
         shape = item.demand.shape
         counting = [group for group in self.groups(shape) if isinstance(group, HostGroup)]
         return HostNeeds(shape.hosts, counting, len(item.pods))
+
+
+def _after(shape: ShapeInPass, state: State, draft: NodeDraft) -> State:
+    """The state of a draft after such a pod came, as far as the domains of its groups go."""
+    narrowed = shape.narrowings(state)
+    if len(narrowed) != 1:
+        return draft.state
+    [after] = narrowed
+    for group, _ in shape.domains:
+        key = group.term.key
+        if key in draft.state.values:
+            after = after.pin(key, frozenset((draft.state.values[key],))) or after
+    return after

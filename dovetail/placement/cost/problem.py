@@ -41,6 +41,16 @@ class HostRules:
         never = np.zeros((len(count), 1), dtype=bool)
         return np.concatenate([full[:, :, 0], full[:, :, 1], closed, never], axis=1)
 
+    def refusing_one(self, check: int, count: Integers, binding: Flags) -> Flags:
+        """One column of `refusing`."""
+        kind, group = divmod(check, self.groups)
+        refused: Flags = np.zeros(len(count), dtype=bool)
+        if kind == 2:
+            refused = binding[:, group] & (count[:, group] >= self.closed_at[group])
+        elif kind < 2:
+            refused = count[:, group] >= self.full_at[group, kind]
+        return refused
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
@@ -51,7 +61,7 @@ class Problem:
     need: Integers  # per item its row in `suits`
     colour: Integers  # per item; two that differ and are not 0 are never put together
     room: Floats  # (choices, resources), next to DaemonSets
-    price: Floats  # per choice, the price of a node included
+    price: Floats  # per choice, the price of a node included; the cheapest comes first
     suits: Flags  # (needs, choices)
     hosts: HostRules | None
     conflicts: Floats  # per item, how many of the other pods it keeps off its node

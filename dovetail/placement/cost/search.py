@@ -10,7 +10,6 @@ from dovetail.placement.cost.problem import Integers, Problem
 from dovetail.placement.cost.values import least_values
 
 _PART = 700  # pods that are looked at together at first: with all at once, the work would grow with their square
-_SPARE = 1.05  # nodes for each pod that needs one of its own
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
 
 
@@ -29,23 +28,6 @@ def _cost(bins: Sequence[Bin]) -> float:
     return float(sum(each.price for each in bins))
 
 
-def _wanted_nodes(problem: Problem) -> tuple[float, float]:
-    """How many nodes there should be for pods of which each needs one of its own, and what each that is missing costs.
-
-    Other pods are bound before them and fill some of the nodes; then such a pod gets a further node.
-    """
-    if problem.exclusive is None or not problem.exclusive.any():
-        return 0.0, 0.0
-    group = int((problem.stock @ problem.exclusive).argmax())
-    items = np.flatnonzero(problem.exclusive[:, group])
-    stock = problem.stock[items]
-    holds = (problem.room[None, :, :] >= problem.sizes[items][:, None, :]).all(axis=2) & problem.suits[
-        problem.need[items]
-    ]
-    lowest = np.where(holds, problem.price[None, :], np.inf).min(axis=1)
-    return _SPARE * float(stock.sum()), float((lowest * stock).sum() / stock.sum())
-
-
 class Search:
     """One search over a problem; the same seed and number of steps give the same bins."""
 
@@ -58,7 +40,6 @@ class Search:
         self.filler.set_merit(self.value)
         self.bins: list[Bin] = []
         self.steps = 0
-        self._wanted, self._missing = _wanted_nodes(problem)
 
     def start(self, is_late: Callable[[], bool]) -> None:
         """The first answer; what is still to be filled when time is up is filled with less care."""
@@ -90,7 +71,9 @@ class Search:
     def _drawn(self, count: int) -> set[int]:
         """So many bins, rather those that waste much."""
         bins = self.bins
-        worth = np.array([float(self.floor[b.items] @ b.counts) for b in bins])
+        first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
+        items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])
+        worth = np.add.reduceat(self.floor[items] * counts, first)
         price = np.array([b.price for b in bins])
         waste = np.maximum(price - worth, 0) + 1e-3 * price
         most = min(count, len(bins) - 1)
@@ -100,14 +83,8 @@ class Search:
         old = [self.bins[n] for n in sorted(chosen)]
         stock = _stock_of(old, len(self.problem.stock))
         new = self.filler.fill(stock, self.value, 1.0 + 0.05 * float(self.chance.random()), _never)
-        if _cost(new) - _cost(old) <= self._worth_of(len(new) - len(old)) + 1e-12:
+        if _cost(new) <= _cost(old) + 1e-12:
             self.bins = [b for n, b in enumerate(self.bins) if n not in chosen] + new
-
-    def _worth_of(self, more: int) -> float:
-        """What so many more bins are worth, beside what they save: something while pods that keep apart are short of
-        nodes to choose from."""
-        before, after = (max(0.0, self._wanted - count) for count in (len(self.bins), len(self.bins) + more))
-        return self._missing * (before - after)
 
     def _spread(self, chosen: set[int]) -> None:
         """The pods of these bins into others; those that no bin takes cheaply are filled into new ones."""
@@ -123,7 +100,7 @@ class Search:
                 added += more or 0.0
                 left[item] += more is None
         new = self.filler.fill(left, self.value, 1.0, _never)
-        if added + _cost(new) - _cost(old) <= self._worth_of(len(new) - len(old)) + 1e-12:
+        if added + _cost(new) <= _cost(old) + 1e-12:
             gone = chosen | set(taking)
             self.bins = [b for n, b in enumerate(self.bins) if n not in gone] + shelf.bins + new
 
