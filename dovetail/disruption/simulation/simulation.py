@@ -72,7 +72,8 @@ class Simulator(Protocol):
         ...
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By node, the least that new nodes for its pods would cost."""
+        """By pod that would move, its share of the least that new nodes for all of them would cost; any part of them
+        costs at least what its shares come to."""
         ...
 
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:

@@ -72,10 +72,11 @@ class PlacementSimulator:
         return cost_pools(self.index)
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By node, the least that new nodes for its pods would cost, as far as amounts tell."""
-        pods = {c.name: self.movers(c) for c in candidates}
-        of_pods = worth_of_pods(self.index, [pod for found in pods.values() for pod in found])
-        return {node: sum(of_pods.get(pod.uid, 0.0) for pod in found) for node, found in pods.items()}
+        """By pod that would move, its share of the least that new nodes for all of them would cost, as far as amounts
+        and offerings tell."""
+        pods = [pod for c in candidates for pod in self.movers(c)]
+        of_pods = worth_of_pods(self.index, pods)
+        return {pod.key: of_pods.get(pod.uid, 0.0) for pod in pods}
 
     def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
         """The cluster without these nodes (DIS-82)."""
