@@ -113,12 +113,12 @@ def _judge(
         awaited = awaited_nodes(round_)
         present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
+    if method.anew is not None:
+        return _made_anew(round_, method, command, present, lists, notices)
     standing = _still_standing(round_, method, command, present, notices)
     if standing is not None or not method.reason.waits:
         return standing or command
     candidates = [present[t.claim_uid] for t in command.targets]
-    if method.anew is not None:
-        return _made_anew(round_, method, command, candidates, lists)
     return _same_answer(round_, tuple(lists), command, candidates) or command
 
 
@@ -126,11 +126,22 @@ def _made_anew(
     round_: Round,
     method: Method,
     command: DisruptionCommand,
-    candidates: list[Candidate],
+    present: Mapping[str, Candidate],
     lists: dict[tuple[str, ...], int],
+    notices: list[Notice],
 ) -> DisruptionCommand | Invalid:
-    """What the method makes of the same nodes now; nothing where it would no longer take them."""
-    found = method.anew(round_, tuple(candidates)) if method.anew is not None else None
+    """What the method makes now of those nodes that are still candidates with an allowance; nothing where it would no
+    longer take them."""
+    if not present:
+        return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
+    allowed = round_.allowances(method.reason)
+    notices.extend(budget_notices(allowed))
+    left = RemainingAllowances.of(allowed)
+    kept = [present[t.claim_uid] for t in command.targets if t.claim_uid in present and left.take(t.pool)]
+    if not kept:
+        message = "a candidate can no longer be disrupted without violating budgets"
+        return _invalid(command, Invalidity.BUDGET, message)
+    found = method.anew(round_, tuple(kept)) if method.anew is not None else None
     if found is None:
         return _invalid(command, Invalidity.SCHEDULING, "nothing is saved by it any more")
     return planned(method.name, found, round_.settings.well_known, lists)

@@ -69,7 +69,7 @@ def command_for(round_: Round, candidates: tuple[Candidate, ...]) -> Command | N
 
 def compute_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Computed:
     """Fewer nodes or cheaper ones, whose launch is certain to save enough; or why not."""
-    simulation = simulated(round_, candidates, cheaper=True)
+    simulation = simulated(round_, candidates, cheaper=True, up_only=True)
     if isinstance(simulation, Computed):
         return simulation
     made = _replacements(round_, candidates, simulation)
@@ -228,7 +228,7 @@ class _Search:
 
         One plain pass tells which pods those are, at a small part of the price of a search.
         """
-        plain = simulated(self.round_, trial)
+        plain = simulated(self.round_, trial, up_only=True)
         if isinstance(plain, Computed):
             return plain
         costs = self.round_.simulator.cost_pools

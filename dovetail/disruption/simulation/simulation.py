@@ -76,8 +76,11 @@ class Simulator(Protocol):
         costs at least what its shares come to."""
         ...
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
-        """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool."""
+    def simulate(
+        self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False, up_only: bool = False
+    ) -> Simulation:
+        """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool; `up_only`:
+        no pod goes to a node that is not up yet, where it would have no place for certain."""
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
