@@ -35,6 +35,7 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.requirements import Requirement
 
 SEARCHES: Final = 32  # sets for which cheaper nodes are looked for in one round
+MISSES: Final = 8  # searches in a row after which a round is over, if none of them gained anything
 QUESTIONS: Final = 256  # sets that are asked about in one round; most are hopeless, which a plain pass tells
 FIRST: Final = 8  # nodes that are tried together at first
 
@@ -193,12 +194,13 @@ class _Search:
     error: str = ""
     questions: int = 0
     searches: int = 0
+    misses: int = 0
     blocks: list[tuple[Candidate, Block]] = field(default_factory=list)
 
     @property
     def may_ask(self) -> bool:
         """Whether a further set may be asked about in this round."""
-        within = self.searches < SEARCHES and self.questions < QUESTIONS
+        within = self.searches < SEARCHES and self.misses < MISSES and self.questions < QUESTIONS
         return within and not self.error and not self.round_.should_stop()
 
     def joins(self, chunk: Sequence[Candidate]) -> bool:
@@ -208,6 +210,7 @@ class _Search:
         computed = self._hopeless(trial)
         if computed is None:
             self.searches += 1
+            self.misses += 1
             computed = compute_cheaper(self.round_, trial)
         if computed.error and not self.round_.should_stop():
             self.error = computed.error
@@ -218,7 +221,7 @@ class _Search:
                 block = computed.block if computed.block is not None and not self.chosen else None
                 self.blocks.append((chunk[0], block or _saves_too_little(chunk).block or CANT_REPLACE))
             return False
-        self.best, self.chosen, self.gain = command, trial, gain
+        self.best, self.chosen, self.gain, self.misses = command, trial, gain, 0
         for candidate in chunk:
             self.left.take(candidate.pool.name)
         return True
