@@ -7,7 +7,7 @@ found again in the next round, from what the cluster is like then.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -263,19 +263,31 @@ class _Search:
         return all(score.is_approved for score in self.round_.scales.scores(command))
 
 
-def by_waste(round_: Round, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[Candidate]:
-    """Those first that cost most above what their pods are worth, for the disturbance; equals by name."""
-    costs = round_.simulator.cost_pools
-    needed = {c.name: sum(worth.get(pod.key, 0.0) for pod in c.pods) for c in candidates}
-    waste = {c.name: (c.price + costs.get(c.pool.name, 0.0) - needed[c.name]) / c.cost for c in candidates}
-    return sorted(candidates, key=lambda c: (-waste[c.name], c.name))
+def waste_of(round_: Round, candidate: Candidate, worth: Mapping[str, float]) -> float:
+    """What a node costs above what its pods are worth."""
+    beside = round_.simulator.cost_pools.get(candidate.pool.name, 0.0)
+    return candidate.price + beside - sum(worth.get(pod.key, 0.0) for pod in candidate.pods)
+
+
+def in_parts(round_: Round, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[list[Candidate]]:
+    """The nodes to ask about together, those first that waste most for the disturbance; equals by name.
+
+    Several at a time as long as they waste more than moving their pods must save. The others one by one: they are
+    worth it only where there is room for their pods, and none is to ride along on what others save.
+    """
+    waste = {c.name: waste_of(round_, c, worth) for c in candidates}
+    ordered = sorted(candidates, key=lambda c: (-waste[c.name] / c.cost, c.name))
+    wasteful = [c for c in ordered if waste[c.name] > least_saving(round_, (c,))]
+    names_of = {c.name for c in wasteful}
+    parts = [wasteful[at : at + FIRST] for at in range(0, len(wasteful), FIRST)]
+    return [*parts, *([c] for c in ordered if c.name not in names_of)]
 
 
 def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The set that gains most, among those that the allowances permit."""
     worth = round_.simulator.worth(candidates)
     search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)), worth)
-    grow(search, by_waste(round_, candidates, worth))
+    grow(search, in_parts(round_, candidates, worth))
     command = search.best
     scores = round_.scales.scores(command) if command else ()
     return Found(
@@ -288,10 +300,10 @@ def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     )
 
 
-def grow(search: _Search, ordered: Sequence[Candidate]) -> None:
-    """Several nodes at a time join the set, the most wasteful first. Those that do not join together are asked about
-    again by halves, after all others."""
-    waiting = deque(ordered[at : at + FIRST] for at in range(0, len(ordered), FIRST))
+def grow(search: _Search, parts: Iterable[list[Candidate]]) -> None:
+    """Part after part joins the set. Those that do not join together are asked about again by halves, after all
+    others."""
+    waiting = deque(parts)
     while waiting and search.may_ask:
         chunk, later = search.permitted(waiting.popleft())
         if later:
