@@ -20,6 +20,7 @@ import orjson
 
 from acceptance.bench import bench_disruption, lifecycle, unlike_nodes
 from acceptance.bench.bench_aws import ROWS as AWS
+from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import GENERATED
 
 Line = dict[str, Any]
@@ -91,7 +92,7 @@ def main() -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
     generated = [name for name, _, _ in GENERATED]
     made = [*generated, "generated_simulations", "generated_growth", *AWS, *lifecycle.INPUTS, *bench_disruption.INPUTS]
-    made.append(unlike_nodes.NAME)
+    made += [unlike_nodes.NAME, DAY]
     chosen = [name for name in [*_inputs(arguments.folder), *made] if arguments.only in name]
     lines = []
     for name in chosen:

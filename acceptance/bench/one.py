@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from acceptance.bench import unlike_nodes
+from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
 from acceptance.placement_worlds import settings_of, snapshot_of
@@ -285,6 +286,10 @@ def _elsewhere(name: str, repeat: int) -> dict[str, Any]:
         return bench_aws.ROWS[name](repeat)
     if name == unlike_nodes.NAME:
         return unlike_nodes.line_of()
+    if name == DAY:
+        from acceptance.bench.day import short
+
+        return short.line_of()
     if name.startswith("disruption_"):
         from acceptance.bench import bench_disruption
 
@@ -316,7 +321,7 @@ def main(arguments: list[str]) -> int:
         line = run_simulations(Path(folder))
     elif name == "generated_growth":
         line = run_growth(Path(folder), int(repeat))
-    elif name.startswith(("generated_aws_", "disruption_", "lifecycle_")):
+    elif name in (DAY, unlike_nodes.NAME) or name.startswith(("generated_aws_", "disruption_", "lifecycle_")):
         line = _elsewhere(name, int(repeat))
     elif any(name == known for known, _, _ in GENERATED):
         line = run_generated(name, Path(folder), target, int(repeat))

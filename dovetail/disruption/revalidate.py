@@ -1,7 +1,8 @@
 """Whether a plan that waited is still right (DIS-132 to DIS-139).
 
 When the wait is over, the checks that made the plan judge it again on a fresh snapshot. From a command for empty nodes
-those that are no longer empty are left out; a consolidation holds as a whole or not at all. Nodes are recognised by the
+those that are no longer empty are left out. A consolidation holds as a whole or not at all, but for a cheaper set of
+nodes, which is made anew of those of its nodes that are still candidates. Nodes are recognised by the
 UIDs of their claims, because a new node may have taken an old one's name.
 """
 
@@ -113,24 +114,41 @@ def _judge(
         awaited = awaited_nodes(round_)
         present = {uid: c for uid, c in present.items() if c.name not in awaited}
         return _still_empty(round_, command, present, notices)
+    if method.anew is not None:
+        kept = _permitted(round_, method.reason, command, present, notices) if present else []
+        return _made_anew(round_, method, command, kept, lists)
     standing = _still_standing(round_, method, command, present, notices)
     if standing is not None or not method.reason.waits:
         return standing or command
     candidates = [present[t.claim_uid] for t in command.targets]
-    if method.anew is not None:
-        return _made_anew(round_, method, command, candidates, lists)
     return _same_answer(round_, tuple(lists), command, candidates) or command
+
+
+def _permitted(
+    round_: Round,
+    reason: DisruptionReason,
+    command: DisruptionCommand,
+    present: Mapping[str, Candidate],
+    notices: list[Notice],
+) -> list[Candidate]:
+    """The targets that are present and have an allowance, the first ones where it has shrunk."""
+    allowed = round_.allowances(reason)
+    notices.extend(budget_notices(allowed))
+    left = RemainingAllowances.of(allowed)
+    return [present[t.claim_uid] for t in command.targets if t.claim_uid in present and left.take(t.pool)]
 
 
 def _made_anew(
     round_: Round,
     method: Method,
     command: DisruptionCommand,
-    candidates: list[Candidate],
+    kept: list[Candidate],
     lists: dict[tuple[str, ...], int],
 ) -> DisruptionCommand | Invalid:
-    """What the method makes of the same nodes now; nothing where it would no longer take them."""
-    found = method.anew(round_, tuple(candidates)) if method.anew is not None else None
+    """What the method makes now of the nodes that it may still take; nothing where it would no longer take them."""
+    if not kept:
+        return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
+    found = method.anew(round_, tuple(kept)) if method.anew is not None else None
     if found is None:
         return _invalid(command, Invalidity.SCHEDULING, "nothing is saved by it any more")
     return planned(method.name, found, round_.settings.well_known, lists)
@@ -142,14 +160,11 @@ def _still_empty(
     """The targets that are still empty; where a budget shrank, the first in the command's own order (DIS-134)."""
     if not present:
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
-    allowed = round_.allowances(DisruptionReason.EMPTY)
-    notices.extend(budget_notices(allowed))
-    left = RemainingAllowances.of(allowed)
-    kept = [t for t in command.targets if t.claim_uid in present and left.take(t.pool)]
+    kept = _permitted(round_, DisruptionReason.EMPTY, command, present, notices)
     if not kept:
         message = f"{len(command.targets)} candidates are nominated or would violate disruption budgets"
         return _invalid(command, Invalidity.BUDGET, message)
-    return replace(command, targets=tuple(target_of(present[t.claim_uid], DisruptionReason.EMPTY) for t in kept))
+    return replace(command, targets=tuple(target_of(each, DisruptionReason.EMPTY) for each in kept))
 
 
 def _still_standing(
@@ -162,10 +177,7 @@ def _still_standing(
     """Why not every node is still a candidate with an allowance (DIS-135 a, b)."""
     if any(t.claim_uid not in present for t in command.targets):
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
-    allowed = round_.allowances(method.reason)
-    notices.extend(budget_notices(allowed))
-    left = RemainingAllowances.of(allowed)
-    if not all(left.take(t.pool) for t in command.targets):
+    if len(_permitted(round_, method.reason, command, present, notices)) < len(command.targets):
         message = "a candidate can no longer be disrupted without violating budgets"
         return _invalid(command, Invalidity.BUDGET, message)
     return None

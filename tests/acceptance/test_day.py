@@ -14,6 +14,7 @@ from acceptance.bench.day.load import Load
 from acceptance.bench.day.market import Market
 from acceptance.bench.day.picture import picture
 from acceptance.bench.day.play import Course, Play
+from acceptance.bench.day.short import line_of
 from acceptance.binding.nodes import Node
 from acceptance.binding.pods import Kinds
 from acceptance.binding.scheduler import Cluster
@@ -48,6 +49,30 @@ def test_a_quiet_evening_lets_nodes_leave() -> None:
     figures = Play(replace(HOUR, hours=2, nodes=6)).run(lambda _: None)
 
     assert sum(figures.steps.values()) > 0
+
+
+def test_the_line_of_the_benchmark_has_both_policies() -> None:
+    line = line_of(replace(HOUR, hours=2, nodes=6))
+    plain, cost = line["default, cost"]["dollars"]
+
+    assert line["cost"] == cost
+    assert line["over upstream"] == pytest.approx(cost / plain, abs=1e-4)
+    assert line["default, cost"]["lowest"][0] == line["default, cost"]["lowest"][1]
+
+
+def test_a_move_back_within_a_day_is_counted() -> None:
+    play = Play(replace(HOUR, cost=True, nodes=6))
+    play.run(lambda _: None)
+    first, second, third, *_ = play.fleet.nodes
+    kinds = {name: play.fleet.nodes[name].key for name in (first, second, third)}
+    play.fleet.nodes[third].key = kinds[first]
+    play.fleet.nodes[second].key = ("another", *kinds[second][1:])
+    play._note_moves([first], [second], 0.0)
+    assert play.figures.undone == 0
+    play._note_moves([second], [third], 3600.0)
+    assert play.figures.undone == 1
+    play._note_moves([second], [third], 100_000.0)
+    assert play.figures.undone == 1
 
 
 def test_services_are_fewest_at_night_and_most_in_the_afternoon() -> None:

@@ -1,14 +1,21 @@
 """Pools under the policy cost: any set of nodes becomes any cheaper set, step by step, and none is undone in a day."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from dovetail.cli.explain.node_words import step_words
 from dovetail.disruption.choose import NothingToDo, choose, decide
 from dovetail.disruption.explain import explain_node
+from dovetail.disruption.methods.cheaper import MISSES, in_parts
+from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.revalidate import Invalid, Valid, revalidate
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.simulation.simulation import Simulation
+from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
@@ -201,6 +208,106 @@ def test_the_second_look_drops_what_saves_nothing_any_more() -> None:
 
     assert isinstance(later, Invalid)
     assert later.message == "nothing is saved by it any more"
+
+
+def test_the_second_look_keeps_the_nodes_that_are_still_candidates() -> None:
+    world = _half_empty()
+    plan = _plan(world)
+    held = next(replace(pod, do_not_disrupt="true") for pod in world.pods.values() if pod.node_name == "n0")
+    later = revalidate(plan, replace(world, pods={**world.pods, held.uid: held}), SETTINGS)
+
+    assert isinstance(later, Valid)
+    [command] = later.plan.commands
+    assert [t.node for t in command.targets] == ["n1", "n2"]
+
+
+def test_the_second_look_drops_a_set_none_of_which_is_left() -> None:
+    world = _half_empty()
+    plan = _plan(world)
+    held = {uid: replace(pod, do_not_disrupt="true") for uid, pod in world.pods.items()}
+    later = revalidate(plan, replace(world, pods=held), SETTINGS)
+
+    assert isinstance(later, Invalid)
+    assert later.message == "3 candidates are no longer valid"
+
+
+def test_the_second_look_keeps_what_a_smaller_budget_lets_go() -> None:
+    world = _half_empty(4)
+    later = revalidate(_plan(world), _with_pool(world, budgets=(Budget(nodes="2"),)), SETTINGS)
+
+    assert isinstance(later, Valid)
+    [command] = later.plan.commands
+    assert len(command.targets) == 2
+
+
+def test_pods_do_not_go_to_a_node_that_is_not_up() -> None:
+    """It has room for all of them, and nobody is certain that it comes: without it the set is still cheaper."""
+    starting = a_pair("n9", "m16")
+    labels = {key: value for key, value in starting.node.labels.items() if key != names.INITIALIZED}
+    starting = replace(starting, node=replace(starting.node, labels=labels))
+    world = a_world(
+        [a_pair("n0", "m16"), a_pair("n1", "m16"), starting], [a_pod(name) for name in ("n0", "n1") for _ in range(3)]
+    )
+    command = _command(world)
+
+    assert [t.node for t in command.targets] == ["n0", "n1"]
+    assert sum(len(r.pods) for r in command.replacements) == 6
+
+
+def test_a_node_is_measured_by_what_its_pods_may_be_launched_as() -> None:
+    """Both are full of on-demand nodes. The pods of one may be nowhere else, those of the other may be on spot."""
+    bound = {"node_selector": ((names.CAPACITY_TYPE, names.CAPACITY_ON_DEMAND),)}
+    pods = [a_pod(node, shape=bound if node == "n0" else {}) for node in ("n0", "n1") for _ in range(8)]
+    world = _with_pool(a_world([a_pair("n0"), a_pair("n1")], pods), requirements=SPOT_OR_NOT)
+    round_ = Round(world, SETTINGS)
+    candidates = round_.screening.candidates(False)
+    worth = round_.simulator.worth(candidates)
+    by_node = {c.name: round(sum(worth[pod.key] for pod in c.pods), 6) for c in candidates}
+
+    assert by_node == {"n0": 0.4, "n1": 0.2}
+    assert [[c.name for c in part] for part in in_parts(round_, candidates, worth)] == [["n1"], ["n0"]]
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes each set had for which cheaper ones were looked for."""
+    asked: list[int] = []
+    simulate = PlacementSimulator.simulate
+
+    def counted(self: PlacementSimulator, candidates: Sequence[Candidate], **how: Any) -> Simulation:
+        if how.get("cheaper"):
+            asked.append(len(candidates))
+        return simulate(self, candidates, **how)
+
+    monkeypatch.setattr(PlacementSimulator, "simulate", counted)
+    return asked
+
+
+def test_where_nothing_can_be_gained_nothing_is_searched(searches: list[int]) -> None:
+    pairs = [a_pair(f"n{n}") for n in range(6)]
+    world = a_world(pairs, [a_pod(pair.node.name) for pair in pairs for _ in range(8)])
+
+    assert _stays(world) == {WhyNot.SAVES_TOO_LITTLE: 6}
+    assert searches == []
+
+
+def test_a_round_without_a_gain_is_over_after_some_searches(searches: list[int]) -> None:
+    """Seven cpus are worth less than an m8 costs, and fit on nothing cheaper, alone or together."""
+    pairs = [a_pair(f"n{n:02}") for n in range(60)]
+    world = a_world(pairs, [a_pod(pair.node.name, cpu="7") for pair in pairs])
+
+    assert choose(world, replace(SETTINGS, worth=0.05), never).kind == "nothing_to_do"
+    assert len(searches) == MISSES
+
+
+def test_no_node_rides_along_on_what_others_save() -> None:
+    """A full node among others that are half empty."""
+    pairs = [a_pair(f"n{n}", "m16") for n in range(8)]
+    pods = [*(a_pod("n3") for _ in range(16)), *(a_pod(f"n{n}", cpu="2") for n in range(8) if n != 3)]
+    targets = [t.node for t in _command(a_world(pairs, pods)).targets]
+
+    assert "n3" not in targets
+    assert len(targets) >= 4
 
 
 def test_what_is_planned_for_a_node_is_explained() -> None:

@@ -36,12 +36,15 @@ def played(course: Course, keep: Callable[[Recorded], None] = lambda _: None) ->
     return recorded()
 
 
+def totals(one: Recorded) -> Recorded:
+    """The figures of one play, those by hour summed up."""
+    return {**one, "dollars": round(sum(one["dollars"]), 2), "lowest": round(sum(one["lowest"]), 2)}
+
+
 def table(recorded: Recorded) -> list[str]:
     """The figures of both policies side by side."""
     rows: list[tuple[str, ...]] = [("", "default", "cost", "cost / default")]
-    sums = {
-        name: {**one, "dollars": sum(one["dollars"]), "lowest": sum(one["lowest"])} for name, one in recorded.items()
-    }
+    sums = {name: totals(one) for name, one in recorded.items()}
     for key in ("dollars", "lowest", "moved", "launched", "interrupted", "unready_seconds", "pending_seconds"):
         values = [sums.get(name, {}).get(key) for name in ("default", "cost")]
         ratio = f"{values[1] / values[0]:.3f}" if values[0] and values[1] is not None else "–"

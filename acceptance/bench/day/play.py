@@ -16,6 +16,7 @@ from acceptance.bench.day.fleet import Fleet
 from acceptance.bench.day.load import HOUR, MINUTE, START, Load
 from acceptance.bench.day.market import Market
 from dovetail.disruption.choose import choose
+from dovetail.disruption.methods.cheaper import CHEAPER
 from dovetail.disruption.revalidate import Valid, revalidate
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
@@ -24,6 +25,7 @@ from dovetail.model import names
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
 
+DAY: Final = 86_400.0
 INTERRUPTED: Final = 0.02  # of spot nodes, an hour
 STARTING: Final = 15.0  # seconds from binding until a pod is ready
 Told = Callable[[str], None]
@@ -57,6 +59,7 @@ class Figures:
     unready_seconds: float = 0.0  # of pods that were evicted or interrupted
     pending_seconds: float = 0.0  # of pods that came
     came: int = 0
+    undone: int = 0  # nodes of what their pods were moved away from within a day, to save money
     steps: dict[str, int] = field(default_factory=dict)  # commands carried out, by method
 
 
@@ -85,6 +88,8 @@ class Play:
         self._running: list[_Running] = []
         self._displaced: set[str] = set()  # pods that an eviction or an interruption made pending
         self._plans = 0
+        # By node, what its pods were moved away from to save money, and when: kept apart from the product's own memory.
+        self._left: dict[str, dict[tuple[str, str], float]] = {}
         self.figures = Figures()
 
     def run(self, told: Told) -> Figures:
@@ -199,9 +204,22 @@ class Play:
                 continue
             label = self._plan_id()
             made = [(node, plan.type_lists[node.type_list]) for node in command.replacements]
-            self._running.append(_Running(command, self._launch(made, label, now)))
+            launched = self._launch(made, label, now)
+            if command.method == CHEAPER.name:
+                self._note_moves(targets, launched, now)
+            self._running.append(_Running(command, launched))
             self.fleet.close(targets, label)
             self.figures.steps[command.method] = self.figures.steps.get(command.method, 0) + 1
+
+    def _note_moves(self, targets: Sequence[str], launched: Sequence[str], now: float) -> None:
+        """What the pods of the new nodes were moved away from, and whether one of these nodes is just that again."""
+        before: dict[tuple[str, str], float] = {}
+        for name in targets:
+            before.update({kind: at for kind, at in self._left.get(name, {}).items() if now - at < DAY})
+        kinds = {name: (each.key[0], each.key[2]) for name, each in self.fleet.nodes.items()}
+        self.figures.undone += sum(kinds[name] in before for name in launched)
+        for name in launched:
+            self._left[name] = before | {kinds[target]: now for target in targets}
 
     def _drain(self, now: float) -> None:
         """The pods of nodes whose replacements are up leave, and the nodes with them."""

@@ -7,7 +7,7 @@ found again in the next round, from what the cluster is like then.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -34,7 +34,9 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.requirements import Requirement
 
-TRIES: Final = 32  # sets that are asked about in one round
+SEARCHES: Final = 32  # sets for which cheaper nodes are looked for in one round
+MISSES: Final = 8  # searches in a row after which a round is over, if none of them gained anything
+QUESTIONS: Final = 256  # sets that are asked about in one round; most are hopeless, which a plain pass tells
 FIRST: Final = 8  # nodes that are tried together at first
 
 NOT_UNDER_COST: Final = Block(why=WhyNot.NOT_UNDER_COST, message="NodePool is not under the policy cost", event=None)
@@ -68,7 +70,7 @@ def command_for(round_: Round, candidates: tuple[Candidate, ...]) -> Command | N
 
 def compute_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Computed:
     """Fewer nodes or cheaper ones, whose launch is certain to save enough; or why not."""
-    simulation = simulated(round_, candidates, cheaper=True)
+    simulation = simulated(round_, candidates, cheaper=True, up_only=True)
     if isinstance(simulation, Computed):
         return simulation
     made = _replacements(round_, candidates, simulation)
@@ -185,16 +187,31 @@ class _Search:
 
     round_: Round
     left: RemainingAllowances
+    worth: Mapping[str, float]  # by pod, its share of the least that new nodes for all pods cost
     best: Command | None = None
     chosen: tuple[Candidate, ...] = ()
     gain: float = 0.0
     error: str = ""
+    questions: int = 0
+    searches: int = 0
+    misses: int = 0
     blocks: list[tuple[Candidate, Block]] = field(default_factory=list)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a further set may be asked about in this round."""
+        within = self.searches < SEARCHES and self.misses < MISSES and self.questions < QUESTIONS
+        return within and not self.error and not self.round_.should_stop()
 
     def joins(self, chunk: Sequence[Candidate]) -> bool:
         """Whether these nodes join the set: it must gain more than the moving of their pods asks for."""
         trial = (*self.chosen, *chunk)
-        computed = compute_cheaper(self.round_, trial)
+        self.questions += 1
+        computed = self._hopeless(trial)
+        if computed is None:
+            self.searches += 1
+            self.misses += 1
+            computed = compute_cheaper(self.round_, trial)
         if computed.error and not self.round_.should_stop():
             self.error = computed.error
         command = computed.command
@@ -204,41 +221,73 @@ class _Search:
                 block = computed.block if computed.block is not None and not self.chosen else None
                 self.blocks.append((chunk[0], block or _saves_too_little(chunk).block or CANT_REPLACE))
             return False
-        self.best, self.chosen, self.gain = command, trial, gain
+        self.best, self.chosen, self.gain, self.misses = command, trial, gain, 0
         for candidate in chunk:
             self.left.take(candidate.pool.name)
         return True
 
-    def permitted(self, rest: deque[Candidate], count: int) -> list[Candidate]:
-        """The next nodes, at most so many, that the allowances permit beside those that have joined."""
-        left, found = self.left.copy(), list[Candidate]()
+    def _hopeless(self, trial: tuple[Candidate, ...]) -> Computed | None:
+        """Why no search for cheaper nodes can make the set gain more: the pods that need new nodes are worth too much.
+
+        One plain pass tells which pods those are, at a small part of the price of a search.
+        """
+        plain = simulated(self.round_, trial, up_only=True)
+        if isinstance(plain, Computed):
+            return plain
+        costs = self.round_.simulator.cost_pools
+        lowest = sum(self._lowest(each) for each in plain.replacements)
+        most = sum(c.price + costs.get(c.pool.name, 0.0) for c in trial) - lowest - least_saving(self.round_, trial)
+        return None if most > self.gain else _saves_too_little(trial)
+
+    def _lowest(self, made: Replacement) -> float:
+        """The least that its pods cost on new nodes; reserved capacity may cost less than they are worth."""
+        beside = self.round_.simulator.cost_pools.get(made.pool, 0.0)
+        worth = sum(self.worth.get(pod, 0.0) for pod in made.pods)
+        return min(worth, self.round_.priced(made).cheapest + beside)
+
+    def permitted(self, chunk: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+        """Those that the allowances permit beside those that have joined, and those that they permit without these."""
+        left, found, later = self.left.copy(), list[Candidate](), list[Candidate]()
         room = self.round_.settings.profile.most_consolidated - len(self.chosen)
-        while rest and len(found) < min(count, room):
-            candidate = rest[0]
-            if not left.take(candidate.pool.name):
-                if self.left.has(candidate.pool.name):
-                    break  # the others of this try have the last ones
+        for candidate in chunk:
+            pool = candidate.pool.name
+            if not self.left.has(pool):
                 self.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
-            else:
+            elif len(found) < room and left.take(pool):
                 found.append(candidate)
-            rest.popleft()
-        return found
+            elif room > 0:
+                later.append(candidate)
+        return found, later
 
     def _is_approved(self, command: Command) -> bool:
         return all(score.is_approved for score in self.round_.scales.scores(command))
 
 
-def by_waste(round_: Round, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those first that cost most above what their pods are worth, for the disturbance; equals by name."""
-    worth, costs = round_.simulator.worth(candidates), round_.simulator.cost_pools
-    waste = {c.name: (c.price + costs.get(c.pool.name, 0.0) - worth.get(c.name, 0.0)) / c.cost for c in candidates}
-    return sorted(candidates, key=lambda c: (-waste[c.name], c.name))
+def waste_of(round_: Round, candidate: Candidate, worth: Mapping[str, float]) -> float:
+    """What a node costs above what its pods are worth."""
+    beside = round_.simulator.cost_pools.get(candidate.pool.name, 0.0)
+    return candidate.price + beside - sum(worth.get(pod.key, 0.0) for pod in candidate.pods)
+
+
+def in_parts(round_: Round, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[list[Candidate]]:
+    """The nodes to ask about together, those first that waste most for the disturbance; equals by name.
+
+    Several at a time as long as they waste more than moving their pods must save. The others one by one: they are
+    worth it only where there is room for their pods, and none is to ride along on what others save.
+    """
+    waste = {c.name: waste_of(round_, c, worth) for c in candidates}
+    ordered = sorted(candidates, key=lambda c: (-waste[c.name] / c.cost, c.name))
+    wasteful = [c for c in ordered if waste[c.name] > least_saving(round_, (c,))]
+    names_of = {c.name for c in wasteful}
+    parts = [wasteful[at : at + FIRST] for at in range(0, len(wasteful), FIRST)]
+    return [*parts, *([c] for c in ordered if c.name not in names_of)]
 
 
 def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The set that gains most, among those that the allowances permit."""
-    search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)))
-    grow(search, by_waste(round_, candidates))
+    worth = round_.simulator.worth(candidates)
+    search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)), worth)
+    grow(search, in_parts(round_, candidates, worth))
     command = search.best
     scores = round_.scales.scores(command) if command else ()
     return Found(
@@ -251,19 +300,17 @@ def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     )
 
 
-def grow(search: _Search, ordered: Sequence[Candidate]) -> None:
-    """Node after node joins, several at a time: twice as many after a success, half as many after a failure. One that
-    the allowances do not permit beside those that have joined is passed over."""
-    rest, step = deque(ordered), FIRST
-    for _ in range(TRIES):
-        chunk = search.permitted(rest, step)
-        if not chunk or search.error or search.round_.should_stop():
-            return
-        if search.joins(chunk):
-            step = 2 * len(chunk)
-        elif len(chunk) > 1:
-            rest.extendleft(reversed(chunk))
-            step = len(chunk) // 2
+def grow(search: _Search, parts: Iterable[list[Candidate]]) -> None:
+    """Part after part joins the set. Those that do not join together are asked about again by halves, after all
+    others."""
+    waiting = deque(parts)
+    while waiting and search.may_ask:
+        chunk, later = search.permitted(waiting.popleft())
+        if later:
+            waiting.appendleft(later)
+        if chunk and not search.joins(chunk) and len(chunk) > 1:
+            half = (len(chunk) + 1) // 2
+            waiting += [chunk[:half], chunk[half:]]
 
 
 CHEAPER: Final = Method(

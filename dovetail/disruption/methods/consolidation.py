@@ -97,9 +97,11 @@ def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
     return _replace(round_, candidates, simulation)
 
 
-def simulated(round_: Round, candidates: Sequence[Candidate], *, cheaper: bool = False) -> Simulation | Computed:
+def simulated(
+    round_: Round, candidates: Sequence[Candidate], *, cheaper: bool = False, up_only: bool = False
+) -> Simulation | Computed:
     """The cluster without these nodes, all their pods placed; or why that is not to be had."""
-    simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=cheaper)
+    simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=cheaper, up_only=up_only)
     if simulation.candidate_leaves:
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
     if simulation.failed:

@@ -72,11 +72,15 @@ class Simulator(Protocol):
         ...
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By node, the least that new nodes for its pods would cost."""
+        """By pod that would move, its share of the least that new nodes for all of them would cost; any part of them
+        costs at least what its shares come to."""
         ...
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
-        """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool."""
+    def simulate(
+        self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False, up_only: bool = False
+    ) -> Simulation:
+        """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool; `up_only`:
+        no pod goes to a node that is not up yet, where it would have no place for certain."""
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:

@@ -72,12 +72,15 @@ class PlacementSimulator:
         return cost_pools(self.index)
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By node, the least that new nodes for its pods would cost, as far as amounts tell."""
-        pods = {c.name: self.movers(c) for c in candidates}
-        of_pods = worth_of_pods(self.index, [pod for found in pods.values() for pod in found])
-        return {node: sum(of_pods.get(pod.uid, 0.0) for pod in found) for node, found in pods.items()}
+        """By pod that would move, its share of the least that new nodes for all of them would cost, as far as amounts
+        and offerings tell."""
+        pods = [pod for c in candidates for pod in self.movers(c)]
+        of_pods = worth_of_pods(self.index, pods)
+        return {pod.key: of_pods.get(pod.uid, 0.0) for pod in pods}
 
-    def simulate(self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False) -> Simulation:
+    def simulate(
+        self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False, up_only: bool = False
+    ) -> Simulation:
         """The cluster without these nodes (DIS-82)."""
         if any(self._fleet.is_leaving(c.member) for c in candidates):
             return Simulation(candidate_leaves=True)
@@ -85,9 +88,16 @@ class PlacementSimulator:
         if self._fails:
             return Simulation(failed=NO_POOLS)
         options = replace(self._options, spare_settling_nodes=consolidating, cheaper=cheaper)
+        if up_only:
+            options = replace(options, closed=options.closed | self._starting)
         first = candidates[0].member.node if candidates else None
         outcome = self._fleet.aside.judge(first, "simulation", self._simulated, candidates, options)
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
+
+    @cached_property
+    def _starting(self) -> frozenset[str]:
+        """The claims whose nodes are not up yet."""
+        return frozenset(m.claim.name for m in self._fleet.members if m.claim is not None and not m.is_initialized)
 
     def _simulated(self, candidates: Sequence[Candidate], options: SimulationOptions) -> Simulation:
         if not self._fleet.settings.profile.keeps_waiting_pods_apart:
