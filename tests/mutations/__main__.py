@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.mutations.rules import Mutation, StaleMutation, read_mutations, select, spoiled, named_tests
+from tests.mutations.rules import Mutation, StaleMutation, named_tests, read_mutations, select, spoiled
 
 ROOT = Path(__file__).parents[2]
 CHOSEN = {"none": "not cluster and not temporal", "temporal": "not cluster", "all": ""}  # tests by their marks

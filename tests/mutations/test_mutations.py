@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mutations.rules import Mutation, StaleMutation, read_mutations, select, spoiled, named_tests
+from tests.mutations.rules import Mutation, StaleMutation, named_tests, read_mutations, select, spoiled
 from tests.test_rules import ROOT
 
 ONE = Mutation(rule="BEH-2", what="the sign is wrong", file="x.py", before="a + b", after="a - b")
