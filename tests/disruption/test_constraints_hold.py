@@ -26,7 +26,13 @@ def apart(key: str) -> dict[str, Any]:
     return {"anti_affinity": (PodTerm(topology_key=key, selector=EACH_OTHER, namespaces=("default",)),)}
 
 
-ALONE = ({}, spread(names.ZONE), spread(names.HOSTNAME), apart(names.ZONE), apart(names.HOSTNAME))
+ALONE: tuple[dict[str, Any], ...] = (
+    {},
+    spread(names.ZONE),
+    spread(names.HOSTNAME),
+    apart(names.ZONE),
+    apart(names.HOSTNAME),
+)
 NAMES = ("nothing", "spread-zone", "spread-host", "apart-zone", "apart-host")
 
 
