@@ -165,6 +165,49 @@ def objects_of_other_namespaces(random: Random, given: dict[str, Any]) -> None:
     given["pdbs"] = [*(given.get("pdbs") or []), budget]
 
 
+def defaults_said(random: Random, given: dict[str, Any]) -> None:
+    """What a missing field means is written, or a default that is written is left out."""
+    for spec in pod_specs(given):
+        for each in spec.get("topologySpreadConstraints") or []:
+            for field, default in (("minDomains", 1), ("nodeAffinityPolicy", "Honor"), ("nodeTaintsPolicy", "Ignore")):
+                if random.random() < 0.5 and each.get("whenUnsatisfiable") == "DoNotSchedule":
+                    each.setdefault(field, default)
+        for each in spec.get("tolerations") or []:
+            if each.get("operator") == "Equal" and random.random() < 0.5:
+                del each["operator"]
+            elif "operator" not in each:
+                each["operator"] = "Equal"
+        for container in spec.get("containers") or []:
+            if not container.get("ports"):
+                container["ports"] = [{"containerPort": 8080}]
+    for pod in given.get("pods") or []:
+        for term in pod_terms(pod["spec"]):
+            if not term.get("namespaces") and "namespaceSelector" not in term:
+                term["namespaces"] = [pod["metadata"].get("namespace") or "default"]
+
+
+def pod_terms(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every term of affinity and anti-affinity between pods."""
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        found = affinity.get(kind) or {}
+        yield from found.get("requiredDuringSchedulingIgnoredDuringExecution") or []
+        preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+        yield from (each["podAffinityTerm"] for each in preferred)
+
+
+def pools_that_say_it_twice(random: Random, given: dict[str, Any]) -> None:
+    """A requirement of a NodePool again, and Exists beside In."""
+    pools = given.get("nodePools") or []
+    for pool in pools:
+        requirements = pool["spec"]["template"]["spec"].get("requirements") or []
+        for each in list(requirements):
+            if random.random() < 0.5:
+                requirements.append({key: value for key, value in each.items() if key != "minValues"})
+            if each["operator"] == "In":
+                requirements.append({"key": each["key"], "operator": "Exists"})
+
+
 REWORDINGS: Final[tuple[Reworded, ...]] = (
     other_quantities,
     empty_fields,
@@ -175,4 +218,6 @@ REWORDINGS: Final[tuple[Reworded, ...]] = (
     expressions_said_twice,
     old_names_of_labels,
     objects_of_other_namespaces,
+    defaults_said,
+    pools_that_say_it_twice,
 )

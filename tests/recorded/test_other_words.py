@@ -12,7 +12,7 @@ from tests.recorded import RESULTS
 from tests.recorded.rewording import REWORDINGS, Reworded
 
 FILES = ("placement", "disruption-decisions", "disruption-decisions-random")
-EVERY = 9  # of so many cases one is reworded: another one by each of the nine rewordings
+EVERY = 9  # of so many cases one is reworded: another one by most rewordings
 
 
 @cache
