@@ -165,21 +165,19 @@ def objects_of_other_namespaces(random: Random, given: dict[str, Any]) -> None:
     given["pdbs"] = [*(given.get("pdbs") or []), budget]
 
 
+_SPREAD_DEFAULTS: Final = {"minDomains": 1, "nodeAffinityPolicy": "Honor", "nodeTaintsPolicy": "Ignore"}
+
+
 def defaults_said(random: Random, given: dict[str, Any]) -> None:
-    """What a missing field means is written, or a default that is written is left out."""
+    """What a missing field means is written."""
     for spec in pod_specs(given):
         for each in spec.get("topologySpreadConstraints") or []:
-            for field, default in (("minDomains", 1), ("nodeAffinityPolicy", "Honor"), ("nodeTaintsPolicy", "Ignore")):
-                if random.random() < 0.5 and each.get("whenUnsatisfiable") == "DoNotSchedule":
-                    each.setdefault(field, default)
+            if random.random() < 0.7 and each.get("whenUnsatisfiable") == "DoNotSchedule":
+                each.update({**_SPREAD_DEFAULTS, **each})
         for each in spec.get("tolerations") or []:
-            if each.get("operator") == "Equal" and random.random() < 0.5:
-                del each["operator"]
-            elif "operator" not in each:
-                each["operator"] = "Equal"
+            each.setdefault("operator", "Equal")
         for container in spec.get("containers") or []:
-            if not container.get("ports"):
-                container["ports"] = [{"containerPort": 8080}]
+            container["ports"] = container.get("ports") or [{"containerPort": 8080}]
     for pod in given.get("pods") or []:
         for term in pod_terms(pod["spec"]):
             if not term.get("namespaces") and "namespaceSelector" not in term:
