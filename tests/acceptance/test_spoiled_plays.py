@@ -141,6 +141,23 @@ def not_offered(played: Played, subnet: str) -> None:
             config["Overrides"] = [each for each in config["Overrides"] if each["SubnetId"] != subnet]
 
 
+def again_and_again(operation: str, within: str) -> Spoil:
+    """A question that was asked once in the play is asked fifty times in one phase."""
+
+    def spoil(played: Played) -> None:
+        entry = calls(played, operation)[0]
+        phase(played, within).entries.extend(copy.deepcopy(entry) for _ in range(50))
+
+    return spoil
+
+
+def labelled(kind: str, key: str, value: str) -> Spoil:
+    """Every object of a kind with another value of a label."""
+    return each_object(kind, lambda body: body["metadata"]["labels"].update({key: value}))
+
+
+ZONE: Final = "topology.kubernetes.io/zone"
+ZONE_ID: Final = "topology.k8s.aws/zone-id"
 TAG: Final = "dovetail.sh/cluster-uid"
 UID: Final = "5f0c2c46-6c1f-4b0e-9a35-0d6f0d1b7c11"
 
@@ -238,6 +255,19 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "nobody asks whether the instance is gone": ("del-two", without("DescribeInstances")),
     "nothing is refreshed in two minutes": ("vanished", slow),
     "a subnet with room is not offered": ("empty", lambda played: not_offered(played, "subnet-0b")),
+    "no fleet where one brings few": ("short", without("CreateFleet")),
+    "images are read without end": ("vanished", again_and_again("DescribeImages", "step1")),
+    "subnets are read without end": ("vanished", again_and_again("DescribeSubnets", "step1")),
+    "the account is asked for without end": (
+        "basic",
+        together(*(added("GetCallerIdentity", {}, "start") for _ in range(50))),
+    ),
+    "no profile is asked for where the role is missing": ("missing", without("GetInstanceProfile")),
+    "no template is collected": ("idle", without("DeleteLaunchTemplate")),
+    "one instance is named twice": (
+        "del-two",
+        changed("TerminateInstances", lambda e: e["input"].update(InstanceIds=e["input"]["InstanceIds"] * 2)),
+    ),
     # Events
     "no DisruptionBlocked": ("del-two", no_event("DisruptionBlocked")),
     "no DisruptionBlocked of claims": ("spot", no_event("DisruptionBlocked", "NodeClaim")),
@@ -248,6 +278,35 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "DisruptionBlocked for a cause that nobody knows": (
         "basic",
         event("launch", "Normal DisruptionBlocked Node/$node", "Nonsense"),
+    ),
+    "DisruptionBlocked without end": (
+        "spot",
+        together(
+            *(event("launch", "Normal DisruptionBlocked Node/$node", "Node isn't initialized") for _ in range(50))
+        ),
+    ),
+    "DisruptionBlocked of a node that never was": (
+        "basic",
+        event("launch", "Normal DisruptionBlocked Node/other", "Node isn't initialized"),
+    ),
+    "DisruptionBlocked by a pod that asks for nothing": (
+        "basic",
+        event(
+            "launch", "Normal DisruptionBlocked Node/$node", 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=p)'
+        ),
+    ),
+    "no pod is nominated where a fleet brings few": ("short", no_event("Nominated")),
+    "a refusal that is told without end": (
+        "groups",
+        together(*(event("class", "Warning SecurityGroupsNotFound EC2NodeClass/default", "x") for _ in range(50))),
+    ),
+    "a pool that there is not is told to be ready": (
+        "basic",
+        event(
+            "launch",
+            "Normal Ready NodePool/other",
+            "Status condition transitioned, Type: Ready, Status: Unknown -> True, Reason: Ready",
+        ),
     ),
     "Unconsolidatable for a pool that is none": (
         "basic",
@@ -352,6 +411,30 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
         each_object(
             "nodeClaims", lambda b: b["metadata"]["labels"].update({"topology.kubernetes.io/zone": "us-west-2c"})
         ),
+    ),
+    "claims in a zone that there is not, where a fleet brings few": ("short", labelled("nodeClaims", ZONE, "us-x-1z")),
+    "nodes in another zone than their claims": ("short", labelled("nodes", ZONE, "us-west-2c")),
+    "claims in a zone that there is not, beside an empty subnet": (
+        "empty",
+        labelled("nodeClaims", ZONE, "us-west-2z"),
+    ),
+    "nodes with another zone's id": ("empty", labelled("nodes", ZONE_ID, "usw2-az9")),
+    "nodes of an instance in another zone": (
+        "empty",
+        each_object("nodes", lambda body: body["spec"].update(providerID="aws:///us-west-2z/i-0")),
+    ),
+    "instances in another zone than their fleet's": (
+        "empty",
+        each_object("instances", lambda body: body.update(zone="us-west-2z")),
+    ),
+    "instances in a subnet that no class knows": (
+        "empty",
+        each_object("instances", lambda body: body.update(subnet="subnet-0z")),
+    ),
+    "an instance too few beside an empty subnet": ("empty", no_object("instances", "launch")),
+    "a claim that is consistent for another reason": (
+        "spot",
+        each_condition("nodeClaims", lambda c: c.update(reason="Nonsense"), "ConsistentStateFound"),
     ),
     "a zone that does not follow from the empty subnet": (
         "empty",

@@ -12,12 +12,15 @@ from dovetail.activities.orders.carry_out_orders import Caretaking
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import AT_ONCE, ReplicaFinder
 from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.lifecycle.node_checks import class_label
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
+from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_departing import an_instance
@@ -183,6 +186,37 @@ async def test_a_static_pool_is_filled_under_the_lowest_free_numbers() -> None:
     made = world.claims[first[0]]
     assert all(requirement.key != names.INSTANCE_TYPE for requirement in made.requirements)
     assert made.owners[0].name == pool.name
+
+
+async def test_a_claim_of_a_static_pool_is_the_pools_template() -> None:
+    """NPL-43: every part of it, with the pool's name and hash and the class's label beside the labels of its own."""
+    zone = Expression(key=names.ZONE, operator="In", values=("a", "b"))
+    taint, startup = Taint(key="mine", effect="NoSchedule"), Taint(key="cni", effect="NoExecute")
+    template = {
+        "labels": {"team": "blue"},
+        "annotations": {"note": "kept"},
+        "requirements": (zone,),
+        "taints": (taint,),
+        "startup_taints": (startup,),
+        "expire_after": 3600.0,
+        "termination_grace": 60.0,
+    }
+    pool = static(1, template=template, annotations={names.NODE_POOL_HASH: "1", "not": "copied"})
+    world = World()
+
+    [name] = await create(world, pool, (await ReplicaFinder(world.now).look(seen(world, pool))).due)
+
+    made = world.claims[name]
+    assert made.labels == {"team": "blue", names.NODE_POOL: pool.name, class_label(made): "default"}
+    assert {key: made.annotations.get(key) for key in ("note", names.NODE_POOL_HASH, "not")} == {
+        "note": "kept",
+        names.NODE_POOL_HASH: "1",
+        "not": None,
+    }
+    assert zone in made.requirements
+    assert (made.taints, made.startup_taints) == ((taint,), (startup,))
+    assert (made.expire_after, made.termination_grace, made.requests) == (3600.0, 60.0, {})
+    assert made.node_class == pool.template.node_class
 
 
 async def test_looking_at_yesterdays_cluster_creates_nothing_twice() -> None:

@@ -102,6 +102,14 @@ def test_either_day_is_enough_when_both_are_restricted() -> None:
     assert [judge_budgets((budget,), at(day))[0].active for day in days] == [True, True, False]
 
 
+@pytest.mark.parametrize(("hour", "left"), [("*-5", 5), ("?--1", 5), ("*-5-6/13", 5), ("*-5/2", 9), ("1-2-3", 0)])
+def test_what_follows_a_star_is_not_looked_at(hour: str, left: int) -> None:
+    """DIS-56: only its step is. Elsewhere a second hyphen is an error, and an error closes the pool (DIS-54)."""
+    budgets = (Budget(nodes="9"), Budget(nodes="5", schedule=f"0 {hour} * * *", duration=60.0))
+
+    assert allowed(budgets, 10, at("2026-08-20T13:00:30")) == left
+
+
 def test_a_date_that_never_comes_is_always_active() -> None:
     """DIQ-20."""
     assert judge_budgets((Budget(nodes="0", schedule="0 0 30 2 *", duration=60.0),), NOW)[0].active

@@ -129,6 +129,16 @@ def test_the_limit_of_nodes_counts_what_is_leaving() -> None:
     assert found == (Shortfall(pool="pool", numbers=(0, 1)),)
 
 
+@pytest.mark.parametrize(("limit", "numbers"), [(4, ()), (5, (0,))])
+def test_the_place_of_a_replacement_that_is_awaited_is_not_filled(limit: int, numbers: tuple[int, ...]) -> None:
+    """BEH-126: a pool that grows while one of its nodes drifts."""
+    marked = a_joined_claim("marked", annotations={names.OWNER: "c/disrupt/1"})
+
+    found = shortfalls(a_snapshot(static(4, limits={"nodes": limit}), *nodes(2), marked))
+
+    assert [shortfall.numbers for shortfall in found] == ([numbers] if numbers else [])
+
+
 def test_a_marked_node_is_replaced_by_its_disruption_and_not_by_the_count() -> None:
     """NPL-41; upstream subtracts only what runs (NPL-42) and makes one too many."""
     marked = a_joined_claim("marked", annotations={names.OWNER: "c/disrupt/1"})

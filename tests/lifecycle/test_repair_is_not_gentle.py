@@ -11,10 +11,11 @@ from tests.lifecycle.test_gated import SILENT, a_pair, a_snapshot, silent
 
 def test_a_closed_budget_and_protections_hold_no_repair() -> None:
     claim, node = a_pair(1, silent(60))
-    protected = replace(node, annotations={names.DO_NOT_DISRUPT: "true"})
+    asks = {names.DO_NOT_DISRUPT: "true"}
+    protected, its_claim = replace(node, annotations=asks), replace(claim, annotations=asks)
     closed = a_pool(disruption=DisruptionPolicy(budgets=(Budget(nodes="0"),)))
     pod = a_pod(node_name=node.name, do_not_disrupt="true")
 
-    found = find_repairs(a_snapshot(closed, claim, protected, pod), (SILENT,))
+    found = find_repairs(a_snapshot(closed, its_claim, protected, pod), (SILENT,))
 
     assert [(order.claim.name, order.at_once) for order in found.orders] == [("claim-1", True)]

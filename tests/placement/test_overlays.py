@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from dovetail.model import names
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression
-from dovetail.model.pools import Catalogue, InstanceType, NodePool
+from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.answer.finish import CAPACITY_OVERLAY, PRICE_OVERLAY
 from dovetail.placement.overlays import Overlaid, overlay
@@ -21,9 +23,13 @@ def an_overlay(name: str, *wanted: tuple[str, str], **fields: object) -> NodeOve
     return NodeOverlay(name=name, requirements=requirements, **fields)  # type: ignore[arg-type]
 
 
-def overlaid(*overlays: NodeOverlay, pools: tuple[NodePool, ...] = (), fault: str = "") -> Overlaid:
+def overlaid(
+    *overlays: NodeOverlay,
+    pools: tuple[NodePool, ...] = (),
+    fault: str = "",
+    types: tuple[InstanceType, ...] = (a_type("small", "2", 0.1), a_type("large", "8", 0.4)),
+) -> Overlaid:
     chosen = pools or (a_pool(),)
-    types = (a_type("small", "2", 0.1), a_type("large", "8", 0.4))
     catalogues = {pool.name: Catalogue(types=types) for pool in chosen}
     if fault:
         catalogues[fault] = Catalogue(error="cannot be listed")
@@ -34,12 +40,12 @@ def the_type(found: Overlaid, name: str, pool: str = "default") -> InstanceType:
     return next(item for item in found.catalogues[pool].types if item.name == name)
 
 
+def _value(offering: Offering, key: str) -> str:
+    return next(e.values[0] for e in offering.requirements if e.key == key)
+
+
 def prices(item: InstanceType) -> dict[tuple[str, str], float]:
-    return {
-        (values[names.ZONE], values[names.CAPACITY_TYPE]): offering.price
-        for offering in item.offerings
-        for values in [{e.key: e.values[0] for e in offering.requirements}]
-    }
+    return {(_value(o, names.ZONE), _value(o, names.CAPACITY_TYPE)): o.price for o in item.offerings}
 
 
 def test_an_overlay_prices_only_the_offerings_that_it_selects() -> None:
@@ -73,9 +79,18 @@ def test_capacity_belongs_to_the_whole_type_if_any_offering_is_selected() -> Non
 
 
 def test_a_type_none_of_whose_offerings_is_selected_gets_no_capacity() -> None:
-    """NPL-52: although the type itself would suit."""
-    found = overlaid(an_overlay("a", (names.ZONE, "zone-a"), (names.CAPACITY_TYPE, "reserved"), capacity=GPU))
-    assert "example.com/gpu" not in the_type(found, "large").capacity
+    """NPL-52: although the type itself would suit, by its zones and by its capacity types."""
+    large = a_type("large", "8", 0.4)
+    sold = {(_value(o, names.ZONE), _value(o, names.CAPACITY_TYPE)): o for o in large.offerings}
+    (zone, kind), *_ = sold
+    others = tuple(o for (where, how), o in sold.items() if (where == zone) != (how == kind))
+    asked = an_overlay("a", (names.ZONE, zone), (names.CAPACITY_TYPE, kind), capacity=GPU)
+
+    with_it, without_it = overlaid(asked, types=(large,)), overlaid(asked, types=(replace(large, offerings=others),))
+
+    assert "example.com/gpu" in the_type(with_it, "large").capacity
+    assert {_value(o, names.ZONE) for o in others} > {zone}
+    assert "example.com/gpu" not in the_type(without_it, "large").capacity
 
 
 def test_the_heavier_overlay_wins_per_offering_and_per_resource() -> None:
@@ -99,6 +114,18 @@ def test_of_two_overlays_of_one_weight_on_one_price_the_earlier_name_is_rejected
     assert found.verdicts == {"a": "conflict", "b": "applied"}
     assert "example.com/gpu" not in the_type(found, "large").capacity
     assert set(prices(the_type(found, "small")).values()) == {5.0}
+
+
+def test_of_two_overlays_of_one_weight_on_one_resource_the_earlier_name_is_rejected_everywhere() -> None:
+    """NPL-53: also where both say the same; another resource is no contradiction."""
+    found = overlaid(
+        an_overlay("a", price="5", capacity=GPU),
+        an_overlay("b", (names.INSTANCE_TYPE, "small"), capacity=GPU),
+        an_overlay("c", capacity={"example.com/fpga": 1}),
+    )
+    assert found.verdicts == {"a": "conflict", "b": "applied", "c": "applied"}
+    assert "example.com/gpu" not in the_type(found, "large").capacity
+    assert 5.0 not in prices(the_type(found, "large")).values()
 
 
 def test_two_overlays_of_one_weight_that_meet_nowhere_are_both_applied() -> None:
@@ -141,16 +168,26 @@ def test_a_pool_that_cannot_be_listed_keeps_its_error_and_the_others_go_on() -> 
     assert set(prices(the_type(found, "small")).values()) == {5.0}
 
 
-def test_a_proposed_node_says_that_an_overlay_has_touched_its_types() -> None:
-    """A proposed node says that an overlay has touched its types (PLC-139)."""
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"price": "0.01"}, {PRICE_OVERLAY: "true"}),
+        ({"capacity": GPU}, {CAPACITY_OVERLAY: "true"}),
+        ({"price": "0.01", "capacity": GPU}, {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}),
+        ({}, {}),
+    ],
+)
+def test_a_proposed_node_says_that_an_overlay_has_touched_its_types(
+    fields: dict[str, object], said: dict[str, str]
+) -> None:
+    """PLC-139, NPL-56: its types' prices, their capacity, or both."""
     pool = a_pool()
-    found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), price="0.01", capacity=GPU), pools=(pool,))
+    found = overlaid(an_overlay("a", (names.INSTANCE_TYPE, "small"), **fields), pools=(pool,))
     snapshot = Snapshot(now=0.0, pools={pool.name: pool}, catalogues=found.catalogues, pods={"uid-p": a_pod("p")})
 
     (node,) = place(Index(snapshot, PlacementSettings())).new
 
-    touched = {key: value for key, value in node.annotations.items() if "overlay" in key}
-    assert touched == {PRICE_OVERLAY: "true", CAPACITY_OVERLAY: "true"}
+    assert {key: value for key, value in node.annotations.items() if "overlay" in key} == said
 
 
 def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_overrides() -> None:

@@ -4,8 +4,8 @@ import dataclasses
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pools import Catalogue
-from dovetail.ports.cloud import Instance
+from dovetail.model.pools import Catalogue, Offering
+from dovetail.ports.cloud import Instance, NoCapacity, Prepared
 from tests.ports.test_cloud import launched, prepared
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import unique
@@ -19,6 +19,10 @@ def is_available(catalogue: Catalogue, instance: Instance) -> bool:
         o for o in kind.offerings if wanted <= {(e.key, value) for e in o.requirements for value in e.values}
     ]
     return offering.available
+
+
+def is_on_demand(offering: Offering) -> bool:
+    return any(e.key == names.CAPACITY_TYPE and names.CAPACITY_ON_DEMAND in e.values for e in offering.requirements)
 
 
 def as_launched(claim: NodeClaim, instance: Instance) -> NodeClaim:
@@ -45,7 +49,7 @@ class TestCatalogue:
         assert catalogue.types
         for kind in catalogue.types:
             said = {e.key for e in kind.requirements}
-            assert said >= {names.INSTANCE_TYPE, names.ARCH, names.OS, names.ZONE, names.CAPACITY_TYPE}
+            assert said >= names.WELL_KNOWN_LABELS - {names.NODE_POOL}
             assert kind.capacity["cpu"] > kind.overhead["cpu"] > 0
             for offering in kind.offerings:
                 assert {e.key for e in offering.requirements} >= {names.ZONE, names.CAPACITY_TYPE}
@@ -68,6 +72,25 @@ class TestCatalogue:
 
         await cloud_world.end_shortages()
         assert (before, after) == (True, False)
+
+    async def test_a_type_of_which_nothing_is_available_stays_listed(self, cloud_world: CloudWorld) -> None:
+        """CLD-5: every offering of what claims allow is refused, until there is nothing to ask for any more."""
+        node_class = await cloud_world.node_class(unique("class"))
+        pool = await cloud_world.pool(node_class)
+        before = await cloud_world.catalogues.catalogue(pool)
+        await cloud_world.make_short(None)
+
+        while isinstance(
+            asked := await cloud_world.cloud.prepare(claim := await cloud_world.claim(node_class)), Prepared
+        ):
+            answer = await cloud_world.cloud.launch(claim, asked.request, unique("token"))
+            assert isinstance(answer, NoCapacity)
+        after = await cloud_world.catalogues.catalogue(pool)
+
+        await cloud_world.end_shortages()
+        assert [kind.name for kind in after.types] == [kind.name for kind in before.types]
+        on_demand = [[o.available for o in kind.offerings if is_on_demand(o)] for kind in after.types]
+        assert not all(any(available) for available in on_demand)
 
     async def test_without_its_class_a_pools_types_cannot_be_listed(self, cloud_world: CloudWorld) -> None:
         node_class = await cloud_world.node_class(unique("class"))
@@ -100,6 +123,17 @@ class TestNodeClass:
         node_class = await cloud_world.node_class(unique("class"))
 
         assert (node_class.group, node_class.kind) in cloud_world.catalogues.supported_classes()
+
+
+class TestRepair:
+    async def test_a_node_that_is_silent_or_not_ready_is_to_be_repaired_after_a_while(
+        self, cloud_world: CloudWorld
+    ) -> None:
+        """CLD-7."""
+        policies = await cloud_world.catalogues.repair_policies()
+
+        assert {(p.condition, p.status) for p in policies} >= {(names.READY, "False"), (names.READY, "Unknown")}
+        assert all(policy.toleration > 0 for policy in policies)
 
 
 class TestDrift:

@@ -172,6 +172,20 @@ class TestTerminating:
         assert await cloud_world.cloud.find(claim_uid=claim.uid) is None
         assert instance.provider_id not in {i.provider_id for i in await cloud_world.cloud.list_instances()}
 
+    async def test_an_instance_that_is_ending_is_listed_as_such(
+        self, cloud_world: CloudWorld, claim: NodeClaim
+    ) -> None:
+        """CLD-4."""
+        instance = await launched(cloud_world, claim)
+        before = {i.provider_id: i.state for i in await cloud_world.cloud.list_instances()}
+
+        answer = await cloud_world.cloud.terminate(instance.provider_id)
+        after = {i.provider_id: i.state for i in await cloud_world.cloud.list_instances()}
+
+        assert answer == "terminating"
+        assert before[instance.provider_id] in ("pending", "running")
+        assert after[instance.provider_id] == "terminating"
+
     async def test_what_is_gone_stays_gone_however_often_it_is_asked(
         self, cloud_world: CloudWorld, claim: NodeClaim
     ) -> None:

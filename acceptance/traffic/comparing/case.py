@@ -7,8 +7,16 @@ objects under the same renaming. The caller sorts out the named differences.
 from dataclasses import replace
 
 from acceptance.traffic.cases import Case
+from acceptance.traffic.comparing.agreement import disagreements
 from acceptance.traffic.comparing.calls import read_calls, without_claim_tags
-from acceptance.traffic.comparing.events import EVENTS, TRANSITIONS, Told, compare_events, compare_transitions
+from acceptance.traffic.comparing.events import (
+    EVENTS,
+    TRANSITIONS,
+    Told,
+    compare_events,
+    compare_transitions,
+    transitions_of,
+)
 from acceptance.traffic.comparing.events import with_all_phases as events_with_all_phases
 from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.matching import Sides, matched
@@ -32,9 +40,13 @@ def compare(case: Case, played: Played) -> list[Found]:
     found = events_with_all_phases(found, comparison.told, (case, played), comparison.renaming)
     missing = [name for name in case.phases if name not in {phase.name for phase in played.phases}]
     found += [Found(phase=name, what="case", path="phase", theirs="played", ours=ABSENT) for name in missing]
-    return found + [
+    found += [
         Found(phase=phase, what="order", path="", theirs="as the README says", ours=words)
         for phase, words in disorders(played)
+    ]
+    return found + [
+        Found(phase=phase, what="agreement", path="", theirs="as the rest of the play", ours=words)
+        for phase, words in disagreements(played)
     ]
 
 
@@ -71,6 +83,7 @@ class _Comparison:
 
     def __init__(self, case: Case, played: Played) -> None:
         self._case, self.renaming, self.told = case, Renaming(), list[Told]()
+        self._transitions: list[str] = []
         self._codes = known_codes(case)
         self._objects = unfolded(case.expected.get("objects") or [])
         self._ours_read: set[bytes] = set()
@@ -95,6 +108,7 @@ class _Comparison:
             found += self._calls(sides)
             if phase.name in self._objects:
                 found += self._states(phase, self._objects[phase.name])
+        self._transitions += transitions_of(phase)
         self._ours_read |= {call.key() for call in read_calls(phase.entries) if call.is_read}
         theirs = (recorded or {}).get("calls") or []
         self._theirs_read |= {call.key() for call in read_calls(theirs) if call.is_read}
@@ -140,7 +154,7 @@ class _Comparison:
             if not is_more(each.path, each.theirs)
         ]
         if f"{TRANSITIONS}:{phase.name}" not in self._doubtful:
-            found += compare_transitions(phase, recorded, self.renaming)
+            found += compare_transitions(phase, recorded, self.renaming, self._transitions)
         events, told = compare_events(phase, recorded, self._codes, self.renaming)
         self.told.append(told)
         return found + (events if f"{EVENTS}:{phase.name}" not in self._doubtful else [])

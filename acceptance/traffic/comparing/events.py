@@ -6,9 +6,11 @@ upstream leaves out. Each such finding is still a difference, to be named; the r
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+
+import orjson
 
 from acceptance.traffic.cases import Case
 from acceptance.traffic.comparing.found import Found
@@ -25,6 +27,10 @@ LEAVES: Final = "it leaves, or has gone"
 ITS_CLASS_LEAVES: Final = "its class leaves, or has gone"
 ANNOUNCED: Final = "its disruption was announced"
 AS_ITS_POOL_SAYS: Final = "as its NodePool says"
+AS_IT_SAYS: Final = "as it says itself"
+NOBODY: Final = "nobody knows its object"
+NOT_ASKED_FOR: Final = "no pod asks for it"
+NEVER: Final = "nothing of that reason was ever told"
 # Here the message is the cause: which reason for the disruption, which zone. Elsewhere words are free (rule 7).
 _CAUSES: Final = frozenset(
     (
@@ -44,6 +50,7 @@ _OUR_TRANSITION: Final = re.compile(
 )
 _ZONE: Final = re.compile(r"\b[a-z]{2}(?:-[a-z]+)+-\d[a-z]\b")
 _POOL: Final = re.compile(r'NodePool "([^"]+)" has consolidation disabled')
+_PROTECTION: Final = b"karpenter.sh/do-not-disrupt"
 _KINDS: Final = {"NodeClaim": "nodeClaims", "Node": "nodes", "EC2NodeClass": "nodeClasses", "NodePool": "nodePools"}
 
 
@@ -116,18 +123,45 @@ def _codes(told: Told, renaming: Renaming) -> list[Found]:
     return found
 
 
-def compare_transitions(phase: PlayedPhase, recorded: Json, renaming: Renaming) -> list[Found]:
-    """Conditions whose change was announced."""
-    theirs = [_THEIR_TRANSITION.sub(r"\1 \2 \3 \4", str(each)) for each in recorded.get(TRANSITIONS) or []]
-    ours = [
+def transitions_of(phase: PlayedPhase) -> list[str]:
+    """What we announced of conditions in a phase; not again what had the same words in an earlier one."""
+    return [
         f"{each['kind']}/{each['name']} " + _OUR_TRANSITION.sub(r"\1 \2->\3 \4", str(each["message"]))
         for each in phase.objects.get(EVENTS) or []
         if _is_transition(each)
     ]
+
+
+def compare_transitions(
+    phase: PlayedPhase, recorded: Json, renaming: Renaming, before: Sequence[str] = ()
+) -> list[Found]:
+    """Conditions whose change was announced. `before`: ours of the earlier phases."""
+    theirs = [_THEIR_TRANSITION.sub(r"\1 \2 \3 \4", str(each)) for each in recorded.get(TRANSITIONS) or []]
+    ours = transitions_of(phase)
+    told = [*before, *ours]
     inside = differences(Bag(dict.fromkeys(theirs)), Bag(dict.fromkeys(ours)), renaming)
     return [
-        Found(phase=phase.name, what=TRANSITIONS, path=each.path, theirs=each.theirs, ours=each.ours) for each in inside
+        Found(
+            phase=phase.name,
+            what=TRANSITIONS,
+            path=each.path,
+            theirs=each.theirs,
+            ours=each.ours,
+            note=AS_IT_SAYS if each.theirs is ABSENT and _led_there(str(each.ours), told, phase) else "",
+        )
+        for each in inside
     ]
+
+
+def _led_there(text: str, told: Sequence[str], phase: PlayedPhase) -> bool:
+    """Whether an object's transitions of that condition, in some order, end at what it says at the phase's end."""
+    about, type_, *_ = text.split(" ")
+    kind, _, name = about.partition("/")
+    conditions = ((_object(phase, kind, name) or {}).get("status") or {}).get("conditions") or []
+    says = {each["status"] for each in conditions if each["type"] == type_}
+    steps = [each.split(" ")[2].partition("->") for each in told if each.startswith(f"{about} {type_} ")]
+    left, reached = {step[0] for step in steps}, {step[2] for step in steps}
+    return bool(says) and says <= reached and reached - left <= says
 
 
 # ---- with the whole case in view -----------------------------------------------------------------------------
@@ -140,16 +174,51 @@ def with_all_phases(
     case, played = sides
     phases = {phase.name: phase for phase in played.phases}
     pools = {pool["metadata"]["name"]: pool["spec"] for pool in case.objects("nodePools")}
+    known = _names(played)
+    asked = _PROTECTION in orjson.dumps(case.given)
     kept = [each for each in found if each.what != EVENTS or each.path]
     alone = [each for each in found if each.what == EVENTS and not each.path]
     named: list[Found] = []
     for phase in dict.fromkeys(each.phase for each in alone):
         named += _named([each for each in alone if each.phase == phase], phases[phase], renaming)
     settled = [_moment(each, told, renaming) for each in named]
-    return kept + [
-        _announced(each, told, renaming) or (each if each.ours is ABSENT else _noted(each, phases, pools))
-        for each in settled
-    ]
+
+    def with_note(one: Found) -> Found:
+        announced = _announced(one, told, renaming)
+        if announced is not None:
+            return announced
+        if one.ours is ABSENT:
+            return _never_told(one, told)
+        return _unfounded(_noted(one, phases, pools), known, asked)
+
+    return kept + [with_note(each) for each in settled]
+
+
+def _names(played: Played) -> frozenset[str]:
+    """Every object of the play, as `Kind/name`."""
+    return frozenset(
+        f"{kind}/{(body.get('metadata') or body)['name']}"
+        for phase in played.phases
+        for kind, listed in _KINDS.items()
+        for body in phase.objects.get(listed) or []
+    )
+
+
+def _never_told(one: Found, told: Sequence[Told]) -> Found:
+    """One of theirs that ours lacks: whether ours tells of that reason at all."""
+    type_, reason, kind, _, _ = _parts(str(one.theirs))
+    said = any(text.startswith(f"{type_} {reason} {kind}/") for each in told for text in each.ours)
+    return one if said or one.path else replace(one, note=NEVER)
+
+
+def _unfounded(one: Found, known: Collection[str], asked: bool) -> Found:
+    """One of ours about an object that there never was, or about a protection that no pod asks for."""
+    _, _, kind, name, cause = _parts(str(one.ours))
+    if one.path or kind not in _KINDS:
+        return one
+    if f"{kind}/{name}" not in known:
+        return replace(one, note=NOBODY)
+    return one if asked or _PROTECTION.decode() not in cause else replace(one, note=NOT_ASKED_FOR)
 
 
 def _named(alone: list[Found], phase: PlayedPhase, renaming: Renaming) -> list[Found]:

@@ -116,7 +116,7 @@ def _parse_range(text: str, bounds: _Bounds) -> Field:
     else:
         low = _number_or_name(low_text, bounds)
         high = _number_or_name(high_text, bounds) if dash else low
-    if "-" in high_text or "/" in step_text:
+    if ("-" in high_text and not star) or "/" in step_text:  # behind a star upstream does not look
         raise ScheduleError(f"too many hyphens or slashes: {text}")
     step = _number(step_text) if slash else 1
     if slash and not dash and not star:

@@ -82,6 +82,17 @@ class TestPods:
             with pytest.raises(Unreachable, match="etcd"):
                 await KubePods(client).evict(the_pod())
 
+    async def test_deleting_a_pod_that_is_gone_is_no_error(self, tmp_path: Path) -> None:
+        """BEH-37. Nor is one of the same name that has come since: the server refuses the old one's UID."""
+        successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "uid": "another"}}
+        async with talking(tmp_path) as (server, client):
+            server.on(self.PATH, says(404), says(409, {"kind": "Status", "reason": "Conflict"}), says(200, successor))
+
+            await KubePods(client).delete(the_pod(), 7)
+            await KubePods(client).delete(the_pod(), 7)
+
+        assert [method for method, *_ in server.asked] == ["DELETE", "DELETE", "GET"]
+
     async def test_every_request_carries_the_uid(self, tmp_path: Path) -> None:
         async with talking(tmp_path) as (server, client):
             server.on(f"{self.PATH}/eviction", says(201))
