@@ -268,6 +268,16 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
         event("launch", "Warning FailedResolvingNodeClass NodePool/default"),
     ),
     "a false alarm of a shift": ("basic", event("launch", "Warning ZonalShiftActive NodePool/default")),
+    "a step that fails by itself": (
+        "shift",
+        event(
+            "step2", "Warning StepFailing NodeClaim/$claim", "fails: ec2:TerminateInstances: traffic is shifted away"
+        ),
+    ),
+    "a step that fails for a call that was not refused": (
+        "missing",
+        event("class", "Warning StepFailing NodePool/default", "fails: ec2:DescribeSubnets: UnauthorizedOperation"),
+    ),
     "a shift of another zone": (
         "shift",
         each_event("ZonalShiftActive", lambda body: body.update(message="away from us-west-2c")),

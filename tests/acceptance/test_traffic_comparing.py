@@ -3,8 +3,11 @@
 import copy
 from typing import Any
 
+import pytest
+
 from acceptance.traffic.cases import Case
 from acceptance.traffic.comparing.case import compare
+from acceptance.traffic.comparing.events import REFUSED
 from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.timing import joined
@@ -335,3 +338,20 @@ def test_a_single_step_is_joined_with_nothing() -> None:
     played.phases.pop()
 
     assert joined(Case(id="c", words="", file="drift", given={}, expected=expected), played) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("fails (Forbidden): ec2:TerminateInstances: UnauthorizedOperation", REFUSED),
+        ("fails (Unreachable): ec2:TerminateFleets: no answer", ""),
+        ("fails (TypeError): an error of ours", ""),
+    ],
+)
+def test_a_failing_step_is_borne_out_by_the_refused_call_that_it_names(message: str, note: str) -> None:
+    call = {"op": "TerminateInstances", "input": {"InstanceIds": ["i-1"]}, "error": "UnauthorizedOperation"}
+    event = {"kind": "Node", "name": "n", "type": "Warning", "reason": "StepFailing", "message": message}
+
+    [found] = compare(_case([call], events=[]), _played([call], events=[event]))
+
+    assert (found.what, found.ours, found.note) == ("events", "Warning StepFailing Node/n", note)
