@@ -274,9 +274,9 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
             "step2", "Warning StepFailing NodeClaim/$claim", "fails: ec2:TerminateInstances: traffic is shifted away"
         ),
     ),
-    "a step that fails for a call that was not refused": (
-        "missing",
-        event("class", "Warning StepFailing NodePool/default", "fails: ec2:DescribeSubnets: UnauthorizedOperation"),
+    "a step that fails for an error that AWS did not answer": (
+        "unauthorised",
+        each_event("StepFailing", lambda body: body.update(message="fails (Throttled): RequestLimitExceeded: x")),
     ),
     "a shift of another zone": (
         "shift",

@@ -25,7 +25,7 @@ LEAVES: Final = "it leaves, or has gone"
 ITS_CLASS_LEAVES: Final = "its class leaves, or has gone"
 ANNOUNCED: Final = "its disruption was announced"
 AS_ITS_POOL_SAYS: Final = "as its NodePool says"
-REFUSED: Final = "the call that it names was refused"
+ANSWERED: Final = "AWS answered with the error that it names"
 # Here the message is the cause: which reason for the disruption, which zone. Elsewhere words are free (rule 7).
 _CAUSES: Final = frozenset(
     (
@@ -46,7 +46,6 @@ _OUR_TRANSITION: Final = re.compile(
 _ZONE: Final = re.compile(r"\b[a-z]{2}(?:-[a-z]+)+-\d[a-z]\b")
 _POOL: Final = re.compile(r'NodePool "([^"]+)" has consolidation disabled')
 _STEP_FAILING: Final = "StepFailing"
-_CALL: Final = re.compile(r"\b[a-z0-9-]+:([A-Z]\w+): ")  # service:Operation, as a failure names its subject
 _KINDS: Final = {"NodeClaim": "nodeClaims", "Node": "nodes", "EC2NodeClass": "nodeClasses", "NodePool": "nodePools"}
 
 
@@ -222,7 +221,7 @@ def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Js
     pool = _POOL.fullmatch(cause)
     note = ""
     if reason == _STEP_FAILING:
-        note = REFUSED if _names_a_refused_call(text, phase) else ""
+        note = ANSWERED if _names_an_answer(text, phase) else ""
     elif _is_false(_object(phase, kind, name), reason):
         note = FALSE_CONDITION
     elif pool is not None:
@@ -234,11 +233,13 @@ def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Js
     return replace(one, note=note)
 
 
-def _names_a_refused_call(text: str, phase: PlayedPhase) -> bool:
-    """Whether each Event of that text names a call that was answered with an error in its phase."""
-    refused = {entry["op"] for entry in phase.entries if entry.get("error") and not entry["input"].get("DryRun")}
+def _names_an_answer(text: str, phase: PlayedPhase) -> bool:
+    """Whether each Event of that text names an error that a call, or a pool of a fleet, was answered in its phase."""
+    entries = [each for each in phase.entries if not each["input"].get("DryRun")]
+    refusals = [each for entry in entries for each in (entry.get("output") or {}).get("errors") or ()]
+    codes = {*(entry.get("error") for entry in entries), *(each.get("code") for each in refusals)}
     said = [str(body.get("message")) for body in phase.objects.get(EVENTS) or [] if _text(body) == text]
-    return bool(said) and all(refused & set(_CALL.findall(message)) for message in said)
+    return bool(said) and all(codes_in(message, (str(code) for code in codes)) for message in said)
 
 
 def _object(phase: PlayedPhase, kind: str, name: str) -> Json | None:
