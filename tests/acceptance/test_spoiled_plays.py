@@ -217,6 +217,7 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "a template that is used is deleted": ("basic", used_template),
     "no template is looked for": ("basic", without("DescribeLaunchTemplates")),
     "a template is made twice": ("basic", repeated("CreateLaunchTemplate", 1, "launch")),
+    "the account is asked for in the midst of it": ("del-two", added("GetCallerIdentity", {}, "step1")),
     "ten profiles more are asked for": ("basic", added("GetInstanceProfile", {"InstanceProfileName": "x"}, "launch")),
     "two profiles more are asked for in a step": (
         "role",
