@@ -187,7 +187,12 @@ WARNINGS: Final = (
         "Temporal has not answered for a while: nothing new begins",
         "[when Temporal is away](../temporal-outages.md)",
     ),
-    Said("ZonalShiftActive", "NodePool", "a zonal shift of the cluster applies: the zone is not used"),
+    Said(
+        "ZonalShiftActive",
+        "NodePool",
+        "a zonal shift of the cluster applies: the zone is not used",
+        "nothing; what is deleted there waits with its instance until the shift ends",
+    ),
 )
 NORMAL: Final = (
     Said("Nominated", "Pod", "the node or claim that it was placed on"),

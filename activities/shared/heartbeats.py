@@ -25,7 +25,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from dovetail.activities.shared.step_health import RunningStep, StepHealth
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.activities.shared.temporal_errors import NotYet, translate
+from dovetail.activities.shared.temporal_errors import is_wait, translate
 from dovetail.metrics.reconciles import ended, started
 
 BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
@@ -176,7 +176,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
         except Exception as error:
             self._failed(step, argument, error)
             translated = translate(error)
-            _count_end(step, translated)
+            _count_end(step, error, translated)
             if translated is error:
                 raise
             raise translated from error
@@ -204,10 +204,10 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
             self.notices.tell(failing, argument, error)
 
 
-def _count_end(step: RunningStep, error: Exception) -> None:
+def _count_end(step: RunningStep, error: Exception, translated: Exception) -> None:
     """A step that only looks again later has not failed."""
-    again, for_good = isinstance(error, NotYet), isinstance(error, ApplicationError) and error.non_retryable
-    ended(step.step, step.now() - step.began, failed=not again, for_good=for_good)
+    for_good = isinstance(translated, ApplicationError) and translated.non_retryable
+    ended(step.step, step.now() - step.began, failed=not is_wait(error), for_good=for_good)
 
 
 def _end_predecessor() -> None:

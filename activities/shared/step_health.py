@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.shared.temporal_errors import is_wait
 from dovetail.metrics.reconciles import Run
 from dovetail.metrics.steps import step_failed
 
@@ -111,7 +111,7 @@ class StepHealth:
 
     def failed(self, step: RunningStep, error: Exception) -> FailingStep | None:
         """An attempt has failed; None where it only looks again later."""
-        if isinstance(error, NotYet):
+        if is_wait(error):
             self.known.pop(step.key, None)
             return None
         before, kind, now = self._fresh().get(step.key), type(error).__name__, self.now()

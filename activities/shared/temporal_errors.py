@@ -3,7 +3,8 @@
 What can be tried again keeps its cause and, where the other side named one, its wait. What a person has to put right
 outside is tried again slowly, unless the workflow has another way to go (`impatient` in workflows/options.py). What is
 wrong with the request itself is non-retryable and names its subject; any other error is a bug of ours and passes
-through as it is. `NotYet` is a wait, not a failure: it is benign, and its message says what is missing.
+through as it is. `NotYet` and `Postponed` are waits, not failures: they are benign, and their messages say what is
+missing.
 """
 
 from datetime import timedelta
@@ -12,7 +13,7 @@ from typing import Final
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from dovetail.ports.failures import Failure, Permanent, least_wait, needs_a_person
+from dovetail.ports.failures import Failure, Permanent, Postponed, least_wait, needs_a_person
 
 FIRST_SLOW_SECONDS: Final = 5.0
 LONGEST_SLOW_SECONDS: Final = 60.0
@@ -24,6 +25,11 @@ class NotYet(Exception):
     def __init__(self, message: str, after: float = 5.0) -> None:
         super().__init__(message)
         self.after = after
+
+
+def is_wait(error: Exception) -> bool:
+    """Whether the step only looks again later: nothing has failed."""
+    return isinstance(error, NotYet | Postponed)
 
 
 def translate(error: Exception) -> Exception:
@@ -45,6 +51,7 @@ def translate(error: Exception) -> Exception:
         type=type(error).__name__,
         non_retryable=isinstance(error, Permanent) and not slow,
         next_retry_delay=timedelta(seconds=seconds) if seconds else None,
+        category=ApplicationErrorCategory.BENIGN if is_wait(error) else ApplicationErrorCategory.UNSPECIFIED,
     )
 
 

@@ -39,6 +39,10 @@ class Unreachable(Retryable):
     """No answer, or an answer that says "not now"."""
 
 
+class Postponed(Retryable):
+    """Nothing is wrong: it waits for the end of something outside, which is told where it happens."""
+
+
 class NotSeenYet(Retryable):
     """The watch-fed view has not caught up with a write, or is not usable now."""
 

@@ -234,6 +234,7 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "a template that is used is deleted": ("basic", used_template),
     "no template is looked for": ("basic", without("DescribeLaunchTemplates")),
     "a template is made twice": ("basic", repeated("CreateLaunchTemplate", 1, "launch")),
+    "the account is asked for in the midst of it": ("del-two", added("GetCallerIdentity", {}, "step1")),
     "ten profiles more are asked for": ("basic", added("GetInstanceProfile", {"InstanceProfileName": "x"}, "launch")),
     "two profiles more are asked for in a step": (
         "role",
@@ -327,6 +328,16 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
         event("launch", "Warning FailedResolvingNodeClass NodePool/default"),
     ),
     "a false alarm of a shift": ("basic", event("launch", "Warning ZonalShiftActive NodePool/default")),
+    "a step that fails by itself": (
+        "shift",
+        event(
+            "step2", "Warning StepFailing NodeClaim/$claim", "fails: ec2:TerminateInstances: traffic is shifted away"
+        ),
+    ),
+    "a step that fails for an error that AWS did not answer": (
+        "unauthorised",
+        each_event("StepFailing", lambda body: body.update(message="fails (Throttled): RequestLimitExceeded: x")),
+    ),
     "a shift of another zone": (
         "shift",
         each_event("ZonalShiftActive", lambda body: body.update(message="away from us-west-2c")),

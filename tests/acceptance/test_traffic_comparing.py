@@ -3,8 +3,11 @@
 import copy
 from typing import Any
 
+import pytest
+
 from acceptance.traffic.cases import Case
 from acceptance.traffic.comparing.case import compare
+from acceptance.traffic.comparing.events import ANSWERED
 from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.timing import joined
@@ -335,3 +338,25 @@ def test_a_single_step_is_joined_with_nothing() -> None:
     played.phases.pop()
 
     assert joined(Case(id="c", words="", file="drift", given={}, expected=expected), played) is None
+
+
+REFUSED_CALL: Json = {"op": "TerminateInstances", "input": {"InstanceIds": ["i-1"]}, "error": "UnauthorizedOperation"}
+REFUSED_FLEET: Json = {**_fleet("<template-1>"), "output": {"instances": [], "errors": [{"code": "NoSuchRight"}]}}
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("fails (Forbidden): ec2:TerminateInstances: UnauthorizedOperation: you may not", ANSWERED),
+        ("fails (Retryable): NodeClaim/c: with fleet error(s), NoSuchRight: you may not", ANSWERED),
+        ("fails (Throttled): ec2:TerminateInstances: RequestLimitExceeded: too many", ""),
+        ("fails (TypeError): an error of ours", ""),
+    ],
+)
+def test_a_failing_step_is_borne_out_by_the_error_that_it_names(message: str, note: str) -> None:
+    calls = [*THEIRS[:2], REFUSED_FLEET, REFUSED_CALL]
+    event = {"kind": "Node", "name": "n", "type": "Warning", "reason": "StepFailing", "message": message}
+
+    [found] = compare(_case(calls, events=[]), _played(calls, events=[event]))
+
+    assert (found.what, found.ours, found.note) == ("events", "Warning StepFailing Node/n", note)

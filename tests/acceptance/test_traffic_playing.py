@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.traffic.cases import holds_traffic, read_cases
 from acceptance.traffic.lane import Lane
-from acceptance.traffic.playing import play
+from acceptance.traffic.playing import ALONE_SECONDS, play, wait_of
 from acceptance.traffic.steps import Steps, UnknownStep, pods_of
 from acceptance.traffic.worker import PlayedWorker, environment
 from dovetail.model.json import Json
@@ -79,3 +79,9 @@ async def test_a_case_that_gives_what_nothing_reads_is_not_played(tmp_path: Path
 
     with pytest.raises(ValueError, match="clock"):
         await play(case, _lane(tmp_path), tmp_path / "case")
+
+
+def test_a_step_with_a_lonely_instance_lasts_until_it_may_be_ended() -> None:
+    """Decision record 75."""
+    assert wait_of({"addInstance": {}, "wait": 26}) == ALONE_SECONDS
+    assert (wait_of({"restart": 1, "wait": 10}), wait_of({"sqs": "x"})) == (10.0, 0.0)

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from dovetail.activities.shared import heartbeats
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
+from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.ports.failures import Postponed, Unreachable
 from dovetail.workflows.heartbeat_profile import PROFILES
 from dovetail.workflows.options import ending, launching, listening, looking, planning, quick, waiting, watching
 
@@ -155,3 +158,24 @@ async def test_a_wait_that_was_called_off_ends_when_its_successor_begins() -> No
     await asyncio.gather(first, return_exceptions=True)
 
     assert ended == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("error", "failed"),
+    [(NotYet("it is terminating"), False), (Postponed("x", "a shift"), False), (Unreachable("x", "y"), True)],
+)
+async def test_a_step_that_only_looks_again_later_is_counted_as_no_error(
+    error: Exception, failed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every look at an instance that was still terminating stood in the reconciles that failed."""
+    counted: list[bool] = []
+    monkeypatch.setattr(heartbeats, "ended", lambda step, seconds, failed, for_good: counted.append(failed))
+
+    async def step() -> None:
+        raise error
+
+    with pytest.raises(ApplicationError) as raised:
+        await beats_of(step, 1.0)
+
+    assert counted == [failed]
+    assert (raised.value.category == ApplicationErrorCategory.BENIGN) is not failed

@@ -12,7 +12,7 @@ from dovetail.activities.shared.step_notices import StepNotices, worked_on
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Refused, Unreachable
+from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
 from tests.activities.fakes import FakeNotices, World
 from tests.lifecycle.objects import a_pool
 
@@ -108,16 +108,15 @@ def test_a_loop_that_fails_at_each_attempt_is_as_old_as_its_last_look_and_is_for
     assert (health.failing(), health.ages()) == ((), {})
 
 
-def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_shown() -> None:
+@pytest.mark.parametrize("wait", [NotYet("z"), Postponed("x", "traffic is shifted away")])
+def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_shown(wait: Exception) -> None:
     health = StepHealth(Clock())
     for _ in range(3):
         health.failed(
             health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 1), Unreachable("x", "y")
         )
     assert health.failing() == ()
-    assert (
-        health.failed(health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 9), NotYet("z")) is None
-    )
+    assert health.failed(health.begin("c/claim/a", "launch_instance", ClaimRef(name="a", uid="1"), 9), wait) is None
     assert health.known == {}
 
 

@@ -31,6 +31,7 @@ AS_IT_SAYS: Final = "as it says itself"
 NOBODY: Final = "nobody knows its object"
 NOT_ASKED_FOR: Final = "no pod asks for it"
 NEVER: Final = "nothing of that reason was ever told"
+ANSWERED: Final = "AWS answered with the error that it names"
 # Here the message is the cause: which reason for the disruption, which zone. Elsewhere words are free (rule 7).
 _CAUSES: Final = frozenset(
     (
@@ -51,6 +52,7 @@ _OUR_TRANSITION: Final = re.compile(
 _ZONE: Final = re.compile(r"\b[a-z]{2}(?:-[a-z]+)+-\d[a-z]\b")
 _POOL: Final = re.compile(r'NodePool "([^"]+)" has consolidation disabled')
 _PROTECTION: Final = b"karpenter.sh/do-not-disrupt"
+_STEP_FAILING: Final = "StepFailing"
 _KINDS: Final = {"NodeClaim": "nodeClaims", "Node": "nodes", "EC2NodeClass": "nodeClasses", "NodePool": "nodePools"}
 
 
@@ -287,7 +289,9 @@ def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Js
     _, reason, kind, name, cause = _parts(text)
     pool = _POOL.fullmatch(cause)
     note = ""
-    if _is_false(_object(phase, kind, name), reason):
+    if reason == _STEP_FAILING:
+        note = ANSWERED if _names_an_answer(text, phase) else ""
+    elif _is_false(_object(phase, kind, name), reason):
         note = FALSE_CONDITION
     elif pool is not None:
         note = AS_ITS_POOL_SAYS if _consolidates_never(pools.get(pool.group(1))) else ""
@@ -296,6 +300,15 @@ def _noted(one: Found, phases: Mapping[str, PlayedPhase], pools: Mapping[str, Js
     elif _leaves(text, phase):
         note = LEAVES
     return replace(one, note=note)
+
+
+def _names_an_answer(text: str, phase: PlayedPhase) -> bool:
+    """Whether each Event of that text names an error that a call, or a pool of a fleet, was answered in its phase."""
+    entries = [each for each in phase.entries if not each["input"].get("DryRun")]
+    refusals = [each for entry in entries for each in (entry.get("output") or {}).get("errors") or ()]
+    codes = {*(entry.get("error") for entry in entries), *(each.get("code") for each in refusals)}
+    said = [str(body.get("message")) for body in phase.objects.get(EVENTS) or [] if _text(body) == text]
+    return bool(said) and all(codes_in(message, (str(code) for code in codes)) for message in said)
 
 
 def _object(phase: PlayedPhase, kind: str, name: str) -> Json | None:

@@ -33,6 +33,7 @@ REFRESH: Final = "asked before"
 SHORT: Final = "asked before, in a phase of ours under a minute"
 AT_START: Final = "asked at our start"
 KNOWN: Final = "of a template that there is, after a restart"
+AT_RESTART: Final = "after a restart"
 CLASS_STAYS: Final = "while its class stays"
 
 
@@ -112,6 +113,8 @@ def _note(sides: Sides, call: Call, *, of_ours: bool) -> str:
     if call.op == "DescribeLaunchTemplates" and of_ours:
         names = set((call.body.get("input") or {}).get("LaunchTemplateNames") or ())
         return KNOWN if sides.restarted and names <= sides.templates else ""
+    if call.op == "GetCallerIdentity" and of_ours:
+        return AT_RESTART if sides.restarted else ""
     if call.op in _REFRESHES and of_ours:
         return REFRESH if call.key() in sides.ours_before else ""
     if call.op in _REFRESHES and sides.played.name == "class" and call.key() in sides.ours_before:

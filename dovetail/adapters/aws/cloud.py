@@ -24,7 +24,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
-from dovetail.ports.failures import Failure, Misconfigured, Refused, Unreachable
+from dovetail.ports.failures import Failure, Misconfigured, Postponed, Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class AwsCloud:
         self._check_place(provider_id)
         if self._is_shifted(provider_id):
             # No call at all: EC2's answers about such a zone are not to be relied on (AWS-106).
-            raise Unreachable("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
+            raise Postponed("ec2:TerminateInstances", f"traffic is shifted away from the zone of {provider_id}")
         facts = await self._parts.inventory.live(identity)
         if facts is None:
             return "gone"

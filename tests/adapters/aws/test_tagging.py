@@ -90,3 +90,23 @@ async def test_a_claim_that_was_written_meanwhile_is_tried_a_second_later(stage:
     assert again == 1001.0
     assert [each[0] for each in claims.written[1:]] == ["default-a"]
     assert len(stage.calls("CreateTags")) == 1
+
+
+async def test_a_claim_whose_marks_are_taken_off_is_tagged_again_at_once_but_not_by_a_late_look(stage: Stage) -> None:
+    """For a minute after a tagging nobody looked, whatever the claim said."""
+
+    class Versioned(Claims):
+        async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+            await super().patch(claim, change)
+            return replace(claim, resource_version=str(int(claim.resource_version) + 1))
+
+    claim, claims = replace(await joined(stage), resource_version="9"), Versioned()
+    tagging = Tagging(stage.adapter.calls, stage.adapter.inventory, "dovetail", claims)  # type: ignore[arg-type]
+
+    await tagging.keep([claim])
+    await tagging.keep([claim])
+    assert len(claims.written) == 1, "the view does not show version 10 yet"
+    stage.server.control("PATCH", "instances/first", {"tags": {"Name": None}})
+    await tagging.keep([replace(claim, resource_version="11")])
+
+    assert len(claims.written) == len(stage.calls("CreateTags")) == 2

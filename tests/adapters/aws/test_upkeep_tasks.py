@@ -17,7 +17,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
 from tests.adapters.aws.worlds import (
@@ -347,7 +347,7 @@ class TestZonalShift:
         await self.shift(scene, scene.classes.objects["default"]["status"]["subnets"][0]["zoneID"])
         since = scene.server.control("GET", "ledger")["last"]
 
-        with pytest.raises(Unreachable):
+        with pytest.raises(Postponed):
             await scene.adapter.cloud.terminate(claim.provider_id)
         found = await scene.adapter.cloud.find(provider_id=claim.provider_id)
         catalogue = await scene.adapter.catalogues.catalogue(a_pool("all"))

@@ -26,7 +26,6 @@ _LONGEST_RETRY: Final = 60.0
 _AT_ONCE: Final = 20  # a burst of joining nodes shares its look-ups
 _ROUND_SECONDS: Final = 600.0
 SETTLED_SECONDS: Final = 5.0
-_SHOWN_SECONDS: Final = 60.0
 
 
 class Tagging:
@@ -44,14 +43,15 @@ class Tagging:
         self._cluster, self._claims = cluster, claims
         self._later: dict[str, float] = {}
         self._waited: dict[str, float] = {}
-        self._done: dict[str, float] = {}  # until when a claim's own look may not show it yet
+        self._noted: dict[str, int] = {}  # from which version on a claim shows that it was tagged
 
     async def keep(self, claims: Collection[NodeClaim]) -> float:
         """Tag what is not tagged; the moment at which to look again."""
         now = self._clock()
         untagged = [claim for claim in claims if lacks_tags(claim)]
-        self._done = {uid: until for uid, until in self._done.items() if until > now}
-        wanting = [claim for claim in untagged if _has_settled(claim, now) and claim.uid not in self._done]
+        late = {claim.uid for claim in untagged if _version(claim) < self._noted.get(claim.uid, 0)}
+        self._noted = {uid: version for uid, version in self._noted.items() if uid in late}
+        wanting = [claim for claim in untagged if _has_settled(claim, now) and claim.uid not in late]
         known = {claim.uid for claim in wanting}
         self._later = {uid: at for uid, at in self._later.items() if at > now and uid in known}
         self._waited = {uid: wait for uid, wait in self._waited.items() if uid in known}
@@ -95,19 +95,24 @@ class Tagging:
                     return
                 raise refusal("ec2:CreateTags", answer)
         if self._claims is not None:
-            await self._note(self._claims, claim)
-            self._done[claim.uid] = self._clock() + _SHOWN_SECONDS
+            noted = await self._note(self._claims, claim)
+            if noted is not None:
+                self._noted[claim.uid] = _version(noted)
 
-    async def _note(self, claims: NodeClaims, claim: NodeClaim) -> None:
+    async def _note(self, claims: NodeClaims, claim: NodeClaim) -> NodeClaim | None:
         """Write on the claim that its instance is tagged; where others have changed it, once more on what it is now."""
         done = MetadataChange(annotations={names.TAGGED: "true", names.CLUSTER_TAGGED: "true"})
         try:
-            await claims.patch(claim, done)
+            return await claims.patch(claim, done)
         except Conflict as conflict:
             if not isinstance(conflict.current, NodeClaim):
                 raise
-            if lacks_tags(conflict.current):
-                await claims.patch(conflict.current, done)
+            return await claims.patch(conflict.current, done) if lacks_tags(conflict.current) else conflict.current
+
+
+def _version(claim: NodeClaim) -> int:
+    """A later one is larger; what was never read from an API server has none."""
+    return int(claim.resource_version or 0)
 
 
 def _has_settled(claim: NodeClaim, now: float) -> bool:
