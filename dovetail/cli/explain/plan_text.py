@@ -18,7 +18,7 @@ def plan_text(answer: PlanAnswer) -> str:
 
 
 def _lines(answer: PlanAnswer) -> Iterator[str]:
-    yield f"Plan  ({answer.source}); nothing of it is carried out"
+    yield from wrapped("", f"Plan  ({answer.source}); nothing of it is carried out", indent=0)
     for line in answer.pauses:
         yield from wrapped("", line)
     for line in answer.held_back:
