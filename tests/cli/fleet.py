@@ -94,6 +94,11 @@ def documents(count: int) -> dict[str, Any]:
         "history": HISTORY,
         "explain": "Node x: it stays\n" + "\n".join(f"reason {i}" for i in range(60)),
         "plan": "nothing would be done",
+        "forecast": "a window opens at 20:00",
+        "log": "an empty node left",
+        "savings": "$31.50 were saved",
+        "replay": "two decisions are kept",
+        "shadow": "both decide alike",
     }
 
 
