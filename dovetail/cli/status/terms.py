@@ -83,4 +83,4 @@ def _meets(node: Node, term: Term) -> bool:
     value = labels.get(term.key, node[FIELDS[term.key]] if term.key in FIELDS else None)
     if term.sign == "~":
         return value is not None and term.value.lower() in str(value).lower()
-    return (value == term.value) == (term.sign == "=")
+    return bool(value == term.value) is (term.sign == "=")
