@@ -376,7 +376,7 @@ def _revise(world: SimulatedWorld, kind: str, name: str, **metadata: Any) -> Non
     world.put_raw(found)
 
 
-def made_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
+def made_up(patch: pytest.MonkeyPatch) -> None:
     """What Temporal, a cloud and the disk would say."""
 
     async def stories(*_: object) -> HistoryAnswer:
@@ -446,7 +446,7 @@ def staged(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """For as long as the block lasts."""
     world = _world(folder)
     standing_still(patch)
-    made_up(patch, folder)
+    made_up(patch)
     flights = str(folder / "flights")
     settings = Settings.model_validate({"CLUSTER_NAME": CLUSTER, "DOVETAIL_FLIGHTS": flights}).model_copy(
         update={"world": world.file}
