@@ -13,7 +13,7 @@ from dovetail.worker.start_report import shown
 from dovetail.worker.without_effect import WITHOUT_EFFECT
 
 HEAD = ("variable", "flag", "default", "what it does")
-SECONDS = ("DURATION", "INTERVAL", "LIMIT")
+SECONDS = ("DURATION", "INTERVAL", "LIMIT", "SECONDS")
 KARPENTERS = frozenset(
     [
         "BATCH_IDLE_DURATION",

@@ -40,13 +40,6 @@ def complain(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
-def table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
-    """Columns as wide as their widest cell."""
-    lines = [heads, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
-
-
 def as_json(answer: object) -> str:
     """An answer for scripts: the same facts as the text, every one of them."""
     import orjson

@@ -44,6 +44,7 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     """Ask a worker, which reads the histories of a thousand workflows at most."""
     from dovetail.cli.shown.formats import as_json as as_document
+    from dovetail.cli.shown.screen import screen
 
     keys = ("since", "until", "pool", "reason", "pod")
     words = {key: value for key in keys if (value := getattr(given, key, ""))}
@@ -52,31 +53,33 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     if given.output == "json":
         say(as_document(workers.document(given.path, words)))
     else:
-        say(workers.text(given.path, None, {**words, "view": given.output}))
+        say(workers.text(given.path, screen().width, {**words, "view": given.output}))
     return 0
 
 
 async def _log(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
     from dovetail.cli.record.log import Wanted, log, log_in
+    from dovetail.cli.shown.screen import screen
 
     _named(settings)
     period = period_of(given.since, given.until, time.time())
     wanted = Wanted(period=period, pool=given.pool, reason=given.reason, pod=given.pod, kinds=tuple(given.kind))
     answer = await log(settings, wanted)
     form = "json" if given.json else given.output
-    say(as_json(answer) if form == "json" else log_in(answer, form))
+    say(as_json(answer) if form == "json" else log_in(answer, form, screen().width))
 
 
 async def _savings(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
-    from dovetail.cli.record.savings import savings, savings_markdown, savings_text
+    from dovetail.cli.record.savings import savings, savings_in
+    from dovetail.cli.shown.screen import screen
 
     _named(settings)
     now = time.time()
     answer = await savings(settings, period_of(given.since, given.until, now), now)
     form = "json" if given.json else given.output
-    say({"json": as_json, "markdown": savings_markdown}.get(form, savings_text)(answer))
+    say(as_json(answer) if form == "json" else savings_in(answer, form, screen().width))
 
 
 def _named(settings: "Settings") -> None:

@@ -44,7 +44,7 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     add_place(replace)
     replace.add_argument("node", nargs="*", metavar="NODE", help="Nodes or NodeClaims")
     replace.add_argument(
-        "-l", "--selector", default="", help="nodes with these labels: KEY=VALUE, KEY!=VALUE, KEY, !KEY"
+        "-l", "--selector", default="", help="nodes by labels and fields: KEY=VALUE, KEY!=VALUE, KEY~PART, KEY, !KEY"
     )
     replace.add_argument("--pool", default="", help="all nodes of this NodePool")
     replace.add_argument("--reason", required=True, help="why, for the record")

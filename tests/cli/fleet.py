@@ -5,7 +5,7 @@ For what is shown of answers and not for how they are made: tests/cli/test_answe
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -94,6 +94,11 @@ def documents(count: int) -> dict[str, Any]:
         "history": HISTORY,
         "explain": "Node x: it stays\n" + "\n".join(f"reason {i}" for i in range(60)),
         "plan": "nothing would be done",
+        "forecast": "a window opens at 20:00",
+        "log": "an empty node left",
+        "savings": "$31.50 were saved",
+        "replay": "two decisions are kept",
+        "shadow": "both decide alike",
     }
 
 
@@ -105,26 +110,38 @@ def kind_of(body: bytes) -> str:
 
 @contextmanager
 def serving(folder: Path, answers: Mapping[str, Any]) -> Iterator[Served]:
-    """As long as the block lasts."""
-    served = Served(folder / "config")
+    """As long as the block lasts. Each path of the API has one answer, whatever follows it."""
     bodies = {path: found if isinstance(found, str) else json.dumps(found) for path, found in answers.items()}
+
+    def answer(target: str) -> Reply:
+        body = bodies.get(urlsplit(target).path.partition("/")[0])
+        return (200, kind_of(body.encode()), body) if body is not None else NOTHING
+
+    with serving_by(folder, answer) as served:
+        yield served
+
+
+Reply = tuple[int, str, str]  # code, type of content, body
+NOTHING: Reply = (404, "application/json", '{"message": "there is none"}')
+
+
+@contextmanager
+def serving_by(folder: Path, answer: Callable[[str], Reply]) -> Iterator[Served]:
+    """The same by a function, which is given what follows /api/v1/ of the worker."""
+    served = Served(folder / "config")
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             served.asked.append(self.path)
-            url = urlsplit(self.path)
-            name = url.path.removeprefix(PREFIX).partition("/")[0]
-            body = bodies.get(name) if url.path.startswith(PREFIX) else None
-            self.reply(200 if body is not None else 404, (body or '{"message": "there is none"}').encode())
-
-        def reply(self, code: int, body: bytes) -> None:
+            ours = self.path.startswith(PREFIX)
+            code, content, body = answer(self.path.removeprefix(PREFIX)) if ours else NOTHING
             self.send_response(code)
-            self.send_header("Content-Type", kind_of(body))
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Type", content)
+            self.send_header("Content-Length", str(len(body.encode())))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body.encode())
 
         def log_message(self, *_: object) -> None:
             """Into no log."""

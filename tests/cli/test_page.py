@@ -21,6 +21,13 @@ from tests.cli.test_status_text import NOW
 
 POOL = {"moves": 12, "undone": 1, "back": 2, "predicted": 0.4, "saved": 31.5, "pods": 40}
 SAVINGS: Any = {"kind": "Savings", "pools": [{"pool": "default", **POOL}], "total": {"pool": "", **POOL}, "notes": []}
+FLIGHT = {
+    "id": "2026-05-28T17-26-40.000Z_disruption",
+    "at": "2026-05-28T17:26:40Z",
+    "kind": "disruption",
+    "size": 48213,
+}
+FLIGHTS: Any = {"kind": "FlightList", "flights": [FLIGHT]}
 ENTRY = {"kind": "disruption", "outcome": "done", "reason": "Drifted", "pool": "default", "nodes": ["n"], "by": ""}
 LOG = {"entries": [{**ENTRY, "claims": [], "saved": 0.1 * i, "began": NOW - i, "ended": NOW + i} for i in (1, 2, 3)]}
 
@@ -33,7 +40,7 @@ def a_stream() -> str:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    more = {"page": page(), "stream": a_stream(), "savings": SAVINGS, "log": LOG}
+    more = {"page": page(), "stream": a_stream(), "savings": SAVINGS, "log": LOG, "replay": FLIGHTS}
     with serving(tmp_path, {**documents(1200), **more}) as found:
         yield found
 
@@ -111,6 +118,12 @@ def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: 
         browser.presses("ArrowRight")
         browser.until("document.querySelectorAll('#by-pool svg, #over-time svg').length === 2")
         assert "$31.50" in browser.says("document.getElementById('saved').innerText")
+        browser.says("document.getElementById('tab-savings').focus()")
+        browser.presses("ArrowRight")
+        browser.until("document.querySelectorAll('#flights tbody tr').length === 1")
+        browser.until("document.getElementById('shadow').textContent.includes('both decide alike')")
+        browser.says("document.querySelector('#flights button').click()")
+        browser.until("document.getElementById('replayed').textContent.includes('17-26-40')")
         light = browser.says("getComputedStyle(document.body).backgroundColor")
         browser.says("document.getElementById('theme').click()")
         assert browser.says("getComputedStyle(document.body).backgroundColor") != light
@@ -138,7 +151,7 @@ def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(addre
             if not node.get("name", {}).get("value")
         ]
         tabs = [node for node in found if node.get("role", {}).get("value") == "tab"]
-        assert unnamed == [] and len(tabs) == 4
+        assert unnamed == [] and len(tabs) == 5
         assert browser.says("document.documentElement.lang") == "en"
     finally:
         browser.ends()
@@ -149,7 +162,7 @@ def take_pictures(browser: Browser, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for theme in ("dark", "light"):
         browser.says(f"document.documentElement.dataset.theme = '{theme}'")
-        for view in ("status", "nodes", "plan", "savings"):
+        for view in ("status", "nodes", "plan", "savings", "back"):
             browser.says(f"document.getElementById('tab-{view}').click()")
             browser.until("!document.body.innerText.includes('asking …')")
             browser.picture(folder / f"{view}-{theme}.png")

@@ -5,6 +5,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -217,3 +218,21 @@ async def test_a_plan_launches_nothing_for_a_pool_that_was_stopped(tmp_path: Pat
     assert [(r.reason, r.conflict) for r in explain_pod(found, pod).pools] == [
         ("launches_stopped", "launches are stopped: of no use")
     ]
+
+
+@pytest.mark.parametrize("policy", ["Default", "Cost"])
+async def test_a_move_says_what_its_nodes_become_how_many_pods_move_and_what_share_it_saves(
+    tmp_path: Path, policy: Literal["Default", "Cost"]
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"))
+    found = await looked(world)
+    found = replace(found, settings=found.settings.model_copy(update={"placement_policy": policy}))
+
+    answer = plan_now(found)
+
+    [command] = answer.disruptions
+    assert (len(command.becomes), command.replacements, command.pods) == (1, 1, 1)
+    assert command.becomes[0].endswith(" of default") and command.price > command.savings > 0
+    assert command.method == ("cheaper" if policy == "Cost" else "single")
+    text = " ".join(plan_text(answer).split())
+    assert f"after 1 replacement ({command.becomes[0]}), moves 1 pod, saves ${command.savings:.4f}/h of $" in text

@@ -19,11 +19,22 @@ from dovetail.cli.shown.screen import Screen
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import keys_in
+from dovetail.cli.top.top import HELP, OF_ALL
 from dovetail.cli.top.view import Group, View, checked_sort, items_of
 from tests.cli.fleet import HISTORY, Served, a_fleet, documents, serving
 from tests.cli.test_status_text import GOLDEN, NOW, a_status
 
 SECONDS = 90.0
+HELP_TEXT = "\n".join(HELP)
+# A part of what is answered, by the key that asks for it.
+OF_THE_CLUSTER = {
+    "m": "nothing would be done",
+    "f": "a window opens",
+    "l": "an empty node left",
+    "v": "$31.50 were saved",
+    "d": "two decisions are kept",
+    "b": "both decide alike",
+}
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -208,17 +219,28 @@ def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> N
         top.until("of 1,250")
         top.presses("h")
         top.until("drain the node")
+        for key, words in OF_THE_CLUSTER.items():
+            top.presses(f"q{key}")
+            top.until(words)
+        top.presses("qt3h\r")
+        top.until("--at 3h")
         top.presses("q?")
         top.until("resume everything")
         top.presses("qc")
         top.until("why?")
         top.presses("\r")
         top.until("a reason is needed")
-        top.presses("q")
+        top.presses("N")
+        top.until("--now: why?")
+        top.presses("\x1bq")
         top.process.wait(SECONDS)
 
     assert top.process.returncode == 0
     assert any("explain/node/gpu-" in path for path in served.asked)
+    assert any("explain/node/gpu-" in path and path.endswith("at=3h") for path in served.asked)
+    assert set(OF_THE_CLUSTER) == set(OF_ALL) and all(
+        f"{key}:" in HELP_TEXT or f"{key} " in HELP_TEXT for key in OF_ALL
+    )
 
 
 def test_the_terminal_is_given_back_as_it_was(served: Served) -> None:

@@ -23,7 +23,7 @@ from dovetail.model.json import Json
 from testbed.plane.network import ClusterNetwork
 from testbed.up import give_rights
 from tests.cli.schemas import faults_of
-from tests.cluster.system.ground import Ground
+from tests.cluster.system.ground import Ground, node_pool
 from tests.cluster.system.scenes import settle
 
 pytestmark = pytest.mark.cluster
@@ -70,7 +70,8 @@ async def served(ground: Ground) -> AsyncIterator[Ground]:
     """One node with its pod; a worker that answers questions, behind a Service; roles for people."""
     (port,) = free_ports(1)
     ground.kill_workers()
-    answering = {**ground.everything.environment, "METRICS_PORT": str(port)}
+    flights = str(ground.everything.folder / "flights")
+    answering = {**ground.everything.environment, "METRICS_PORT": str(port), "DOVETAIL_FLIGHTS": flights}
     ground.workers.append(replace(ground.everything, environment=answering).start_worker())
     await settle(ground, 1)
     await create(ground, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "dovetail"}})
@@ -169,6 +170,45 @@ async def test_the_same_person_reads_the_record_the_plan_the_checks_and_the_live
     assert "ok    API server" in checks[1] and "ok    Temporal server" in checks[1], checks
     assert "launch" in {entry["kind"] for entry in json.loads(log[1])["entries"]}
     assert saved[1].startswith("| pool |")
+    done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
+    assert done == {("get", "services", "proxy")}
+
+
+async def test_the_same_person_looks_ahead_at_a_change_and_back_at_a_decision(served: Ground, tmp_path: Path) -> None:
+    """What was added later asks in the same way; a worker that acts has no shadow, and says so."""
+    [claim] = await served.claims()
+    [pod] = [p for p in await served.objects("Pod") if p["spec"].get("nodeName")]
+    alice = Person(served, READER, tmp_path)
+    change = tmp_path / "change.yaml"
+    change.write_text(yaml.safe_dump(node_pool(colour="green")))
+    since = served.audit.end()
+
+    async def kept() -> str:
+        code, found, _ = await alice.types("replay")
+        return found if code == 0 and "_provisioning" in found else ""
+
+    listed = (await served.until(kept, 60, "a decision is kept")).splitlines()
+    decision = next(line.split()[0] for line in listed if "_provisioning" in line)
+    ahead, plan, markdown, again, was, why, shadow, words = await asyncio.gather(
+        alice.types("forecast", "--for", "2d"),
+        alice.types("plan", "-f", str(change), "--diff"),
+        alice.types("plan", "-f", str(change), "-o", "markdown"),
+        alice.types("replay", decision),
+        alice.types("explain", "node", claim["metadata"]["name"], "--at", "1s"),
+        alice.types("explain", "pod", pod["metadata"]["name"], "-n", "default"),
+        alice.types("shadow", "report"),
+        alice.types("__complete", "explain", "node", ""),
+    )
+
+    assert [each[0] for each in (ahead, plan, markdown, again, why, words)] == [0] * 6, (ahead, plan, again, why)
+    assert "Forecast until" in ahead[1] and "1 of 1 node drift by it" in plan[1]
+    assert markdown[1].startswith("### Dovetail plan: NodePool")
+    assert "made again: the same comes out" in again[1]
+    # The last decision about disruption may be older than the node, or there is none yet; either is said.
+    too_early = ("no decision of that time or before it is kept", f"{claim['metadata']['name']}: there is no such Node")
+    assert was[0] == 0 or any(words in was[2] for words in too_early), was
+    assert pod["metadata"]["name"] in why[1] and claim["status"]["nodeName"] in words[1]
+    assert shadow[0] == 1 and "this worker acts" in shadow[2]
     done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
     assert done == {("get", "services", "proxy")}
 

@@ -44,6 +44,9 @@ class Change:
     make: Callable[[Json], None]
 
 
+Files = tuple[tuple[Change, ...], ...]
+
+
 def template(body: Json) -> Json:
     found: Json = body["spec"]["template"]
     return found
@@ -88,7 +91,7 @@ def budgets(*items: Json) -> Callable[[Json], None]:
 CLASS = "default"
 TOML = '[settings.ntp]\ntime-servers = ["169.254.169.123"]\n'
 # Twenty changes in files of one or more. Each file makes some node drift, so that its end can be awaited.
-FILES: tuple[tuple[Change, ...], ...] = (
+FILES: Files = (
     (Change("a label", "one", label("green")), Change("a weight", "two", set_spec(weight=10))),
     (
         Change("a larger type", "two", require(names.INSTANCE_TYPE, "m5.2xlarge")),
@@ -122,26 +125,31 @@ FILES: tuple[tuple[Change, ...], ...] = (
 )
 
 
-def test_there_are_twenty_changes() -> None:
+# Played in groups, each on a fleet that stands as the files before it have left it: one that fails is played alone.
+GROUPS = ((0, 2), (2, 5), (5, 8), (8, 11), (11, 14))
+
+
+def test_there_are_twenty_changes_and_each_is_in_one_group() -> None:
     assert sum(len(file) for file in FILES) == 20
+    assert [number for first, end in GROUPS for number in range(first, end)] == list(range(len(FILES)))
 
 
 async def test_a_planned_change_writes_nothing_and_comes_true(ground: Ground, tmp_path: Path) -> None:
-    await _settled_fleet(ground)
-    await _play(ground, tmp_path, FILES[1:2])
+    await _play(ground, tmp_path, (), FILES[1:2])
 
 
 @pytest.mark.soak
-async def test_twenty_planned_changes_come_true(ground: Ground, tmp_path: Path) -> None:
-    await _settled_fleet(ground)
-    await _play(ground, tmp_path, FILES)
+@pytest.mark.parametrize(("first", "end"), GROUPS)
+async def test_twenty_planned_changes_come_true(ground: Ground, tmp_path: Path, first: int, end: int) -> None:
+    await _play(ground, tmp_path, FILES[:first], FILES[first:end])
 
 
-async def _settled_fleet(ground: Ground) -> None:
+async def _settled_fleet(ground: Ground, bodies: Bodies) -> None:
     reads = [_reading(role) for role in yaml.safe_load_all(RIGHTS.read_text())]
     await give_rights(ground.api, READER, reads)
+    await ground.apply(bodies[CLASS])
     for name in POOLS:
-        await ground.apply(fleet_pool(name, disruption=ALL))
+        await ground.apply(bodies[name])
         await ground.apply(_apart(workload(name, name, PODS)))
     await ground.until(partial(_still, ground), 180, "each pod has its node")
 
@@ -176,18 +184,26 @@ def _drifted(claim: Json) -> bool:
     return any(c["type"] == names.DRIFTED and c["status"] == "True" for c in conditions)
 
 
-async def _play(ground: Ground, folder: Path, files: tuple[tuple[Change, ...], ...]) -> None:
+async def _play(ground: Ground, folder: Path, before: Files, files: Files) -> None:
+    """Each of the files, on what those before it have made."""
     bodies: Bodies = {name: fleet_pool(name, disruption=ALL) for name in POOLS}
     bodies[CLASS] = json.loads(json.dumps(NODE_CLASS))
+    for changes in before:
+        _make(bodies, changes)
     try:
+        await _settled_fleet(ground, bodies)
         for number, changes in enumerate(files):
-            for change in changes:
-                change.make(bodies[change.name])
+            _make(bodies, changes)
             changed = [bodies[name] for name in dict.fromkeys(change.name for change in changes)]
             words = ", ".join(change.words for change in changes)
             await _foretold_and_done(ground, _file(folder, number, changed), changed, words)
     finally:
         await ground.api.put("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default", await _first_class(ground))
+
+
+def _make(bodies: Bodies, changes: tuple[Change, ...]) -> None:
+    for change in changes:
+        change.make(bodies[change.name])
 
 
 async def _first_class(ground: Ground) -> Json:

@@ -122,6 +122,22 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "a collector": {
         "otlp": {"endpoint": "http://collector.monitoring:4318", "headersSecret": {"name": "collector", "key": "auth"}}
     },
+    "a record and decisions in a bucket, under the policy cost": {
+        "dovetail": {
+            "record": "s3://kept/dovetail",
+            "flights": "s3://kept",
+            "flightsMegabytes": 2000,
+            "placementPolicy": "Cost",
+            "costSeconds": "2.5s",
+            "nodeCost": 0.01,
+        }
+    },
+    "a record on a volume": {
+        "dovetail": {"record": "/var/lib/dovetail/record"},
+        "extraVolumes": [{"name": "kept", "persistentVolumeClaim": {"claimName": "kept"}}],
+        "controller": {"extraVolumeMounts": [{"name": "kept", "mountPath": "/var/lib/dovetail"}]},
+    },
+    "a shadow beside Karpenter": {"replicas": 1, "dovetail": {"besideKarpenter": True}},
     "the node's network": {
         "hostNetwork": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
@@ -167,4 +183,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"otlp": {"headersSecret": {"name": "collector"}}}, "otlp.endpoint"),
     ({"alerts": {"runbookBase": "example.com"}}, "/alerts/runbookBase"),
     ({"dovetail": {"drainOwnerShare": 2}}, "/dovetail/drainOwnerShare"),
+    ({"dovetail": {"record": "gs://bucket"}}, "/dovetail/record"),
+    ({"dovetail": {"flights": "/flights"}}, "dovetail.flights: /flights is on no volume"),
+    ({"dovetail": {"flightsMegabytes": 0}}, "/dovetail/flightsMegabytes"),
+    ({"dovetail": {"placementPolicy": "cost"}}, "/dovetail/placementPolicy"),
+    ({"dovetail": {"costSeconds": 1}}, "/dovetail/costSeconds"),
 ]

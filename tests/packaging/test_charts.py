@@ -28,6 +28,21 @@ from tests.packaging.charts import (
 )
 from tests.unavailable import no_control_plane
 
+WITHOUT_A_VALUE = {
+    # Of commands, of tests, and of a worker that is no pod.
+    *("DOVETAIL_CONTEXT", "DOVETAIL_SERVICE", "DOVETAIL_WORLD", "DOVETAIL_MAX_HISTORY", "KUBECONFIG"),
+    # Set by temporal-worker-controller.
+    *("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID"),
+    # For controller.env, as those of OpenTelemetry are: few set them.
+    *("LOG_FORMAT", "DOVETAIL_CLOUD", "DOVETAIL_ROLES", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_FEATURE_GATES"),
+    *("AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SCHEDULER_CONFIG"),
+}
+WITH_SECRETS = {
+    "temporal": {
+        "apiKeySecret": {"name": "temporal"},
+        "codec": {"factory": "dovetail.codecs.aes_gcm:from_folder", "keysSecret": "codec-keys"},
+    }
+}
 NAMED = {"settings": {"clusterName": "blue"}}
 
 pytestmark = pytest.mark.slow
@@ -150,6 +165,21 @@ class TestRendering:
         assert settings.sends_traces and settings.sends_logs and settings.sends_metrics
         [headers] = [one for one in pod["containers"][0]["env"] if one["name"] == "OTEL_EXPORTER_OTLP_HEADERS"]
         assert headers["valueFrom"] == {"secretKeyRef": {"name": "collector", "key": "auth"}}
+
+    def test_a_record_a_policy_and_a_shadow_are_settings_that_a_worker_reads(self, helm: Helm) -> None:
+        kept, beside = (
+            read_settings(variables_of(pod_of(helm.rendered({**NAMED, **VARIANTS[name]}))))
+            for name in ("a record and decisions in a bucket, under the policy cost", "a shadow beside Karpenter")
+        )
+        assert (kept.record, kept.flights, kept.flight_megabytes) == ("s3://kept/dovetail", "s3://kept", 2000)
+        assert (kept.placement_policy, kept.cost_seconds, kept.node_cost) == ("Cost", 2.5, 0.01)
+        assert (beside.beside_karpenter, kept.beside_karpenter, kept.api) == (True, False, True)
+
+    def test_every_setting_is_a_value_or_one_of_those_for_controller_env(self, helm: Helm) -> None:
+        """A new setting is given its value, or its reason here."""
+        [container] = pod_of(helm.rendered({**NAMED, **WITH_SECRETS}))["containers"]
+        left = {name for name in _ALIASES - {one["name"] for one in container["env"]} if not name.startswith("OTEL_")}
+        assert left == WITHOUT_A_VALUE
 
     def test_a_container_may_do_nothing_but_run(self, helm: Helm) -> None:
         for name in VARIANTS:

@@ -24,22 +24,25 @@ locals {
   queue           = var.queue_name == "" ? "dovetail-${var.cluster_name}" : var.queue_name
   controller_role = var.controller_role_name == "" ? aws_iam_role.controller[0].name : var.controller_role_name
 
-  policies = {
+  every_policy = {
     DovetailNodeLifecycle    = "node-lifecycle"
     DovetailDiscovery        = "discovery"
     DovetailInstanceProfiles = "instance-profiles"
+    DovetailRecord           = "record"
   }
+  policies = { for name, file in local.every_policy : name => file if file != "record" || var.record_bucket != "" }
 
   # Placeholders are those of CloudFormation; each is replaced in turn.
   documents = {
-    for name, file in local.policies : name => replace(replace(replace(replace(replace(replace(
+    for name, file in local.policies : name => replace(replace(replace(replace(replace(replace(replace(
       file("${path.module}/../policies/${file}.json"),
       "$${AWS::Partition}", local.partition),
       "$${AWS::Region}", local.region),
       "$${AWS::AccountId}", local.account),
       "$${ClusterName}", var.cluster_name),
       "$${NodeRole}", local.node_role),
-    "$${Queue}", local.queue)
+      "$${Queue}", local.queue),
+    "$${RecordBucket}", var.record_bucket)
   }
 }
 

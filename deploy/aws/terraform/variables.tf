@@ -43,3 +43,9 @@ variable "service_account_name" {
   type        = string
   default     = "dovetail"
 }
+
+variable "record_bucket" {
+  description = "A bucket that exists, in which the workers keep the record or decisions (DOVETAIL_RECORD, DOVETAIL_FLIGHTS). Empty: no rights on any."
+  type        = string
+  default     = ""
+}

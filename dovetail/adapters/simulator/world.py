@@ -6,7 +6,7 @@ Tests use nothing but this: tables and columns may change.
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -81,6 +81,10 @@ class SimulatedWorld:
     def put_raw(self, body: Json) -> Json:
         """Store an object unchecked: for tests of objects that cannot be read."""
         return self._write(lambda cluster: table.put(cluster.connection, body))
+
+    def put_all(self, bodies: Iterable[Json]) -> int:
+        """Store objects unchecked in one transaction, for clusters of any size; how many there were."""
+        return self._write(lambda cluster: sum(1 for body in bodies if table.put(cluster.connection, body)))
 
     def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
         """A merge patch."""

@@ -151,10 +151,13 @@ def _judge(verdicts: list[str]) -> None:
 async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.doctor.doctor import doctor, preflight
     from dovetail.cli.doctor.text import doctor_text
+    from dovetail.cli.shown.screen import screen
+    from dovetail.cli.wording import fitting
 
     _named(settings)
     answer = await (preflight if given.preflight else doctor)(settings)
-    say(as_json(answer) if given.json else doctor_text(answer))
+    with fitting(screen().width):
+        say(as_json(answer) if given.json else doctor_text(answer))
     _judge([check.verdict for check in answer.checks])
 
 

@@ -19,7 +19,7 @@ def node_text(answer: NodeAnswer) -> str:
 
 
 def _lines(answer: NodeAnswer) -> Iterator[str]:
-    yield f"Node {answer.node}  ({answer.source})"
+    yield from wrapped("", f"Node {answer.node}  ({answer.source})", indent=0)
     for line in answer.pauses:
         yield from wrapped("", line)
     yield from wrapped("", answer.says)
@@ -110,7 +110,7 @@ def _methods(answer: NodeAnswer) -> Iterator[str]:
         if method.asked in answer.goes_for:
             yield f"  {title:26} yes, now"
         elif not method.why:
-            yield f"  {title:26} would, but not now: see what holds it, the budgets and the move below"
+            yield from wrapped(f"{title:26} ", "would, but not now: see what holds it, the budgets and the move below")
         else:
             yield from wrapped(f"{title:26} ", f"no: {method.message} [{method.why}]")
 

@@ -14,7 +14,7 @@ def pod_text(answer: PodAnswer) -> str:
 
 
 def _lines(answer: PodAnswer) -> Iterator[str]:
-    yield f"Pod {answer.pod}  ({answer.source})"
+    yield from wrapped("", f"Pod {answer.pod}  ({answer.source})", indent=0)
     for line in answer.pauses:
         yield from wrapped("", line)
     yield from wrapped("", answer.says)

@@ -16,7 +16,7 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.lifecycle.unfinished import expired
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
-from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Refusal
+from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Refusal
 from dovetail.model import names
 from dovetail.model.pauses import pauses, without_pauses
 from dovetail.model.placements import NewNode, Placement
@@ -52,6 +52,9 @@ class CommandAnswer:
     summary: str
     savings: float
     look_again_after: float
+    becomes: tuple[str, ...] = ()  # of each replacement: its cheapest type and its pool
+    pods: int = 0  # that would move
+    price: float = 0.0  # of the nodes that go, an hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,10 +197,10 @@ def _ignored(placement: Placement) -> tuple[Refusal, ...]:
 
 
 def _commands(plan: DisruptionPlan) -> tuple[CommandAnswer, ...]:
-    return tuple(_command(command, plan.validate_after) for command in plan.commands)
+    return tuple(_command(command, plan) for command in plan.commands)
 
 
-def _command(command: DisruptionCommand, wait: float) -> CommandAnswer:
+def _command(command: DisruptionCommand, plan: DisruptionPlan) -> CommandAnswer:
     return CommandAnswer(
         reason=command.reason,
         method=command.method,
@@ -205,5 +208,14 @@ def _command(command: DisruptionCommand, wait: float) -> CommandAnswer:
         replacements=len(command.replacements),
         summary=command.summary,
         savings=command.savings,
-        look_again_after=wait,
+        look_again_after=plan.validate_after,
+        becomes=tuple(f"{_cheapest(made, plan)} of {made.pool}" for made in command.replacements),
+        pods=len({uid for target in command.targets for uid in target.pods}),
+        price=command.price,
     )
+
+
+def _cheapest(made: ProposedNode, plan: DisruptionPlan) -> str:
+    """The lists stand in price order."""
+    types = plan.type_lists[made.type_list]
+    return types[0] if types else "no type"

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from dovetail.cli.explain.node_words import lifted_by
-from dovetail.cli.explain.plan import NewNodeAnswer, PlanAnswer
+from dovetail.cli.explain.plan import CommandAnswer, NewNodeAnswer, PlanAnswer
 from dovetail.cli.explain.pod_words import POOL_WORDS
 from dovetail.cli.wording import amounts_text, duration_text, plural, price_text, shown, when, wrapped
 
@@ -18,7 +18,7 @@ def plan_text(answer: PlanAnswer) -> str:
 
 
 def _lines(answer: PlanAnswer) -> Iterator[str]:
-    yield f"Plan  ({answer.source}); nothing of it is carried out"
+    yield from wrapped("", f"Plan  ({answer.source}); nothing of it is carried out", indent=0)
     for line in answer.pauses:
         yield from wrapped("", line)
     for line in answer.held_back:
@@ -103,9 +103,7 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
     else:
         yield f"Disruption: {plural(len(answer.disruptions), 'command')}"
     for command in answer.disruptions[:MOST]:
-        made = f" after {plural(command.replacements, 'replacement')}" if command.replacements else ""
-        saved = f", saves {price_text(command.savings)}" if command.savings else ""
-        yield from wrapped("- ", f"{command.reason} ({command.method}): {', '.join(command.nodes)}{made}{saved}")
+        yield from wrapped("- ", f"{command.reason} ({command.method}): {', '.join(command.nodes)}{_move(command)}")
         if command.look_again_after:
             yield f"    looked at once more after {duration_text(command.look_again_after)}, before anything is done"
     if len(answer.disruptions) > MOST:
@@ -116,6 +114,14 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
     for refusal in answer.refused_nodes:
         yield from wrapped(f"{refusal.count:4}  ", f"{refusal.reason}: {lifted_by(refusal.reason)}")
         yield from wrapped("", shown(refusal.examples, 1), indent=8)
+
+
+def _move(command: CommandAnswer) -> str:
+    """What comes first, what moves and what it saves."""
+    made = f" after {plural(command.replacements, 'replacement')} ({shown(command.becomes)})" if command.becomes else ""
+    moved = f", moves {plural(command.pods, 'pod')}" if command.pods else ""
+    saved = f", saves {price_text(command.savings)}" if command.savings else ""
+    return f"{made}{moved}{saved}{f' of {price_text(command.price)}' if saved and command.price else ''}"
 
 
 def _sums(answer: PlanAnswer) -> Iterator[str]:

@@ -165,7 +165,8 @@ def replay_text(answer: ReplayAnswer) -> str:
 
 def _lines(answer: ReplayAnswer) -> Iterator[str]:
     verdict = "the same comes out" if answer.same else "something else comes out"
-    yield f"Decision about {answer.decision} of {moment_text(answer.at)}, made again: {verdict}"
+    head = f"Decision about {answer.decision} of {moment_text(answer.at)}, made again: {verdict}"
+    yield from wrapped("", head, indent=0)
     if answer.version != answer.by:
         yield f"  decided by version {answer.version}, made again by {answer.by}"
     for line in answer.decided or ("nothing was decided",):

@@ -4,16 +4,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.cli.output import table
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.shown.documents import API_VERSION
+from dovetail.cli.shown.screen import Screen
+from dovetail.cli.shown.tables import Column, table
 from dovetail.cli.wording import duration_text, plural
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings
 from dovetail.worker.temporal import connect
 
 SHOWN_NODES: Final = 2
+COLUMNS: Final = (
+    Column(head="BEGAN"),
+    Column(head="TOOK", rank=3),
+    Column(head="WHAT"),
+    Column(head="REASON", rank=1),
+    Column(head="POOL", rank=4),
+    Column(head="NODES", cut=True, least=16),
+    Column(head="PODS", rank=5),
+    Column(head="$/H", rank=2),
+    Column(head="OUTCOME", cut=True),
+)
+MORE: Final = (Column(head="MESSAGE"), Column(head="WORKFLOW"))  # of the wide form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +89,20 @@ def log_from(cluster: str, wanted: Wanted, found: Entries) -> LogAnswer:
     )
 
 
-def log_in(answer: LogAnswer, form: str) -> str:
-    """As text, wide or as Markdown."""
-    return log_markdown(answer) if form == "markdown" else log_text(answer, wide=form == "wide")
+def log_in(answer: LogAnswer, form: str, width: int | None = None) -> str:
+    """As text that fits that width, wide or as Markdown."""
+    return log_markdown(answer) if form == "markdown" else log_text(answer, width, wide=form == "wide")
 
 
-def log_text(answer: LogAnswer, *, wide: bool = False) -> str:
-    """One line each. `wide`: with what was said, and the workflow."""
+def log_text(answer: LogAnswer, width: int | None = None, *, wide: bool = False) -> str:
+    """One line each. `wide`: every column, with what was said, and the workflow."""
     if not answer.entries:
         return "\n".join([f"nothing since {answer.since}", *answer.notes])
-    heads: tuple[str, ...] = ("BEGAN", "TOOK", "WHAT", "REASON", "POOL", "NODES", "PODS", "$/H", "OUTCOME")
     rows = [tuple(_row(entry)) for entry in answer.entries]
-    if wide:
-        heads = (*heads, "MESSAGE", "WORKFLOW")
-        rows = [(*row, entry.message, entry.workflow) for row, entry in zip(rows, answer.entries, strict=True)]
-    return "\n".join([table(rows, heads), *answer.notes])
+    if not wide:
+        return "\n".join([*table(COLUMNS, rows, Screen(width=width)), *answer.notes])
+    rows = [(*row, entry.message, entry.workflow) for row, entry in zip(rows, answer.entries, strict=True)]
+    return "\n".join([*table((*COLUMNS, *MORE), rows, Screen()), *answer.notes])
 
 
 def _row(entry: Entry) -> Iterator[str]:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.cli.output import table
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.shown.documents import API_VERSION
+from dovetail.cli.shown.screen import Screen
+from dovetail.cli.shown.tables import Column, table
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings
@@ -21,6 +22,16 @@ from dovetail.worker.temporal import connect
 
 BACK_SECONDS: Final = 86400.0
 HOUR: Final = 3600.0
+COLUMNS: Final = (
+    Column(head="POOL", cut=True),
+    Column(head="MOVES", right=True),
+    Column(head="UNDONE", rank=2, right=True),
+    Column(head="CAME BACK", rank=1, right=True),
+    Column(head="PREDICTED $/H", right=True),
+    Column(head="SAVED $", right=True),
+    Column(head="PODS MOVED", rank=3, right=True),
+    Column(head="$ PER POD", rank=4, right=True),
+)
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 
 
@@ -149,12 +160,16 @@ def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
     )
 
 
-def savings_text(answer: SavingsAnswer) -> str:
+def savings_in(answer: SavingsAnswer, form: str, width: int | None = None) -> str:
+    """As text that fits that width, or as Markdown."""
+    return savings_markdown(answer) if form == "markdown" else savings_text(answer, width)
+
+
+def savings_text(answer: SavingsAnswer, width: int | None = None) -> str:
     """A table."""
-    heads = ("POOL", "MOVES", "UNDONE", "CAME BACK", "PREDICTED $/H", "SAVED $", "PODS MOVED", "$ PER POD")
     rows = [tuple(_row(each)) for each in (*answer.pools, answer.total)]
     head = f"{answer.since} to {answer.until}, at the prices of each decision"
-    return "\n".join([head, table(rows, heads), *answer.notes])
+    return "\n".join([head, *table(COLUMNS, rows, Screen(width=width)), *answer.notes])
 
 
 def _row(each: PoolSavings) -> Iterator[str]:

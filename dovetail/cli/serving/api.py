@@ -43,7 +43,7 @@ from dovetail.cli.plan_commands import seconds_of
 from dovetail.cli.record.entries import Entries, Period, period_of
 from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
-from dovetail.cli.record.savings import savings_from, savings_markdown, savings_text
+from dovetail.cli.record.savings import savings_from, savings_in
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
 from dovetail.cli.shadow.text import shadow_text
@@ -303,14 +303,13 @@ class Api:
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
         answer = log_from(self.settings.cluster, wanted, await self._entries(period))
-        return asdict(answer), log_in(answer, asked.form)
+        return asdict(answer), log_in(answer, asked.form, asked.width or None)
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
         answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
-        text = savings_markdown(answer) if asked.form == "markdown" else savings_text(answer)
-        return asdict(answer), text
+        return asdict(answer), savings_in(answer, asked.form, asked.width or None)
 
     async def _entries(self, period: Period) -> Entries:
         client = self._connected()

@@ -23,7 +23,8 @@ def shadow_text(report: ShadowReport) -> str:
 def _lines(report: ShadowReport) -> Iterator[str]:
     sums = report.totals
     seen = f"{moment_text(report.since)}, for {duration_text(round(report.now - report.since))}"
-    yield f"Dovetail beside Karpenter since {seen}: {plural(report.looks, 'decision')}, nothing written"
+    head = f"Dovetail beside Karpenter since {seen}: {plural(report.looks, 'decision')}, nothing written"
+    yield from wrapped("", head, indent=0)
     yield f"launches     {sums.launches_alike} alike, {sums.launches_unlike} not"
     unlike = f"{sums.departures_unlike} for another reason, {sums.only_karpenter} only Karpenter"
     left = f"{sums.only_dovetail} only Dovetail so far, {sums.dropped} that came to nothing"

@@ -35,7 +35,9 @@ def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     rows = commands.add_parser("nodes", parents=[shared], help="every node: price, use, age, what becomes of it")
     _shown(rows)
     rows.add_argument("--pool", default="", help="of this NodePool alone")
-    rows.add_argument("-l", "--selector", default="", help="with these labels: KEY=VALUE, KEY!=VALUE, KEY, !KEY")
+    rows.add_argument(
+        "-l", "--selector", default="", help="of labels and fields: KEY=VALUE, KEY!=VALUE, KEY~PART, KEY, !KEY"
+    )
     rows.add_argument("--sort", choices=("price", "age", "cpu", "memory", "name"), default="price")
     rows.set_defaults(act=_nodes, remote=_remote_nodes)
 

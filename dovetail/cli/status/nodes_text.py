@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, markdown_table, table
+from dovetail.cli.status.terms import meets
+from dovetail.cli.status.terms import selector as terms_of
 from dovetail.cli.wording import duration_text
 from dovetail.model.time import parse_time
 
@@ -79,13 +80,9 @@ def nodes_names(found: Document) -> str:
 
 
 def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
-    """The nodes of that pool and with those labels, in that order."""
-    terms = [_term(text) for text in selector.split(",") if text.strip()]
-    kept = [
-        node
-        for node in found["nodes"]
-        if (not pool or node["pool"] == pool) and all(_meets(node["labels"], term) for term in terms)
-    ]
+    """The nodes of that pool for which the selector's terms hold, in that order."""
+    terms = terms_of(selector)
+    kept = [node for node in found["nodes"] if (not pool or node["pool"] == pool) and meets(node, terms)]
     keys = {
         "price": lambda node: -(node["price"] or 0.0),
         "age": lambda node: node["since"],
@@ -94,26 +91,3 @@ def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
         "name": lambda node: node["name"],
     }
     return {**found, "nodes": sorted(kept, key=keys[order])}
-
-
-Term = tuple[str, str, str]
-
-
-def _term(text: str) -> Term:
-    for sign in ("!=", "==", "="):
-        key, found, value = text.partition(sign)
-        if found and key.strip():
-            return key.strip(), "!=" if sign == "!=" else "=", value.strip()
-    plain = text.strip()
-    if not plain or any(c in plain.lstrip("!") for c in " ()!="):
-        raise CommandFailed(f"--selector: {text!r}: a term is KEY=VALUE, KEY!=VALUE, KEY or !KEY")
-    return (plain[1:], "none", "") if plain.startswith("!") else (plain, "any", "")
-
-
-def _meets(labels: dict[str, str], term: Term) -> bool:
-    key, sign, value = term
-    if sign == "any":
-        return key in labels
-    if sign == "none":
-        return key not in labels
-    return (labels.get(key) == value) == (sign == "=")

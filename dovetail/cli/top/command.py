@@ -24,7 +24,9 @@ def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         "--sort", default="price", help="price, age, cpu, memory, pods, name, pool, type or zone; =asc, =dsc"
     )
     top.add_argument("--group", choices=("pool", "zone", "type"), default="", help="with a sum for each")
-    top.add_argument("--filter", default="", help="words that a line has, or FIELD=PART; FIELD may be a label")
+    top.add_argument(
+        "--filter", default="", help="words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY, as -l has them"
+    )
     top.add_argument("--extra-labels", default="", metavar="LABEL,…", help="a column for each")
     top.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (default: 2)")
     top.add_argument("--once", action="store_true", help="print one screen and end")

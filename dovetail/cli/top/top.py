@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 from urllib.parse import quote
@@ -26,16 +26,31 @@ HELP: Final = (
     "s   the next order: price, age, cpu, memory, pods, name, pool, type, zone",
     "r   turn the order round",
     "g   group by pool, zone, type, or not; Enter on a group closes and opens it",
-    "/   filter: words that a line has, or FIELD=PART: pool, zone, type, market, state, a label",
+    "/   filter: words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY with KEY a label, pool, zone, type,",
+    "    market or state",
     "e   explain the node: why it stays or goes (Enter too)",
     "h   its history: each step of its workflows as a bar",
+    "t   explain it as it was: asks for a time, 3h or 2026-05-01T12:00:00Z; needs the flight recorder",
     "c   cancel its disruption; asks for the reason",
     "R   replace it: a new node first, then its drain; asks for the reason",
+    "N   replace it now: its drain first (replace --now); asks for the reason",
     "p   pause disruption and expiry everywhere; P: of the node's NodePool; both ask for the reason",
     "u   resume everything; U: the node's NodePool",
-    "m   what would be done now (dovetail plan)",
+    "m   what would be done now (dovetail plan); f: windows, expiries and drift of the next 7 days (forecast)",
+    "l   what happened in the last 24 hours (dovetail log); v: what disruption saved in 30 days (savings)",
+    "d   which decisions are kept (dovetail replay); b: beside a Karpenter that works (shadow report)",
     "Esc back   q quit",
 )
+
+# Answers about the whole cluster: the path of the API and what else is asked, by key.
+OF_ALL: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "m": ("plan", {}),
+    "f": ("forecast", {"for": "7d"}),
+    "l": ("log", {"since": "24h"}),
+    "v": ("savings", {"since": "30d"}),
+    "d": ("replay", {}),
+    "b": ("shadow", {}),
+}
 
 Typed = Callable[[str], None]
 
@@ -131,9 +146,11 @@ class Top:
             ENTER: self._enter,
             "e": lambda: self._about(_explained),
             "h": lambda: self._about(_history),
-            "m": lambda: self.desk.ask(lambda workers: Told(title="plan", lines=_text(workers, "plan", self.columns))),
+            **{key: partial(self._whole, path, words) for key, (path, words) in OF_ALL.items()},
+            "t": self._as_it_was,
             "c": lambda: self._change("cancel"),
             "R": lambda: self._change("replace"),
+            "N": lambda: self._change("replace", "--now"),
             "p": lambda: self._pause(""),
             "P": lambda: self._pause(self._pool()),
             "u": lambda: self.desk.command("resume"),
@@ -186,13 +203,31 @@ class Top:
         self._say(f"{item['name']}: asking …")
         self.desk.ask(lambda workers: make(workers, item, columns))
 
-    def _change(self, verb: str) -> None:
+    def _whole(self, path: str, words: Mapping[str, str]) -> None:
+        """Ask about the whole cluster."""
+        columns = self.columns
+        self._say(f"{path}: asking …")
+        self.desk.ask(lambda workers: Told(title=path, lines=_text(workers, path, columns, words)))
+
+    def _as_it_was(self) -> None:
+        """Ask for a moment, then about the node under the cursor at that moment."""
+        item = self._under()
+        if item is None or isinstance(item, Group):
+            self._say("move to a node first")
+            return
+        self._prompt(f"explain {item['name']} as it was (3h, or a moment): ", self._explained_at)
+
+    def _explained_at(self, at: str) -> None:
+        self._about(partial(_explained, at=at.strip()))
+
+    def _change(self, verb: str, *more: str) -> None:
         item = self._under()
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
         claim = str(item["claim"])
-        self._prompt(f"{verb} {item['name']}: why? ", lambda why: self._reasoned(why, verb, claim))
+        said = " ".join((verb, item["name"], *more))
+        self._prompt(f"{said}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
 
     def _pool(self) -> str:
         item = self._under()
@@ -239,13 +274,14 @@ class Top:
         self.shown.prompt = self._question + self._text
 
 
-def _text(workers: Workers, path: str, columns: int) -> list[str]:
-    return workers.text(path, columns).splitlines()
+def _text(workers: Workers, path: str, columns: int, words: Mapping[str, str] | None = None) -> list[str]:
+    return workers.text(path, columns, words).splitlines()
 
 
-def _explained(workers: Workers, node: Node, columns: int) -> Told:
+def _explained(workers: Workers, node: Node, columns: int, at: str = "") -> Told:
     path = f"explain/node/{quote(node['claim'])}"
-    return Told(title=f"explain {node['name']}", lines=_text(workers, path, columns))
+    lines = _text(workers, path, columns, {"at": at} if at else None)
+    return Told(title=f"explain {node['name']}{f' --at {at}' if at else ''}", lines=lines)
 
 
 def _history(workers: Workers, node: Node, columns: int) -> Told:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.documents import Document
+from dovetail.cli.status.terms import meets, sieve
 
 Node = dict[str, Any]
 
@@ -83,7 +84,8 @@ def _after(known: tuple[str, ...], now: str) -> str:
 
 def items_of(found: Document, view: View) -> list[Item]:
     """The lines: nodes in their order, below the heads of their groups where there are groups."""
-    nodes = _sorted([node for node in found["nodes"] if matches(node, view.filter)], view)
+    terms = sieve(view.filter)
+    nodes = _sorted([node for node in found["nodes"] if meets(node, terms)], view)
     if not view.group:
         return list(nodes)
     groups: dict[str, list[Node]] = {}
@@ -120,23 +122,6 @@ def _group(name: str, nodes: list[Node]) -> Group:
         memory=sum(node["memoryShare"] for node in nodes) / count,
         pods=sum(node["pods"] for node in nodes),
     )
-
-
-_SHORT: Final = {"pool": "pool", "zone": "zone", "type": "type", "market": "capacityType", "state": "state"}
-
-
-def matches(node: Node, text: str) -> bool:
-    """Whether every word of the filter is found: FIELD=PART of a field or label, or a part of what the line says."""
-    return all(_matches(node, word) for word in text.lower().split())
-
-
-def _matches(node: Node, word: str) -> bool:
-    key, sign, part = word.partition("=")
-    if not sign:
-        said = (node["name"], node["claim"], node["pool"], node["type"], node["zone"], node["capacityType"])
-        return any(word in str(each).lower() for each in (*said, node["state"], node["what"], node.get("stays", "")))
-    value = node[_SHORT[key]] if key in _SHORT else node["labels"].get(key, "")
-    return part in str(value).lower()
 
 
 def checked_sort(text: str) -> tuple[str, bool]:

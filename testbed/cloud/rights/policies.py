@@ -21,6 +21,7 @@ def values_for(settings: CloudSettings, region: str) -> dict[str, str]:
         "ClusterName": settings.cluster_name,
         "NodeRole": f"KarpenterNodeRole-{settings.cluster_name}",
         "Queue": settings.queue_name,
+        "RecordBucket": "dovetail-record",
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.adapters.aws import kept_objects
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
 from dovetail.adapters.aws.interruptions.messages import read_message
@@ -21,6 +22,9 @@ DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
 TEMPLATE = DEPLOY / "cloudformation.yaml"
 MOST_CHARACTERS = 6144  # of a managed policy, white space not counted
 
+# What the record and the flight recorder do in a bucket; tests/adapters/test_kept_objects.py plays it.
+LISTING = "s3:ListBucket"
+KEPT = {LISTING, "s3:GetObject", "s3:PutObject", "s3:DeleteObject"}
 # Rights without a call of their own: EC2 asks for them while it carries out a launch.
 IMPLIED = {"ec2:CreateTags", "iam:PassRole", "iam:TagInstanceProfile"}
 
@@ -67,7 +71,7 @@ def test_each_policy_is_small_enough_and_every_write_has_a_condition() -> None:
         assert len(re.sub(r"\s", "", text)) < MOST_CHARACTERS
         for statement in document["Statement"]:
             writes = [a for a in statement["Action"] if not re.match(r"\w[\w-]*:(Describe|Get|List|Receive)", a)]
-            free = statement["Sid"] in ("LaunchFromWhatIsThere", "ReadTheQueue")
+            free = statement["Sid"] in ("LaunchFromWhatIsThere", "ReadTheQueue", "KeepTheRecord")
             assert "Condition" in statement or not writes or free, statement["Sid"]
 
 
@@ -117,10 +121,17 @@ async def traffic(stage: Stage) -> set[str]:
     return {f"{call['service']}:{call['op']}" for call in stage.server.calls(since=stage.since)}
 
 
+def test_what_stands_in_a_bucket_is_read_and_written_by_allowed_actions() -> None:
+    """A call of S3 and its action differ in their names only for lists."""
+    code = Path(kept_objects.__file__).read_text(encoding="utf-8")
+    calls = set(re.findall(r'self\._call\("(\w+)"', code))
+    assert {LISTING if call == "list_objects_v2" else f"s3:{call.title().replace('_', '')}" for call in calls} == KEPT
+
+
 async def test_every_call_is_allowed_and_every_allowed_action_is_used(traffic: set[str]) -> None:
     """AWS-161 to AWS-163: the fewest rights, action by action."""
-    assert traffic - allowed() == set()
-    assert allowed() - traffic - IMPLIED == set()
+    assert (traffic | KEPT) - allowed() == set()
+    assert allowed() - traffic - KEPT - IMPLIED == set()
 
 
 VALUES = {
@@ -131,6 +142,7 @@ VALUES = {
 } | {
     "NodeRole": "DovetailNodeRole-mine",
     "Queue": "dovetail-mine",
+    "RecordBucket": "kept",
 }
 PROFILE = "arn:aws:iam::111122223333:instance-profile/karpenter/x"
 INSTANCE = "arn:aws:ec2:us-west-2:111122223333:instance/i-0123456789abcdef0"
@@ -183,6 +195,10 @@ OURS = [
     Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "us-west-2"}),
     Asked("sqs:DeleteMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-mine", {}),
     Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/mine", {}),
+    Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "mine/record/v1/"}),
+    Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "some/where/mine/record/v1/"}),
+    Asked("s3:PutObject", "arn:aws:s3:::kept/mine/record/v1/2026-05-28/20.json.gz", {}),
+    Asked("s3:DeleteObject", "arn:aws:s3:::kept/some/where/mine/flights/v1/x.gz", {}),
 ]
 FOREIGN = [
     # What a stolen worker role must not be able to do.
@@ -221,6 +237,10 @@ FOREIGN = [
     Asked("ec2:DescribeInstances", "*", {"aws:RequestedRegion": "eu-west-1"}),
     Asked("sqs:ReceiveMessage", "arn:aws:sqs:us-west-2:111122223333:dovetail-theirs", {}),
     Asked("eks:DescribeCluster", "arn:aws:eks:us-west-2:111122223333:cluster/theirs", {}),
+    Asked("s3:ListBucket", "arn:aws:s3:::kept", {"s3:prefix": "theirs/record/v1/"}),
+    Asked("s3:ListBucket", "arn:aws:s3:::kept", {}),
+    Asked("s3:GetObject", "arn:aws:s3:::kept/theirs/record/v1/2026-05-28/20.json.gz", {}),
+    Asked("s3:GetObject", "arn:aws:s3:::another/mine/record/v1/2026-05-28/20.json.gz", {}),
     Asked("ssm:GetParameter", "arn:aws:ssm:us-west-2:111122223333:parameter/secret", {}),
 ]
 
@@ -265,6 +285,7 @@ def test_nothing_has_a_name_that_karpenters_stack_gives() -> None:
         "DovetailNodeLifecycle",
         "DovetailDiscovery",
         "DovetailInstanceProfiles",
+        "DovetailRecord",
     }
 
 
@@ -276,8 +297,9 @@ def test_what_exists_is_named_and_not_made() -> None:
     assert (made["DovetailNodeRole"], made["DovetailControllerRole"]) == ("MakeNodeRole", "MakeControllerRole")
     defaults = {name: each.get("Default") for name, each in template()["Parameters"].items()}
     assert {name for name, value in defaults.items() if value == ""} == {
-        *("NodeRoleName", "QueueName", "ControllerRoleName", "OidcProvider")
+        *("NodeRoleName", "QueueName", "ControllerRoleName", "OidcProvider", "RecordBucket")
     }
+    assert made["DovetailRecordPolicy"] == "KeepRecord"
 
 
 def test_the_controllers_role_is_for_one_service_account_of_one_cluster() -> None:
@@ -300,6 +322,7 @@ POLICIES = {
     "DovetailNodeLifecyclePolicy": "node-lifecycle",
     "DovetailDiscoveryPolicy": "discovery",
     "DovetailInstanceProfilesPolicy": "instance-profiles",
+    "DovetailRecordPolicy": "record",
 }
 
 

@@ -161,6 +161,16 @@ annotations:
 - {name: DOVETAIL_BRAKE_DOLLARS_PER_HOUR, value: {{ $d.brakeDollarsPerHour | quote }}}
 - {name: DOVETAIL_DRAIN_OWNER_SHARE, value: {{ $d.drainOwnerShare | quote }}}
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
+- {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
+- {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
+- {name: DOVETAIL_COST_ROOM, value: {{ $d.costRoom | quote }}}
+- {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
+- {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
+- {name: DOVETAIL_RECORD, value: {{ $d.record | quote }}}
+- {name: DOVETAIL_FLIGHTS, value: {{ $d.flights | quote }}}
+- {name: DOVETAIL_FLIGHTS_MEGABYTES, value: {{ $d.flightsMegabytes | quote }}}
+- {name: DOVETAIL_API, value: {{ $d.api | quote }}}
+- {name: DOVETAIL_BESIDE_KARPENTER, value: {{ $d.besideKarpenter | quote }}}
 - {name: DOVETAIL_VERSIONING, value: {{ .Values.versioning.behavior | quote }}}
 {{- with .Values.otlp.endpoint }}
 - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
@@ -314,6 +324,20 @@ seccompProfile:
 {{- end -}}
 {{- if and .Values.otlp.headersSecret.name (not .Values.otlp.endpoint) -}}
 {{- fail "otlp.endpoint: not set; otlp.headersSecret goes with requests to a collector" -}}
+{{- end -}}
+{{- range $key := list "record" "flights" -}}
+{{- $place := get $.Values.dovetail $key -}}
+{{- if hasPrefix "/" $place -}}
+{{- $mounted := false -}}
+{{- range $.Values.controller.extraVolumeMounts -}}
+{{- if or (eq $place .mountPath) (hasPrefix (printf "%s/" (trimSuffix "/" .mountPath)) $place) -}}
+{{- $mounted = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $mounted -}}
+{{- fail (printf "dovetail.%s: %s is on no volume: mount one that all workers share with extraVolumes and controller.extraVolumeMounts, or name a bucket" $key $place) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if eq (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port) -}}
 {{- fail "controller.healthProbe.port: the same as controller.metrics.port; each needs a port of its own" -}}

@@ -1,0 +1,161 @@
+"""The operator's books against the cloud's, after a story with kills: `log` has each launch and each end of the cloud
+once, and `savings` is what the cloud's prices and moments make of it, to the cent.
+
+Two workers on one cluster whose workloads change; one of them is killed now and then, also in the middle of moves. The
+cloud's side is read from its own rows and from the claims as the API server kept them, and from nothing that Temporal
+or the commands say. DOVETAIL_BOOKS_MINUTES says for how long; the few minutes that a person has are a first look.
+"""
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+
+from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
+from dovetail.model.time import parse_time
+from tests.system.stage import Stage, node_class, node_pool
+
+pytestmark = [pytest.mark.temporal, pytest.mark.soak]
+
+MINUTES: Final = float(os.environ.get("DOVETAIL_BOOKS_MINUTES", "120"))
+ROUND_SECONDS: Final = 30.0  # at least: a plan waits half of it for its second look
+KILL_EVERY: Final = 4  # rounds
+MOST_PODS: Final = 6  # of a Deployment
+WORKLOADS: Final = {"small": "700m", "middle": "1500m", "large": "3"}  # by what a pod asks for
+TYPES: Final = ["c-4x-amd64-linux", "c-8x-amd64-linux", "c-16x-amd64-linux"]
+CENT: Final = 0.01
+
+Entry = Mapping[str, Any]
+
+
+async def test_the_log_and_the_savings_are_the_cloud_s_own(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.time()
+    stage.world.apply(node_class())
+    stage.world.apply(node_pool(TYPES, consolidationPolicy="WhenEmptyOrUnderutilized"))
+    for name, cpu in WORKLOADS.items():
+        stage.deploy(0, name, cpu=cpu)
+    rounds, kills = await scaled_and_struck(stage)
+    ended = time.time()  # what still stands saves until now
+    for name in WORKLOADS:
+        stage.world.scale(name, 0)
+    await stage.until(stage.nothing_left, 240, "everything is gone in the end")
+
+    entries = await written(stage, began)
+    saved = await asked(stage, "savings", "--since", moment(began), "--until", moment(ended))
+    instances = {row.claim_name: row for row in stage.world.instances()}
+    moves = [each for each in entries if each["kind"] == "disruption" and each["outcome"] == "done"]
+    moves_then = [each for each in moves if each["ended"] <= ended]
+    ledger = sum(saved_by(stage, move, instances, ended) for move in moves_then)
+    with capsys.disabled():
+        sums = f"{saved['total']['saved']:.4f} $ saved, {ledger:.4f} $ by the cloud"
+        counts = f"{len(instances)} instances, {len(moves)} moves, {saved['total']['undone']} undone"
+        print(f"\n{MINUTES:g} minutes: {rounds} rounds, {kills} kills, {counts}, {sums}", flush=True)
+
+    assert len(instances) == len(stage.world.instances()), "one instance for each claim"
+    assert len(moves) > MINUTES / 5 and kills > 0, "something has happened"
+    assert each_once(entries, "launch", instances) == {}
+    assert each_once(entries, "termination", instances) == {}
+    assert wrong_sizes(entries, instances) == []
+    assert wrong_prices(moves, instances) == []
+    assert saved["notes"] == [] and abs(saved["total"]["saved"] - ledger) < CENT
+
+
+async def scaled_and_struck(stage: Stage) -> tuple[int, int]:
+    """Round after round, all pods running before the next one; how many there were, and how many kills."""
+    chance, until, rounds, kills = random.Random(11), time.monotonic() + 60 * MINUTES, 0, 0
+    pair = [stage.start_worker(), stage.start_worker()]
+    while time.monotonic() < until:
+        rounds += 1
+        over = time.monotonic() + ROUND_SECONDS
+        wanted = {name: chance.randint(0, MOST_PODS) for name in WORKLOADS}
+        for name, replicas in wanted.items():
+            stage.world.scale(name, replicas)
+        if rounds % KILL_EVERY == 0:
+            kills, struck = kills + 1, chance.randrange(2)
+            stage.kill(pair[struck])
+            pair[struck] = stage.start_worker()
+        total = sum(wanted.values())
+        await stage.until(lambda total=total: stage.running_pods() == total, 180, f"{wanted} run in round {rounds}")  # type: ignore[misc]
+        await stage.until(lambda over=over: time.monotonic() >= over, ROUND_SECONDS + 5, "the round is over")  # type: ignore[misc]
+    return rounds, kills
+
+
+async def written(stage: Stage, since: float) -> list[Entry]:
+    """The whole log once nothing in it runs; Temporal's list may lag behind the histories."""
+    deadline = time.monotonic() + 120
+    while True:
+        found = await asked(stage, "log", "--since", moment(since))
+        assert found["notes"] == []
+        if all(entry["outcome"] != "running" for entry in found["entries"]):
+            return list(found["entries"])
+        assert time.monotonic() < deadline, [e["workflow"] for e in found["entries"] if e["outcome"] == "running"]
+
+
+async def asked(stage: Stage, *words: str) -> Any:
+    """A command's document."""
+    code, out, err = await stage.dovetail(*words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def each_once(entries: list[Entry], kind: str, instances: Mapping[str, InstanceRow]) -> dict[str, int]:
+    """Instances with another number of entries than one; 0: the log lacks it."""
+    counts = Counter(entry["claims"][0] for entry in entries if entry["kind"] == kind)
+    return {claim: counts[claim] for claim in instances if counts[claim] != 1}
+
+
+def wrong_sizes(entries: list[Entry], instances: Mapping[str, InstanceRow]) -> list[str]:
+    """Launches of another type, zone or capacity type than the cloud has."""
+    launches = {entry["claims"][0]: entry for entry in entries if entry["kind"] == "launch"}
+    return [
+        claim
+        for claim, row in instances.items()
+        if claim in launches
+        and tuple(launches[claim][key] for key in ("instance_type", "zone", "capacity_type")) != tuple(row.pool)
+    ]
+
+
+def prices() -> dict[Any, float]:
+    """Of an hour, by capacity pool, as the cloud has them."""
+    return {offering.pool: offering.price for offering in default_catalogue().offerings}
+
+
+def wrong_prices(moves: list[Entry], instances: Mapping[str, InstanceRow]) -> list[str]:
+    """Moves whose price before or after is not that of their instances."""
+    price = prices()
+    found = []
+    for move in moves:
+        before, after = (sum(price[instances[c].pool] for c in move[key]) for key in ("claims", "replacements"))
+        if abs(move["price_before"] - before) > 1e-9 or abs(move["saved"] - (before - after)) > 1e-9:
+            found.append(
+                f"{move['workflow']}: {move['price_before']} for {before}, {move['saved']} for {before - after}"
+            )
+    return found
+
+
+def saved_by(stage: Stage, move: Entry, instances: Mapping[str, InstanceRow], until: float) -> float:
+    """Dollars: what the nodes cost less an hour, from when the last of the old ones ended until a new one was to go."""
+    price, left = prices(), leaving(stage)
+    rate = sum(price[instances[claim].pool] for claim in move["claims"])
+    rate -= sum(price[instances[claim].pool] for claim in move["replacements"])
+    ends = [instances[claim].ends for claim in move["claims"]]
+    begins = max(end for end in ends if end is not None)
+    stands = min([until, *(left[claim] for claim in move["replacements"] if claim in left)])
+    return rate * max(0.0, stands - begins) / 3600.0
+
+
+def leaving(stage: Stage) -> dict[str, float]:
+    """When each claim that is gone was deleted."""
+    gone = [claim["metadata"] for claim in stage.departed("NodeClaim")]
+    return {each["name"]: parse_time(each["deletionTimestamp"]) for each in gone if each.get("deletionTimestamp")}
