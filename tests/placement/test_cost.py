@@ -197,6 +197,15 @@ def test_what_a_node_costs_beside_its_instance_makes_fewer_nodes() -> None:
     assert len(few.new) <= 3
 
 
+def test_few_nodes_are_made_where_many_cost_the_same() -> None:
+    """A cpu costs the same at every size here: what seventeen nodes hold three hold as cheaply."""
+    sizes = (("1300m", "1Gi"), ("700m", "3Gi"), ("300m", "500Mi"))
+    raw = _world(*[_pod(n, *sizes[n % 3]) for n in range(60)])
+    placement, chosen = _placed(raw, replace(_COST, steps=100))
+    assert len(placement.new) <= 4
+    assert total_cost(placement, chosen) < 0.85 * _dollars(raw, CostSettings())
+
+
 @pytest.mark.parametrize("room", [0.0, 0.2])
 def test_a_node_is_larger_than_its_pods_ask_for(room: float) -> None:
     """Nobody binds a pod to the node that was planned for it; in a little room another one finds its place."""

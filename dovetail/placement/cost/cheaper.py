@@ -19,6 +19,7 @@ from dovetail.placement.search.solve import Pass
 
 _LEAST_GAIN = 1e-6
 _LEAST_TIME = 0.2  # of the time for a thousand pods, for a few: they wait for it, and there is little to find
+_TASTE = 2.0  # in average pods: for so much more per node the search looks, so that it finds few at nearly equal cost
 _ROUNDS = 3  # proposals that are carried out, each beginning with what became of the one before
 
 
@@ -41,8 +42,10 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     rings = settings.stopwatch(settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500))
     prices = DraftPrices(costs)
     best, lowest = run, prices.total(run)
+    taste = _TASTE * lowest / max(pods, 1)
+    looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
-        proposal = _proposal(best, costs, _Ending(run, rings, settings.steps * thousands // _ROUNDS), number)
+        proposal = _proposal(best, looked_for, _Ending(run, rings, settings.steps * thousands // _ROUNDS), number)
         if proposal is None:
             break
         if _places_all(proposal, run):
