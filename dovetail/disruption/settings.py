@@ -33,6 +33,6 @@ class DisruptionSettings:
     # Which pools are under the policy cost, and for how long cheaper nodes are looked for.
     cost: CostSettings = field(default_factory=CostSettings)
     # A cheaper set of nodes must save this share of what a pod costs on average, for each pod that it moves.
-    worth: float = 0.5
+    worth: float = 0.7
 
     profile: Profile = DOVETAIL

@@ -357,6 +357,8 @@ def test_a_failing_step_is_borne_out_by_the_error_that_it_names(message: str, no
     calls = [*THEIRS[:2], REFUSED_FLEET, REFUSED_CALL]
     event = {"kind": "Node", "name": "n", "type": "Warning", "reason": "StepFailing", "message": message}
 
-    [found] = compare(_case(calls, events=[]), _played(calls, events=[event]))
+    nodes = [{"metadata": {"name": "n"}}]
+
+    [found] = compare(_case(calls, events=[], nodes=nodes), _played(calls, events=[event], nodes=nodes))
 
     assert (found.what, found.ours, found.note) == ("events", "Warning StepFailing Node/n", note)
