@@ -25,7 +25,7 @@ from dovetail.placement.settings import CostSettings
 from tests.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
 
 COST = CostSettings(everywhere=True, types=1, steps=30)
-SETTINGS = DisruptionSettings(cost=COST)
+SETTINGS = DisruptionSettings(cost=COST, worth=0.5)
 SPOT_OR_NOT: tuple[Any, ...] = ()
 DAY = 86_400.0
 

@@ -91,7 +91,9 @@ def _build(archive: bytes, repository: Path, folder: Path) -> None:
     source, wheels, environment = folder / "source", folder / "wheels", folder / "environment"
     source.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(source, filter="data")
+        # Pythons before 3.11.4 have no filters; the archive is git's own.
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(source)
     _pip("wheel", "--no-deps", "--no-build-isolation", "-w", wheels, ".", cwd=source)
     [wheel] = wheels.glob("*.whl")
     venv.create(environment, with_pip=False)
