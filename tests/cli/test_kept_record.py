@@ -185,6 +185,7 @@ async def test_a_worker_keeps_the_record_where_the_setting_says_where_and_tempor
     Temporal(monkeypatch, ended(1.5, "demo/a"), retention=4 * HOUR)
     monkeypatch.setattr(serving, "first_look", lambda identity: 0.0)
     monkeypatch.setattr(serving, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(serving, "time", SimpleNamespace(time=lambda: START + 4.5 * HOUR))
     settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
     presence: Any = SimpleNamespace(client=None, is_away=False)
     assert serving.duties(settings.model_copy(update={"record": ""}), presence) == {}
@@ -194,8 +195,7 @@ async def test_a_worker_keeps_the_record_where_the_setting_says_where_and_tempor
     await asyncio.sleep(0.05)
     assert not list(tmp_path.iterdir()), "nobody can be asked yet"
     presence.client = CLIENT
-    # How many are within the retention and over for long enough depends on the minute of the hour.
-    await until(lambda: len(list(tmp_path.rglob("*.json.gz"))) >= 2 or None, words="hours are kept")
+    await until(lambda: len(list(tmp_path.rglob("*.json.gz"))) == 3 or None, words="three hours are kept")
     keeping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await keeping

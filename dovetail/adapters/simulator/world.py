@@ -148,6 +148,10 @@ class SimulatedWorld:
         """The cloud has capacity for everything again; shortages that were noticed last until they are forgotten."""
         self._write(lambda cluster: rows.end_sell_outs(cluster.connection))
 
+    def forget_shortages(self) -> None:
+        """What launches have learned of sold-out offerings is forgotten before its time."""
+        self._write(lambda cluster: cluster.connection.execute("DELETE FROM shortages"))
+
     def never_join(self, count: int = -1) -> None:
         """The next launches (-1: all of them) boot, and their kubelets never register. 0 ends it."""
         self.set(never_join=count)

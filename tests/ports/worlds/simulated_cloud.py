@@ -90,6 +90,7 @@ class SimulatedCloudWorld:
 
     async def end_shortages(self) -> None:
         self._outside.end_sell_outs()
+        self._outside.forget_shortages()  # else they would be forgotten in the middle of another test
 
     async def foreign_instance(self) -> str:
         row = self._outside.launch(_ALIEN).row
