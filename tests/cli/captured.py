@@ -6,7 +6,7 @@ up; it is put where the worker's API and the commands ask for it, so that every 
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -376,28 +376,23 @@ def _revise(world: SimulatedWorld, kind: str, name: str, **metadata: Any) -> Non
     world.put_raw(found)
 
 
+def _saying(answer: object) -> Callable[..., Awaitable[object]]:
+    async def say(*_: object) -> object:
+        return answer
+
+    return say
+
+
 def made_up(patch: pytest.MonkeyPatch) -> None:
     """What Temporal, a cloud and the disk would say."""
-
-    async def stories(*_: object) -> HistoryAnswer:
-        return STORIES
-
-    async def versions(*_: object) -> VersionsAnswer:
-        return VERSIONS
-
-    async def checks(*_: object) -> DoctorAnswer:
-        return DoctorAnswer(cluster=CLUSTER, checks=CHECKS)
-
-    async def before(*_: object) -> DoctorAnswer:
-        return DoctorAnswer(cluster=CLUSTER, checks=BEFORE)
 
     def written(_: object, file: Path) -> None:
         file.write_bytes(b"." * RECORDED)
 
-    patch.setattr(answering, "stories_or_kept", stories)
-    patch.setattr(answering, "versions_of", versions)
-    patch.setattr(answering, "doctor_of_worker", checks)
-    patch.setattr(judging, "preflight", before)
+    patch.setattr(answering, "stories_or_kept", _saying(STORIES))
+    patch.setattr(answering, "versions_of", _saying(VERSIONS))
+    patch.setattr(answering, "doctor_of_worker", _saying(DoctorAnswer(cluster=CLUSTER, checks=CHECKS)))
+    patch.setattr(judging, "preflight", _saying(DoctorAnswer(cluster=CLUSTER, checks=BEFORE)))
     patch.setattr(sources, "write_recording", written)
     _other_cluster(patch)
 
@@ -405,21 +400,12 @@ def made_up(patch: pytest.MonkeyPatch) -> None:
 def _other_cluster(patch: pytest.MonkeyPatch) -> None:
     """Temporal, in which the name belongs to a cluster that is gone."""
 
-    async def nothing(*_: object) -> None:
-        return None
-
-    async def theirs(*_: object) -> str:
-        return GONE_UID
-
-    async def ended(*_: object) -> int:
-        return 146
-
     for name in ("described_or_none", "_refuse_beside_workers", "register_search_attributes", "_begin_anew"):
-        patch.setattr(taking_over, name, nothing)
-    patch.setattr(taking_over, "owner_of", theirs)
-    patch.setattr(taking_over, "_end", ended)
+        patch.setattr(taking_over, name, _saying(None))
+    patch.setattr(taking_over, "owner_of", _saying(GONE_UID))
+    patch.setattr(taking_over, "_end", _saying(146))
     patch.setattr(taking_over, "client_of", lambda *_: None)
-    patch.setattr(connecting, "connect", nothing)
+    patch.setattr(connecting, "connect", _saying(None))
 
 
 async def _keep_flights(api: Api, settings: Settings) -> None:
