@@ -40,6 +40,7 @@ def cost_settings(settings: Settings) -> CostSettings:
         room=settings.cost_room,
         steps=STEPS,
         stopwatch=stopwatch,
+        keep_places=settings.cost_keep_places,
     )
 
 

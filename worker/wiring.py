@@ -16,7 +16,7 @@ from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
@@ -272,7 +272,15 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         catalogues=opened.catalogues,
         clock=kube.clock,
         why_unfit=lambda: kube.identity.trouble() or unfit_clock(kube.clock) or kube.karpenter.trouble(),
-        inspection=KubeInspection(kube.client, _gated(settings), _node_classes(settings.provider), settings.namespace),
+        inspection=KubeInspection(
+            kube.client,
+            _gated(settings),
+            _node_classes(settings.provider),
+            Need(
+                namespace=settings.namespace,
+                keeps_places=settings.placement_policy == "Cost" and settings.cost_keep_places,
+            ),
+        ),
         classes=opened.classes,
         interruptions=opened.interruptions,
         ready=kube.ready,

@@ -55,6 +55,12 @@ WARNINGS: Final = (
         "find the cause, then `dovetail resume --pool NAME` ([why](../operations.md#launches-that-come-to-nothing))",
     ),
     Said(
+        "PlacesNotKept",
+        "NodePool",
+        "the worker may not nominate pods for the nodes that are made for them",
+        "apply `deploy/kubernetes/places.yaml`, or set `DOVETAIL_COST_KEEP_PLACES=false` ([cost](../cost.md))",
+    ),
+    Said(
         "UnregisteredTaintMissing",
         "NodeClaim",
         "the node joined without the taint `karpenter.sh/unregistered`",

@@ -3,15 +3,18 @@
 The second step of LaunchNode, in two parts that older runs take as two steps. Both look at the cache, write the Node in
 one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes.
 Each part ends at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has
-lasted for a while, so that a start costs few requests and meets no other writer.
+lasted for a while, so that a start costs few requests and meets no other writer. Where the claim keeps places for its
+pods, the step goes on until they are bound or the kube-scheduler has had its chance.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from temporalio import activity
 
+from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
@@ -36,11 +39,13 @@ from dovetail.metrics.lifecycle import disrupted, node_created
 from dovetail.model.judging import SetAside
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4
+SEEN_LOOKS, SEEN_PAUSE = 15, 0.02  # until nominations have been seen; a node waits no longer for them
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
@@ -56,6 +61,7 @@ class Joining:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
+        self.places: KeptPlaces | None = None  # nominates the pods that wait for the node, where there is one
         self.known = KnownClaims(lookups, claims)
         self.slots = asyncio.Semaphore(AT_ONCE)
 
@@ -64,18 +70,21 @@ class Joining:
         """Wait until the claim's Node is ready for pods (LIF-20 to LIF-38).
 
         Where the node came without its taint that is to be said at once, so the step ends with the registration."""
-        registered = await self._await_registered(ref, ready_at_once=True)
-        if registered.kind != "done" or registered.unmarked:
-            return registered
-        initialised = await self.await_initialized(ref)
+        with self._following(ref):
+            registered = await self._await_registered(ref, ready_at_once=True)
+            if registered.kind != "done" or registered.unmarked:
+                return registered
+            initialised = await self.await_initialized(ref)
         return replace(initialised, writes=(*registered.writes, *initialised.writes))
 
     @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
         """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
-        return await self._await_registered(ref, ready_at_once=False)
+        with self._following(ref):
+            return await self._await_registered(ref, ready_at_once=False)
 
     async def _await_registered(self, ref: ClaimRef, *, ready_at_once: bool) -> JoinOutcome:
+        nominated = Nominated()
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
             if isinstance(claim, JoinOutcome):
@@ -93,7 +102,7 @@ class Joining:
                 # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
                 await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
-                outcome = await self._register(claim, nodes[0], ready_at_once=ready_at_once)
+                outcome = await self._register(claim, nodes[0], nominated, ready_at_once=ready_at_once)
                 if outcome is not None:
                     return outcome
             elif len(nodes) > 1:
@@ -108,6 +117,12 @@ class Joining:
     @activity.defn
     async def await_initialized(self, ref: ClaimRef) -> JoinOutcome:
         """Wait until the Node is ready for pods (LIF-30 to LIF-38). There is no time limit (LIF-39)."""
+        nominated = Nominated()
+        with self._following(ref):
+            initialised = await self._await_initialized(ref, nominated)
+            return await self._await_bound(ref, initialised, nominated) if initialised.kind == "done" else initialised
+
+    async def _await_initialized(self, ref: ClaimRef, nominated: Nominated) -> JoinOutcome:
         lasting = _Lasting(self.now)
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
@@ -119,6 +134,8 @@ class Joining:
                 report("waiting for the cache to know of the registration")
                 continue
             nodes = self.lookups.nodes_of(claim.provider_id)
+            for node in nodes:
+                await self._keep_places(claim, node.name, nominated)
             why = blocker(claim, nodes)
             if why is None:
                 outcome = await self._initialize(claim, nodes[0])
@@ -130,6 +147,41 @@ class Joining:
                 await set_conditions(self.claims, claim, unknown(INITIALIZED_CONDITION, self.now(), why))
         raise AssertionError("looks never end")
 
+    async def _await_bound(self, ref: ClaimRef, initialised: JoinOutcome, nominated: Nominated) -> JoinOutcome:
+        """Keep the places of pods until all are bound, or as long as the kube-scheduler may still come to them."""
+        until = self.now() + BINDING_SECONDS
+        async for _ in looks(self.pause):
+            claim = await self._claim(ref)
+            if isinstance(claim, JoinOutcome):
+                return claim
+            condition = claim.condition(INITIALIZED_CONDITION)
+            if condition is not None and condition.status == "True":
+                until = min(until, condition.changed + BINDING_SECONDS)
+            if self.places is None or self.now() >= until or not self.places.awaits(claim):
+                return initialised
+            report("the node is ready; its places are kept until their pods are bound")
+            await self._keep_places(claim, initialised.node, nominated)
+        raise AssertionError("looks never end")
+
+    async def _until_places_stand(self, claim: NodeClaim) -> None:
+        for _ in range(SEEN_LOOKS):
+            if self.places is None or self.places.stand(claim):
+                return
+            await self.pause(SEEN_PAUSE)
+
+    @contextmanager
+    def _following(self, ref: ClaimRef) -> Iterator[None]:
+        """The places of the claim are kept at most until the step ends."""
+        try:
+            yield
+        finally:
+            if self.places is not None:
+                self.places.leave(ref.name)
+
+    async def _keep_places(self, claim: NodeClaim, node: str, nominated: Nominated) -> None:
+        if self.places is not None:
+            await self.places.keep(claim, node, nominated)
+
     async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
         """The claim as known, while it stands."""
         claim = await self.known.find(ref)
@@ -139,13 +191,17 @@ class Joining:
             return JoinOutcome(kind="deleting", node=claim.node_name)
         return claim
 
-    async def _register(self, claim: NodeClaim, cached: Node, *, ready_at_once: bool) -> JoinOutcome | None:
+    async def _register(
+        self, claim: NodeClaim, cached: Node, nominated: Nominated, *, ready_at_once: bool
+    ) -> JoinOutcome | None:
         change_of = registered_and_ready if ready_at_once else registered
         async with self.slots:
             # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
             live = await self.nodes.read(cached.name)
             if live is None or live.provider_id != claim.provider_id:
                 return None
+            await self._keep_places(claim, live.name, nominated)  # just before the node is open for pods
+            await self._until_places_stand(claim)
             node = await revise_node(self.nodes, live, lambda found: change_of(claim, found))
         if node is None:
             return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.shared_reads import Reads
 from dovetail.deeds import arrivals
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
@@ -32,7 +33,7 @@ from dovetail.model.unused_launches import stop_of
 from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
 from dovetail.ports.failures import Permanent
-from dovetail.ports.objects import NewClaim, NodeClaims, NodePools, Notices
+from dovetail.ports.objects import NewClaim, NodeClaims, Notices
 
 # Requests to the API server at once: more would only wait in its queue.
 AT_ONCE = 20
@@ -44,7 +45,7 @@ class Creating:
     def __init__(
         self,
         claims: NodeClaims,
-        pools: NodePools,
+        pools: Reads[NodePool | None],
         notices: Notices,
         now: Callable[[], float],
         pauses: LivePauses | None = None,

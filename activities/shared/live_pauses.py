@@ -7,18 +7,19 @@ A decision reads the same from its snapshot. Between the two somebody may have p
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_all, pause_of_pool
 from dovetail.model.pools import NodePool
-from dovetail.ports.objects import Namespaces, NodePools
+from dovetail.model.workloads import Namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePauses:
     """Where pauses are kept."""
 
-    pools: NodePools
-    namespaces: Namespaces
+    pools: Reads[NodePool | None]
+    namespaces: Reads[Namespace | None]
     now: Callable[[], float]
 
     async def of_all(self) -> Pause | None:

@@ -8,7 +8,7 @@ that the root does not fall (PLM-4 to PLM-7). The time of a transition moves onl
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.model.names import INITIALIZED_CONDITION, LAUNCHED, READY, REGISTERED_CONDITION
+from dovetail.model.names import DRAINED, INITIALIZED_CONDITION, LAUNCHED, READY, REGISTERED_CONDITION
 from dovetail.model.nodes import Condition, NodeClaim
 
 TRUE: Final = "True"
@@ -17,6 +17,7 @@ UNKNOWN: Final = "Unknown"
 AWAITING: Final = "AwaitingReconciliation"
 
 CLAIM_DEPENDENTS: Final = (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION)
+LASTING: Final = frozenset((*CLAIM_DEPENDENTS, DRAINED))  # DUR-30: what has happened once
 POOL_DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
 
 
@@ -109,10 +110,13 @@ def false(kind: str, now: float, why: tuple[str, str]) -> Condition:
 
 
 def claim_conditions_with(claim: NodeClaim, *wanted: Condition) -> tuple[Condition, ...] | None:
-    """The claim's whole list with these set, or None where that changes nothing (PLM-5: equal is no modification)."""
+    """The claim's whole list with these set, or None where that changes nothing (PLM-5: equal is no modification).
+
+    What has happened stays so, whatever an attempt writes that lives on after another has done its work (DUR-30)."""
     found = conditions_of_claim(claim)
     for condition in wanted:
-        found = found.set(condition)
+        if condition.status == TRUE or condition.type not in LASTING or not claim.is_true(condition.type):
+            found = found.set(condition)
     same = {condition.type: condition for condition in found.conditions} == {
         condition.type: condition for condition in claim.conditions
     }

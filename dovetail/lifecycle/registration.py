@@ -11,6 +11,7 @@ from typing import Final
 
 from dovetail.model.names import (
     DO_NOT_SYNC_TAINTS,
+    KEEP_PLACES,
     LAUNCH_REQUEST,
     OWNER,
     PLAN,
@@ -31,7 +32,9 @@ HOOK_PENDING: Final = "RegistrationHookPending"
 MULTIPLE_NODES: Final = ("MultipleNodesFound", "Invariant violated, matched multiple nodes")
 
 # What the claim's workflows keep on it; a copy on the Node would sooner or later be wrong.
-_STAYS_ON_THE_CLAIM: Final = frozenset({LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK})
+_STAYS_ON_THE_CLAIM: Final = frozenset(
+    {KEEP_PLACES, LAUNCH_REQUEST, OWNER, PLAN, PLANNED_BUFFERS, PLANNED_PODS, REGISTRATION_HOOK}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from dovetail.lifecycle.unfinished import is_ours
 from dovetail.model import names
+from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod
@@ -44,7 +45,7 @@ def _with_free_room(snapshot: Snapshot) -> Iterator[NodeClaim]:
     for claim in snapshot.claims.values():
         if claim.provider_id or claim.deleting_since is not None or names.PLANNED_BUFFERS in claim.annotations:
             continue
-        pods = [snapshot.pods.get(uid) for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",") if uid]
+        pods = [snapshot.pods.get(uid) for uid in planned_pods(claim)]
         if not all(_may_come(snapshot, pod) for pod in pods):
             yield claim
 

@@ -71,11 +71,16 @@ def is_reschedulable(pod: Pod) -> bool:
     return active or of_stateful_set
 
 
-def is_provisionable(pod: Pod) -> bool:
-    """Whether the scheduler has given up on it and nothing else will find it a place (PLC-20)."""
-    if not pod.unschedulable or pod.node_name or pod.nominated_node:
+def is_given_up(pod: Pod) -> bool:
+    """Whether the kube-scheduler has found no place for it on its last try."""
+    if not pod.unschedulable or pod.node_name:
         return False
     return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """Whether the scheduler has given up on it and nothing else will find it a place (PLC-20)."""
+    return not pod.nominated_node and is_given_up(pod)
 
 
 def _tolerates_disrupted(toleration: Toleration) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.kept_places import keeps_place, planned_pods
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_daemon, is_mirror
 from dovetail.model.pods import Pod
@@ -31,6 +32,7 @@ from dovetail.model.unused_launches import (
 from dovetail.placement.constraints.pod_needs import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
+KEPT_SECONDS: Final = 20.0  # a nomination that still stands has not been tried yet: every try in vain takes it away
 JOINING_SECONDS: Final = 300.0  # in which a node that has no fault joins
 
 
@@ -54,11 +56,6 @@ class EarlierClaims:
         )
 
 
-def planned_pods(claim: NodeClaim) -> list[str]:
-    """The UIDs of the pods that the claim was made for."""
-    return [uid for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",") if uid]
-
-
 def earlier_claims(
     snapshot: Snapshot, pods: Sequence[Pod], on_node: Mapping[str, Sequence[Pod]], most: int
 ) -> EarlierClaims:
@@ -73,7 +70,7 @@ def earlier_claims(
     for uid, pod in asking.items():
         made = claims.get(uid, [])
         own = [c for c in made if not _has_lost_its_room(snapshot, c, pod, on_node)]
-        coming = next((c.name for c in own if _may_become_its_node(c, pod, snapshot.now)), None)
+        coming = next((c.name for c in own if may_become_its_node(c, pod, snapshot.now)), None)
         count = len(own) + (ended[pod_mark(uid)] if ended else 0)
         if coming is not None:
             awaited[uid] = coming
@@ -128,14 +125,15 @@ def _has_stood_for_long(claim: NodeClaim, now: float) -> bool:
     return initialized is not None and initialized.status == "True" and now - initialized.changed > REMEMBERED_SECONDS
 
 
-def _may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
+def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
     """Whether the pod may still come to run there. A pod that runs on a leaving node comes when it is evicted."""
     if claim.deleting_since is not None:
         return False
     initialized = claim.condition(names.INITIALIZED_CONDITION)
     if pod.node_name or initialized is None or initialized.status != "True":
         return True
-    return now - initialized.changed < BINDING_SECONDS
+    kept = bool(pod.nominated_node) and pod.nominated_node == claim.node_name and keeps_place(claim, pod.uid)
+    return now - initialized.changed < (KEPT_SECONDS if kept else BINDING_SECONDS)
 
 
 def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: Mapping[str, Sequence[Pod]]) -> bool:

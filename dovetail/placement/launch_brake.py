@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Expression, Pod
@@ -20,7 +21,7 @@ from dovetail.model.pools import Catalogue, InstanceType
 from dovetail.model.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import REMEMBERED_SECONDS, remembered_launches, resumed_at, stop_of
-from dovetail.placement.earlier_claims import planned_pods, used_claims
+from dovetail.placement.earlier_claims import used_claims
 from dovetail.placement.prices import worst_launch_price
 
 UNUSED_AFTER: Final = 60.0  # from initialisation; the kube-scheduler binds thousands of pods in less

@@ -17,7 +17,7 @@ from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.verdicts import for_real_pods
-from dovetail.placement.place_pods import Index, place
+from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place
 from dovetail.placement.proposals import proposed_nodes
 from dovetail.placement.settings import PlacementSettings
 
@@ -40,6 +40,7 @@ def plan_provisioning(
     placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
+    proposed = _keeping_places(proposed, index)
     proposed = in_launch_order(_writable(proposed, index))
     too_large = [node for node in proposed if _bytes_alone(node, lists) > LAUNCH_PLAN_BYTES]
     fitting = tuple(node for node in proposed if node not in too_large)
@@ -53,6 +54,18 @@ def plan_provisioning(
         more=len(kept) < len(fitting),
     )
     return plan, replace(placement, unjudged=index.aside.found)
+
+
+def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
+    """In pools under the policy cost nodes are full as planned: a pod that is bound elsewhere takes another's room, so
+    each is nominated for the node that was made for it (PLQ-36)."""
+    if not index.settings.cost.keep_places or not is_asked_for(index.pools, index.settings.cost):
+        return proposed
+    pools, mark = cost_pools(index), ((names.KEEP_PLACES, "true"),)
+    return tuple(
+        replace(node, annotations=node.annotations + mark) if node.pool in pools and node.pods else node
+        for node in proposed
+    )
 
 
 def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:

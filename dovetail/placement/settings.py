@@ -36,6 +36,7 @@ class CostSettings:
     room: float = 0.0  # by so much a node is larger than its pods ask for: others may be bound in their place
     types: int = 15  # a node keeps at least so many to choose from; spot-to-spot consolidation asks for as many
     stopwatch: Stopwatch = without_clock  # rings after so many seconds
+    keep_places: bool = True  # pods are nominated for the nodes that are made for them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

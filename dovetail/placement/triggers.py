@@ -11,7 +11,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.judging import SetAside
-from dovetail.model.pod_rules import is_provisionable, is_terminal
+from dovetail.model.kept_places import needs_a_node, planned_pods
+from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
@@ -58,8 +59,8 @@ def pending_uids(snapshot: Snapshot) -> frozenset[str]:
     planned: set[str] = set()
     for claim in snapshot.claims.values():
         if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
-            planned.update(filter(None, claim.annotations.get(names.PLANNED_PODS, "").split(",")))
-    return frozenset(uid for uid, p in snapshot.pods.items() if is_provisionable(p) and uid not in planned)
+            planned.update(planned_pods(claim))
+    return frozenset(uid for uid, p in snapshot.pods.items() if needs_a_node(p, snapshot) and uid not in planned)
 
 
 def leaving_uids(snapshot: Snapshot) -> frozenset[str]:

@@ -144,7 +144,7 @@ class Eviction:
 
 
 class Pods(Protocol):
-    """Pods that must leave a node."""
+    """Pods that must leave a node, and those for which a place is kept."""
 
     async def list_on(self, node: str) -> tuple[Pod, ...]:
         """The pods bound to a node as the API server has them now."""
@@ -154,6 +154,13 @@ class Pods(Protocol):
 
     async def delete(self, pod: Pod, grace_seconds: int) -> None:
         """Delete with the pod's UID as precondition, within the grace given (at least 1: DUR-30)."""
+
+    async def read(self, pod: Pod) -> Pod | None:
+        """The same pod as the API server has it now; None where it is gone or another one has its name."""
+
+    async def nominate(self, pod: Pod, node: str) -> None:
+        """Set status.nominatedNodeName at the version of `pod`, empty: take it away; Conflict where it has changed.
+        Nothing where it is gone."""
 
 
 class Notices(Protocol):

@@ -60,6 +60,9 @@ class ClusterLookups(Protocol):
         """The pods bound to a node; NotReadable while one that still holds it cannot be read: it might be one that must
         not be evicted."""
 
+    def pod(self, uid: str) -> Pod | None:
+        """The pod of that UID, where it can be read."""
+
     def all_pods(self) -> Collection[Pod]:
         """Every pod that can be read, in no order."""
 

@@ -207,6 +207,18 @@ class TestRendering:
         assert named(objects, "Role")["rules"] == own["rules"]
         assert named(objects, "Role")["metadata"]["namespace"] == "kube-system"
 
+    @pytest.mark.parametrize(
+        ("policy", "keep", "granted"), [("Default", True, False), ("Cost", True, True), ("Cost", False, False)]
+    )
+    def test_the_right_to_nominate_pods_is_given_where_the_policy_asks_for_it(
+        self, helm: Helm, policy: str, keep: bool, granted: bool
+    ) -> None:
+        given = {"dovetail": {"placementPolicy": policy, "costKeepPlaces": keep}}
+        objects = helm.rendered({**NAMED, **given})
+
+        [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/places.yaml").read_text())["rules"]
+        assert (rule in named(objects, "ClusterRole")["rules"]) == granted
+
     def test_alerts_and_dashboards_are_those_of_deploy(self, helm: Helm) -> None:
         """With the address at which people read the runbooks before each."""
         base = "https://example.com/dovetail/"

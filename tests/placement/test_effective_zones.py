@@ -25,9 +25,11 @@ IN_Z2 = VolumeClaim(name="in-z2", namespace="default", volume_name="v", phase="B
 Z2 = Volume(name="v", driver="d", node_terms=(term(one_of(names.ZONE, "z2")),))
 ANYWHERE = VolumeClaim(name="anywhere", namespace="default", storage_class="late")
 LATE = StorageClass(name="late", provisioner="d", immediate=False)
+IN_Z2_OR_A_RACK = VolumeClaim(name="either", namespace="default", volume_name="w", phase="Bound", bind_completed=True)
+Z2_OR_A_RACK = Volume(name="w", driver="d", node_terms=(*Z2.node_terms, term(one_of("rack", "r1"))))
 VOLUMES: dict[str, Any] = {
-    "volume_claims": {"default/in-z2": IN_Z2, "default/anywhere": ANYWHERE},
-    "volumes": {"v": Z2},
+    "volume_claims": {"default/in-z2": IN_Z2, "default/anywhere": ANYWHERE, "default/either": IN_Z2_OR_A_RACK},
+    "volumes": {"v": Z2, "w": Z2_OR_A_RACK},
     "storage_classes": {"late": LATE},
 }
 CASES = {
@@ -37,6 +39,7 @@ CASES = {
     "its term excludes one": (a_shape(required_terms=(term(NOT_Z1),)), "flexible"),
     "its volume is there": (a_shape(volumes=(VolumeUse(claim_name="in-z2"),)), "z2"),
     "its volume is nowhere yet": (a_shape(volumes=(VolumeUse(claim_name="anywhere"),)), "flexible"),
+    "its volume is there or in a rack of any": (a_shape(volumes=(VolumeUse(claim_name="either"),)), "flexible"),
     "volume and selector agree on one": (
         a_shape(required_terms=(term(one_of(names.ZONE, "z1", "z2")),), volumes=(VolumeUse(claim_name="in-z2"),)),
         "z2",

@@ -1,12 +1,16 @@
 """A proposal that was found by arithmetic is carried out by a pass as it was meant."""
 
+from collections import Counter
+
 import pytest
 
 from acceptance.bench.inputs import diverse
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model.json import Json
+from dovetail.model.pods import Pod
 from dovetail.placement.cost.compiled import Compiled
 from dovetail.placement.cost.compiling import Compiler
+from dovetail.placement.cost.dealing import turn
 from dovetail.placement.cost.guided import Guide
 from dovetail.placement.cost.prices import DraftPrices
 from dovetail.placement.cost.search import Search
@@ -15,6 +19,7 @@ from dovetail.placement.place_pods import Index
 from dovetail.placement.search.solve import Pass, PassOptions
 from dovetail.placement.settings import DOVETAIL
 
+ZONE = "topology.kubernetes.io/zone"
 _ZONES = ("zone-1", "zone-2", "zone-3")
 
 
@@ -52,25 +57,72 @@ def _finished(pods: int, seed: int) -> Pass:
     return run
 
 
-def _compiled(run: Pass) -> Compiled:
-    found = Compiler(run, {0: 0.0}).compile()
+def _compiled(run: Pass, deals: bool = False) -> Compiled:
+    found = Compiler(run, {0: 0.0}, deals).compile()
     assert found is not None
     return found
 
 
+@pytest.mark.parametrize("deals", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_pod_comes_where_the_proposal_wants_it(seed: int) -> None:
+def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> None:
     run = _finished(150, seed)
-    compiled = _compiled(run)
+    compiled = _compiled(run, deals)
     search = Search(compiled.problem, seed)
     search.start(lambda: False)
     search.improve(lambda: False, 10)
-    guide = Guide(run, targets_of(compiled, search.bins, 0.0), compiled.undecided())
+    guide = Guide(run, targets_of(compiled, search.bins, 0.0), compiled.undecided(), compiled.dealt)
     done = guide.carry_out()
     assert guide.strays == 0
     assert not done.refused
     assert not compiled.frozen
     assert DraftPrices({}).total(done) == pytest.approx(search.cost)
+
+
+def _in_turn(run: Pass, compiled: Compiled) -> list[tuple[Pod, str]]:
+    """The pods that a spread over zones counts, as the kube-scheduler takes them up, each with its zone."""
+    found = [
+        (pod, zone)
+        for item in compiled.items
+        for key, zone in item.fixed
+        for pod in item.pods
+        if key == ZONE and "my-label" in pod.shape.labels
+    ]
+    return sorted(found, key=lambda pair: turn(pair[0]))
+
+
+def test_dealt_zones_hold_in_the_order_of_the_kube_scheduler() -> None:
+    """Karpenter's do not: it places the large pods first, and others of the same label are counted nowhere."""
+    run = _finished(150, 1)
+    assert _beyond(_in_turn(run, _compiled(run))) > 0
+    dealt = _in_turn(run, _compiled(run, deals=True))
+    assert len(dealt) > len(_in_turn(run, _compiled(run)))
+    assert _beyond(dealt) == 0
+
+
+def _beyond(pods: list[tuple[Pod, str]]) -> int:
+    """How many of the pods that spread find their zone beyond the skew of one when their turn comes."""
+    counts: dict[str, Counter[str]] = {}
+    found = 0
+    for pod, zone in pods:
+        own = pod.shape.labels["my-label"]
+        for constraint in pod.shape.spread:
+            if constraint.topology_key == ZONE and constraint.selector is not None:
+                [selected] = constraint.selector.expressions[0].values
+                of = counts.setdefault(selected, Counter(dict.fromkeys(_ZONES, 0)))
+                found += of[zone] + (selected == own) - min(of.values()) > 1
+        counts.setdefault(own, Counter(dict.fromkeys(_ZONES, 0)))[zone] += 1
+    return found
+
+
+def test_pods_with_an_affinity_keep_their_zone() -> None:
+    run = _finished(150, 1)
+    kept, dealt = (
+        {pod.uid: item.fixed for item in _compiled(run, deals).items for pod in item.pods if pod.shape.affinity}
+        for deals in (False, True)
+    )
+    assert kept
+    assert dealt == kept
 
 
 def test_a_pod_that_no_domain_had_counted_may_be_anywhere() -> None:

@@ -49,6 +49,34 @@ def test_until_a_node_is_registered_the_taints_of_its_claim_count() -> None:
     assert _takers([a_pod("p")], (node, replace(claim, taints=taint))) == []
 
 
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_node_that_comes_up_counts_before_it_says_which_type_it_is(reported: bool) -> None:
+    """STA-5: Karpenter knows the claim alone until the Node has the label. What the kubelet reports of its room is
+    truer than what the claim promises, and a pod that runs there already takes its part of it."""
+    node, claim = _without(a_node("n1", cpu="4"), names.REGISTERED, names.INITIALIZED)
+    assert names.INSTANCE_TYPE not in node.labels
+    less = parse_resources({"cpu": "3", "memory": "32Gi", "pods": "110"})
+    coming = (
+        replace(node, capacity=less, allocatable=less) if reported else replace(node, capacity={}, allocatable={}),
+        claim,
+    )
+    agent = a_bound_pod("agent", "n1")
+
+    takers = [_takers([agent, a_pod("p", cpu=cpu)], coming) for cpu in ("2", "3", "4")]
+
+    assert takers == [["claim-n1"], [] if reported else ["claim-n1"], []]
+
+
+def test_a_node_of_a_pool_that_has_lost_its_claim_takes_pods() -> None:
+    """STA-5: Karpenter leaves it out as long as it is neither initialised nor says which type it is."""
+    node, _ = _without(a_node("n1"), names.REGISTERED, names.INITIALIZED)
+    world = a_snapshot([a_pod("p")], [a_node("n2", cpu="0")])
+
+    found = placed(replace(world, nodes={**world.nodes, "n1": node}))
+
+    assert list(found.existing) == ["n1"]
+
+
 def test_until_a_node_is_initialised_its_claim_stands_in_for_an_amount_of_zero() -> None:
     """PLC-63, PLT-96: a device plugin starts later than the kubelet, which reports none of its devices."""
     node, claim = a_node("n1")

@@ -6,6 +6,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.placements import Placement
+from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import simulate
@@ -168,3 +169,22 @@ def test_a_lighter_pool_does_not_take_a_pod_that_waits_for_the_reservation_of_a_
     found = placed(replace(world, catalogues=catalogues), SETTINGS)
 
     assert ([node.pool for node in found.new], waiting(found)) == (["heavy"], ["reserved_offering"])
+
+
+@pytest.mark.parametrize("left", [1, 0])
+def test_a_pod_that_waited_keeps_its_pool_and_its_preference_in_the_next_pass(left: int) -> None:
+    """PLT-152: whether the reservation has a place again, or EC2 says that it has none."""
+    heavy, light = a_pool("heavy", weight=10), a_pool("light")
+    wishing = a_shape(X, anti_affinity=APART.anti_affinity, preferred_terms=(term(one_of(names.ZONE, "z1"), weight=1),))
+    pods = [a_pod("first", cpu="2", shape=APART), a_pod("p", shape=wishing)]
+
+    def a_pass(count: int, *waiting_pods: Pod) -> Placement:
+        world = a_snapshot(waiting_pods, pools=[heavy, light])
+        types = {"heavy": Catalogue(types=(reserved(SMALL, "r", count),)), "light": Catalogue(types=(LARGE,))}
+        return placed(replace(world, catalogues=types), SETTINGS)
+
+    before, after = a_pass(1, *pods), a_pass(left, pods[1])
+
+    assert ([node.pool for node in before.new], waiting(before)) == (["heavy"], ["reserved_offering"])
+    assert [(node.pool, *node.requirements[names.ZONE].values) for node in after.new] == [("heavy", "z1")]
+    assert held(after) == ([["r"]] if left else [[]])

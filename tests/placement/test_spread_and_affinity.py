@@ -9,7 +9,7 @@ import pytest
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.placements import NewNode
-from dovetail.model.pods import Pod, PodShape
+from dovetail.model.pods import Pod, PodShape, Toleration
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import SelectorSource
 from dovetail.placement.settings import PlacementSettings
@@ -115,6 +115,36 @@ def test_the_first_of_a_group_cannot_start_where_taints_keep_it_away() -> None:
     pod = a_pod("p", shape=a_shape(X, affinity=(near(names.ZONE, app="x"),)))
 
     assert dict(placed(a_snapshot([pod], pools=pools)).by_zone) == {"z2": 1}
+
+
+@pytest.mark.parametrize(("node_selector", "together"), [((), True), (((names.ARCH, "amd64"),), False)])
+def test_a_pod_on_a_new_node_whose_label_is_not_known_yet_does_not_count(
+    node_selector: tuple[tuple[str, str], ...], together: bool
+) -> None:
+    """PLQ-9: every type is amd64, but nothing has said so of the node that the first pod gets."""
+    counted = a_shape(X, node_selector=((names.ZONE, "z1"), *node_selector))
+    spreading = a_shape(X, node_selector=((names.ARCH, "amd64"),), spread=(OVER_ZONES,))
+    pods = [a_pod("a", cpu="2", shape=counted), a_pod("b", shape=spreading)]
+
+    assert groups(placed(a_snapshot(pods))) == ([["a", "b"]] if together else [["a"], ["b"]])
+
+
+@pytest.mark.parametrize(("tolerations", "zone"), [((), "z2"), ((Toleration(operator="Exists"),), "z1")])
+def test_a_group_has_the_zones_that_the_first_of_its_pods_tolerates(
+    tolerations: tuple[Toleration, ...], zone: str
+) -> None:
+    """PLQ-17: the second pod tolerates everything; where the first one does not, z1 is unknown to both."""
+    pools = [
+        a_pool("a", weight=1, requirements=(one_of(names.ZONE, "z1"),), taints=(Taint(key="t", effect="NoSchedule"),)),
+        a_pool("b", requirements=(one_of(names.ZONE, "z2"),)),
+    ]
+    near_its_own = (near(names.ZONE, app="x"),)
+    first = a_pod("first", cpu="99", shape=a_shape(X, affinity=near_its_own, tolerations=tolerations))
+    second = a_pod("second", shape=a_shape(X, affinity=near_its_own, tolerations=(Toleration(operator="Exists"),)))
+
+    (node,) = placed(a_snapshot([first, second], pools=pools)).new
+
+    assert ([pod.name for pod in node.pods], _zones_of(node)) == (["second"], [zone])
 
 
 def test_a_spread_counts_a_pod_only_where_one_zone_is_left() -> None:

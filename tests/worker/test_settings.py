@@ -79,11 +79,13 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         "DOVETAIL_COST_SECONDS": "3s",
         "DOVETAIL_COST_ROOM": "0.1",
         "DOVETAIL_COST_WORTH": "0.25",
+        "DOVETAIL_COST_KEEP_PLACES": "false",
     }
     cost = placement_settings(read_settings(given)).cost
     disruption = disruption_settings(read_settings(given))
     assert (disruption.cost.everywhere, disruption.cost.node_cost, disruption.worth) == (True, 0.02, 0.25)
     assert (cost.everywhere, cost.node_cost, cost.seconds, cost.room) == (True, 0.02, 3.0, 0.1)
+    assert not cost.keep_places and placement_settings(read_settings({"CLUSTER_NAME": "c"})).cost.keep_places
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 Nothing here comes from the cache, because a cache that cannot be filled is one of the things a person looks into.
 The rights asked for are those of deploy/kubernetes/rbac.yaml; a test keeps them equal. Those to NodeClasses, and to
-kinds that an open feature gate watches, are asked for where a worker needs them.
+kinds that an open feature gate watches, are asked for where a worker needs them, and so is what places.yaml grants.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.adapters.kube.client import Client, Request
@@ -42,6 +43,9 @@ RIGHTS: Final = (
 
 # In the namespace of the worker: (group, resource, verbs).
 OWN_RIGHTS: Final = (("", "configmaps", ("get", "create", *_CHANGE)),)
+
+# Where NodePools are under the policy cost: to nominate pods for the nodes that were made for them.
+PLACES_RIGHTS: Final = (("", "pods/status", _CHANGE),)
 
 # Of these kinds one object alone may be seen and changed. What is created cannot be named.
 NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-shortages"}
@@ -78,6 +82,14 @@ def _group_and_resource(path: str) -> tuple[str, str]:
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a worker's settings ask for: rights in its own namespace, and to keep places for pods."""
+
+    namespace: str = "kube-system"
+    keeps_places: bool = False
+
+
 class KubeInspection:
     """One cluster, over a client that is open."""
 
@@ -86,15 +98,15 @@ class KubeInspection:
         client: Client,
         gated: Iterable[Kind] = (),
         node_classes: Iterable[Kind] = (),
-        namespace: str = "kube-system",
+        need: Need | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
-        gated, node_classes = tuple(gated), tuple(node_classes)
+        gated, node_classes, need = tuple(gated), tuple(node_classes), need or Need()
         # What an open feature gate watches may take the place of a kind.
         self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *node_classes, *gated)}.values())
         self._rights = _single(
-            [(RIGHTS, ""), (OWN_RIGHTS, namespace)]
+            [(RIGHTS, ""), (OWN_RIGHTS, need.namespace), (PLACES_RIGHTS if need.keeps_places else (), "")]
             + [(rights_of_class(kind.path), "") for kind in node_classes]
             + [(rights_of_gated(kind.path), "") for kind in gated]
         )

@@ -101,6 +101,10 @@ class CachedView:
         self._insist_on("Pod", node)
         return self.cache.indexed("Pod", node)
 
+    def pod(self, uid: str) -> Pod | None:
+        self.insist(PODS)
+        return cast(Pod | None, self.cache.get("Pod", uid))
+
     def all_pods(self) -> Collection[Pod]:
         self.insist(PODS)
         return cast(Collection[Pod], self.cache.objects("Pod").values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dovetail.model.judging import Unjudged
 from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
-from dovetail.model.pod_rules import is_provisionable
+from dovetail.model.pod_rules import is_given_up
 from dovetail.model.pods import Pod
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.answer.finish import Finished
@@ -44,7 +44,7 @@ def of_simulation(run: Pass, since: Progress) -> Placement:
     new, short = _finished(run, since)
     explainer = Explainer(run)
     refused = [
-        RefusedPod(pod=refused.pod, pools=()) if is_provisionable(refused.pod) else explainer.explain(refused)
+        RefusedPod(pod=refused.pod, pools=()) if is_given_up(refused.pod) else explainer.explain(refused)
         for refused in run.refused.values()
     ]
     refused += _on_uninitialized(run, since)

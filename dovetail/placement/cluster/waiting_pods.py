@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from dovetail.model import names
 from dovetail.model.digits import integer
 from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.placements import IgnoredPod
-from dovetail.model.pod_rules import is_provisionable
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
@@ -98,8 +98,7 @@ def promised_pods(snapshot: Snapshot) -> frozenset[str]:
         uid
         for claim in snapshot.claims.values()
         if not claim.provider_id and claim.deleting_since is None
-        for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",")
-        if uid
+        for uid in planned_pods(claim)
     )
 
 
@@ -140,7 +139,7 @@ def pending_pods(
     planned, aside, admission = promised_pods(snapshot), aside or SetAside(), _Admission(snapshot, settings)
     may_get_a_node = settings.profile.may_get_a_node
     for pod in snapshot.pods.values() if unbound is None else unbound:
-        if not is_provisionable(pod) or not may_get_a_node(pod):
+        if not needs_a_node(pod, snapshot) or not may_get_a_node(pod):
             continue
         verdict = aside.judge(pod, "admission", admission.why_not, pod)
         why, silent = (verdict.says, False) if isinstance(verdict, Unjudged) else verdict

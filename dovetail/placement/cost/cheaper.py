@@ -70,7 +70,7 @@ class _Ending:
 
 
 def _proposal(run: Pass, costs: dict[int, float], ending: _Ending, number: int) -> Pass | None:
-    compiled = Compiler(run, costs).compile()
+    compiled = Compiler(run, costs, deals=not number).compile()
     if compiled is None:
         return None
     settings = run.index.settings.cost
@@ -80,7 +80,8 @@ def _proposal(run: Pass, costs: dict[int, float], ending: _Ending, number: int) 
     else:
         search.start(ending)
     search.improve(ending, ending.steps)
-    return Guide(run, targets_of(compiled, search.bins, settings.room), compiled.undecided()).carry_out()
+    targets = targets_of(compiled, search.bins, settings.room)
+    return Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
 
 
 def _places_all(run: Pass, before: Pass) -> bool:

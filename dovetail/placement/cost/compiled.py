@@ -42,6 +42,7 @@ class Compiled:
     choices: list[Choice]
     frozen: list[NodeDraft]
     moving: list[NodeDraft]
+    dealt: bool  # domains were dealt for pods that come in the kube-scheduler's order
 
     def undecided(self) -> set[str]:
         """The UIDs of the pods that may be in any domain."""

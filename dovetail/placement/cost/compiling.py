@@ -1,8 +1,9 @@
 """Reads a finished pass as a problem: which of its pods may move, and what new nodes there could be.
 
 Only pods on node drafts of pools under the policy take part. The domains that the pass chose for pods bound or counted
-by a topology group are kept, so that spreads come out as they did. A draft stays as it is where a pod of it asks for
-what arrays do not say: host ports, company on its host, a reservation, a domain that no offering names.
+by a topology group are kept, so that they come out as they did; those of spreads may be dealt anew. A draft stays as it
+is where a pod of it asks for what arrays do not say: host ports, company on its host, a reservation, a domain that no
+offering names.
 """
 
 from collections.abc import Mapping
@@ -11,18 +12,22 @@ import numpy as np
 
 from dovetail.placement.cost.choices import Cells, choices_of
 from dovetail.placement.cost.compiled import Compiled, Item
+from dovetail.placement.cost.dealing import Dealer
 from dovetail.placement.cost.host_rules import conflicts, exclusive, host_rules
-from dovetail.placement.cost.pods_read import PodReader
+from dovetail.placement.cost.pods_read import Member, PodReader
 from dovetail.placement.cost.problem import Flags, Integers, Problem
+from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.solve import Pass
 
 
 class Compiler:
     """Compiles one pass."""
 
-    def __init__(self, run: Pass, node_costs: Mapping[int, float]) -> None:
-        """`node_costs`: the templates that take part, by number, with what each node costs beside its instance."""
+    def __init__(self, run: Pass, node_costs: Mapping[int, float], deals: bool = False) -> None:
+        """`node_costs`: the templates that take part, by number, with what each node costs beside its instance.
+        `deals`: the zones of spreads are dealt anew."""
         self._run = run
+        self._deals = deals
         self._templates = [template for template in run.index.templates if template.number in node_costs]
         self._cells = [Cells(template) for template in self._templates]
         self._beside = [node_costs[template.number] for template in self._templates]
@@ -43,10 +48,9 @@ class Compiler:
                 return found
             left_out |= {d.number for d in found.moving if any(pod.uid in homeless for pod in d.pods)}
 
-    def _compiled(self, left_out: set[int]) -> Compiled | None:
-        frozen, moving = [], []
-        found: dict[tuple[object, ...], Item] = {}
-        keys: list[tuple[int, int]] = []
+    def _read(self, left_out: set[int]) -> tuple[list[NodeDraft], list[NodeDraft], list[Member]]:
+        """The drafts that stay, those that take part, and the pods of these."""
+        frozen, moving, found = list[NodeDraft](), list[NodeDraft](), list[Member]()
         chosen = {id(template) for template in self._templates}
         for draft in self._run.drafts.made:
             members = None
@@ -56,13 +60,20 @@ class Compiler:
                 frozen.append(draft)
                 continue
             moving.append(draft)
-            for pod, demand, fixed, need, colour in members:
-                key = (id(demand), fixed, need, colour)
-                item = found.get(key)
-                if item is None:
-                    item = found[key] = Item(demand, fixed, [])
-                    keys.append((need, colour))
-                item.pods.append(pod)
+            found += members
+        return frozen, moving, Dealer(self._reader, found).dealt() if self._deals else found
+
+    def _compiled(self, left_out: set[int]) -> Compiled | None:
+        frozen, moving, members = self._read(left_out)
+        found: dict[tuple[object, ...], Item] = {}
+        keys: list[tuple[int, int]] = []
+        for member in members:
+            key = (id(member.demand), member.fixed, member.need, member.colour)
+            item = found.get(key)
+            if item is None:
+                item = found[key] = Item(member.demand, member.fixed, [])
+                keys.append((member.need, member.colour))
+            item.pods.append(member.pod)
         if not found:
             return None
         items = list(found.values())
@@ -83,7 +94,8 @@ class Compiler:
             conflicts=conflicts(asked),
             exclusive=None if hosts is None else exclusive(hosts, len(items)),
         )
-        return Compiled(problem, items, choices, frozen, moving)
+        dealt = self._deals and any(item.fixed for item in items)
+        return Compiled(problem, items, choices, frozen, moving, dealt)
 
 
 def _homeless(compiled: Compiled) -> set[str]:

@@ -2,11 +2,13 @@
 
 The pass asks of every pod what the first one asked when it placed it, preferences included, and in the same order. So
 nothing that was found by arithmetic alone is believed: a pod that the rules refuse there is placed like any other pod.
+Where domains were dealt anew, the pods for new nodes come in the order in which the kube-scheduler will bind them.
 """
 
 from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
+from dovetail.placement.cost.dealing import turn
 from dovetail.placement.cost.target import Target
 from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.solve import Pass
@@ -15,10 +17,12 @@ from dovetail.placement.search.solve import Pass
 class Guide:
     """The drafts of one pass that stand for targets."""
 
-    def __init__(self, before: Pass, targets: Sequence[Target], last: Collection[str]) -> None:
-        """`last`: UIDs of pods that come after all others, because no group had counted them in a domain."""
+    def __init__(self, before: Pass, targets: Sequence[Target], last: Collection[str], in_turn: bool) -> None:
+        """`last`: UIDs of pods that come after all others, because no group had counted them in a domain. `in_turn`:
+        in the kube-scheduler's order."""
         self.before = before
         self._last = last
+        self._in_turn = in_turn
         self.run = before.again()
         self._target = {pod.uid: number for number, target in enumerate(targets) for pod in target.pods}
         self._targets = targets
@@ -27,7 +31,7 @@ class Guide:
     def carry_out(self) -> Pass:
         """The pass, finished."""
         before, run = self.before, self.run
-        placed = sorted(before.placed_pods(), key=lambda pod: pod.uid in self._last)
+        placed = sorted(before.placed_pods(), key=self._when)
         refused = [each.pod for each in before.refused.values()]
         run.prepare([*placed, *refused])
         demands = {pod.uid: run.same_demand(before.demands_by_uid[pod.uid]) for pod in placed}
@@ -47,6 +51,16 @@ class Guide:
         late = [pod for pod in late if not run.place_as(demands[pod.uid], pod)]
         run.run([*late, *refused])
         return run
+
+    def _when(self, pod: Pod) -> tuple[bool, bool, int, float, str]:
+        """Pods on nodes that stand come as they did, and before those for new nodes if these have an order of their
+        own."""
+        is_last = pod.uid in self._last
+        if not self._in_turn:
+            return False, is_last, 0, 0.0, ""
+        if pod.uid not in self._target:
+            return False, False, 0, 0.0, ""
+        return True, is_last, *turn(pod)
 
     def _place(self, demand: Demand, pod: Pod) -> bool:
         run, number = self.run, self._target.get(pod.uid)

@@ -1,6 +1,7 @@
 """What do pods that may move ask of a new node, as far as arrays can say it?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import State
@@ -11,6 +12,18 @@ from dovetail.placement.cost.compiled import Fixed, Item
 from dovetail.placement.cost.host_rules import HostNeeds
 from dovetail.placement.search.demands import Demand, ShapeInPass
 from dovetail.placement.search.node_draft import NodeDraft
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A pod that may move, and what makes it alike to others."""
+
+    pod: Pod
+    demand: Demand
+    fixed: Fixed
+    need: int
+    colour: int
+    weight: int  # of the pool that it has; it goes to no lighter one
 
 
 class PodReader:
@@ -29,7 +42,7 @@ class PodReader:
         self.needs: list[list[int]] = []  # per need and cell, the rows that suit
         self._colours: dict[frozenset[object], int] = {frozenset(): 0}
 
-    def members(self, draft: NodeDraft) -> list[tuple[Pod, Demand, Fixed, int, int]] | None:
+    def members(self, draft: NodeDraft) -> list[Member] | None:
         """The pods of a draft as items; None: the draft stays as it is."""
         found = []
         state = draft.template.start  # as it was when each pod came
@@ -42,10 +55,11 @@ class PodReader:
             fixed = self._fixed(shape, draft, state)
             if fixed is None:
                 return None
-            need = self._need(shape, fixed, draft.template.pool.weight)
+            weight = draft.template.pool.weight
+            need = self.need(shape, fixed, weight)
             if need < 0:
                 return None
-            found.append((pod, demand, fixed, need, self._colour(shape)))
+            found.append(Member(pod, demand, fixed, need, self._colour(shape), weight))
         return found
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
@@ -55,11 +69,15 @@ class PodReader:
             known = self._recorded[shape] = list(shape.recording.everything)
         return known
 
+    def domain_groups(self, shape: ShapeInPass) -> list[DomainGroup]:
+        """Those that count such a pod by the values of a label other than the hostname."""
+        return [group for group in self.groups(shape) if isinstance(group, DomainGroup)]
+
     def _is_rigid(self, shape: ShapeInPass) -> bool:
         known = self._rigid.get(shape)
         if known is None:
             domains = [group for group, _ in shape.domains]
-            domains += [group for group in self.groups(shape) if isinstance(group, DomainGroup)]
+            domains += self.domain_groups(shape)
             known = self._rigid[shape] = (
                 bool(shape.ports)
                 or any(group.term.kind == "affinity" for group, _ in shape.hosts)
@@ -79,8 +97,8 @@ class PodReader:
             if value is None:
                 return None
             found[group.term.key] = value
-        for counting in self.groups(shape):
-            if isinstance(counting, DomainGroup) and counting.term.key not in found:
+        for counting in self.domain_groups(shape):
+            if counting.term.key not in found:
                 value = (draft.state if counting.every_value else state).values.get(counting.term.key)
                 if value is not None:
                     found[counting.term.key] = value
@@ -88,8 +106,8 @@ class PodReader:
                     return None
         return tuple(sorted(found.items()))
 
-    def _need(self, shape: ShapeInPass, fixed: Fixed, weight: int) -> int:
-        """The number of these needs; -1: no choice suits them."""
+    def need(self, shape: ShapeInPass, fixed: Fixed, weight: int) -> int:
+        """The number of the needs of such pods in these domains; -1: no choice suits them."""
         key = (id(shape.facts), fixed, weight)
         known = self._numbers.get(key)
         if known is None:

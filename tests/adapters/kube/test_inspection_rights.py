@@ -5,7 +5,15 @@ from typing import Any
 
 import yaml
 
-from dovetail.adapters.kube.inspection import OWN_RIGHTS, RIGHTS, Right, name_of, rights_of_class, rights_of_gated
+from dovetail.adapters.kube.inspection import (
+    OWN_RIGHTS,
+    PLACES_RIGHTS,
+    RIGHTS,
+    Right,
+    name_of,
+    rights_of_class,
+    rights_of_gated,
+)
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
 from dovetail.worker.providers import PROVIDERS, provider_named
 
@@ -15,9 +23,9 @@ ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 Single = tuple[str, str, str, str]  # group, resource, verb, the one object that it is granted to
 
 
-def granted(kind: str) -> set[Single]:
+def granted(kind: str, file: Path = ROLES) -> set[Single]:
     """What the role of that kind allows."""
-    [role] = [found for found in yaml.safe_load_all(ROLES.read_text()) if found["kind"] == kind]
+    [role] = [found for found in yaml.safe_load_all(file.read_text()) if found["kind"] == kind]
     rules: list[dict[str, Any]] = role["rules"]
     return {
         (group, resource, verb, name)
@@ -46,6 +54,10 @@ def test_the_cluster_role_grants_every_right_that_doctor_checks() -> None:
 
 def test_the_role_grants_what_doctor_asks_for_in_the_workers_namespace() -> None:
     assert single(OWN_RIGHTS) == granted("Role")
+
+
+def test_what_the_policy_cost_asks_for_is_a_role_of_its_own() -> None:
+    assert single(PLACES_RIGHTS) == granted("ClusterRole", ROLES.parent / "places.yaml")
 
 
 def test_every_kind_that_is_watched_is_among_the_rights_checked() -> None:

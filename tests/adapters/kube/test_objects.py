@@ -108,6 +108,32 @@ class TestPods:
         }
         assert server.asked[1][3] == {"gracePeriodSeconds": 7, "preconditions": {"uid": "u"}}
 
+    async def test_a_nomination_is_for_this_very_pod_as_it_was_seen(self, tmp_path: Path) -> None:
+        """PLQ-36. Empty takes it away; a pod that is gone needs none."""
+        async with talking(tmp_path) as (server, client):
+            status = f"{self.PATH}/status"
+            server.on(status, says(200), says(200), says(404), says(409, {"reason": "Conflict", "message": "changed"}))
+            for node in ("node-1", "", "node-1"):
+                await KubePods(client).nominate(the_pod(), node)
+            with pytest.raises(Conflict, match="changed"):
+                await KubePods(client).nominate(the_pod(), "node-1")
+
+        assert {method for method, *_ in server.asked} == {"PATCH"}
+        same = {"uid": "u", "resourceVersion": "5"}
+        assert [asked[3] for asked in server.asked[:2]] == [
+            {"metadata": same, "status": {"nominatedNodeName": "node-1"}},
+            {"metadata": same, "status": {"nominatedNodeName": None}},
+        ]
+
+    async def test_a_pod_is_read_as_the_same_one_or_not_at_all(self, tmp_path: Path) -> None:
+        successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "namespace": "default", "uid": "another"}}
+        async with talking(tmp_path) as (server, client):
+            server.on(self.PATH, says(200, stored(a_pod("web", "n"), 7)), says(200, successor), says(404))
+
+            found = await KubePods(client).read(the_pod())
+            assert found is not None and found.resource_version == "7"
+            assert [await KubePods(client).read(the_pod()) for _ in range(2)] == [None, None]
+
 
 class TestClaims:
     PATH = "/apis/karpenter.sh/v1/nodeclaims"

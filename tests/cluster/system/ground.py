@@ -218,7 +218,7 @@ class Ground:
         notice = {"kind": "spot", "terminateAfter": None}
         await asyncio.to_thread(self.cloud.control, "POST", f"instances/{identity}/interrupt", notice)
 
-    async def clear(self) -> None:
+    async def clear(self, seconds: float = CLEARED_SECONDS) -> None:
         """Everything away, by DELETE calls, until nothing is left."""
         self.world({"bootSeconds": 0, "neverJoin": False, "ice": [], "fail": [], "shutdownSeconds": 1})
         await self.api.delete(f"{BUDGETS}/web")
@@ -236,7 +236,7 @@ class Ground:
                     await self.delete("NodeClaim", claim["metadata"]["name"])
             return not await self.objects("Pod") and await self.nothing_left()
 
-        await self.until(cleared, CLEARED_SECONDS, "the test's objects and instances are gone")
+        await self.until(cleared, seconds, "the test's objects and instances are gone")
 
     # What can be seen
 

@@ -166,6 +166,7 @@ annotations:
 - {name: DOVETAIL_COST_ROOM, value: {{ $d.costRoom | quote }}}
 - {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
 - {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
+- {name: DOVETAIL_COST_KEEP_PLACES, value: {{ $d.costKeepPlaces | quote }}}
 - {name: DOVETAIL_RECORD, value: {{ $d.record | quote }}}
 - {name: DOVETAIL_FLIGHTS, value: {{ $d.flights | quote }}}
 - {name: DOVETAIL_FLIGHTS_MEGABYTES, value: {{ $d.flightsMegabytes | quote }}}

@@ -1,4 +1,4 @@
-"""Pods that must leave: listed live, evicted, deleted.
+"""Pods that must leave: listed live, evicted, deleted. Pods that wait: nominated for a node.
 
 The pod's UID goes with every request, so that a pod of the same name which came in the meantime is left alone (TRM-21,
 TRM-25). A 429 means two things: "fewer calls, please", or, with the cause DisruptionBudget, that a budget does not
@@ -13,7 +13,9 @@ from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kubernetes_json.kinds import POD
-from dovetail.adapters.kubernetes_json.parsing.pods import pods_that_hold
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
+from dovetail.adapters.kubernetes_json.rendering.pods import render_nomination
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict
@@ -51,9 +53,23 @@ class KubePods:
         if answer.status == CONFLICT and await self._is_there(pod):
             raise Conflict(f"Pod/{pod.key}", answer.message)
 
+    async def read(self, pod: Pod) -> Pod | None:
+        raw = await self._raw(pod)
+        return None if raw is None else parsed(parse_pod, raw)
+
+    async def nominate(self, pod: Pod, node: str) -> None:
+        body = render_nomination(pod, node)
+        answer = await self._client.call(_request("PATCH", pod, body, {NOT_FOUND, CONFLICT}, "status"))
+        if answer.status == CONFLICT:
+            raise Conflict(f"Pod/{pod.key}", answer.message)
+
     async def _is_there(self, pod: Pod) -> bool:
+        return await self._raw(pod) is not None
+
+    async def _raw(self, pod: Pod) -> Json | None:
         answer = await self._client.call(_request("GET", pod, None, {NOT_FOUND}))
-        return answer.status != NOT_FOUND and answer.body["metadata"].get("uid") == pod.uid
+        same = answer.status != NOT_FOUND and answer.body["metadata"].get("uid") == pod.uid
+        return answer.body if same else None
 
 
 def _request(method: str, pod: Pod, body: Json | None, expected: set[int], subresource: str = "") -> Request:

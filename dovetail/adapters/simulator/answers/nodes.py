@@ -6,7 +6,8 @@ once (DUR-30).
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
-from dovetail.adapters.kubernetes_json.parsing.pods import pods_that_hold
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
+from dovetail.adapters.kubernetes_json.rendering.pods import render_nomination
 from dovetail.adapters.simulator.answers.patching import deleted_version, patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
@@ -41,7 +42,7 @@ class SimulatedNodes:
 
 
 class SimulatedPods:
-    """Pods that must leave a node."""
+    """Pods that must leave a node, and those for which a place is kept."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -65,6 +66,20 @@ class SimulatedPods:
             )
         except Rejected as rejected:
             if rejected.code not in (404, 409):
+                raise failure_of(rejected, f"Pod/{pod.key}") from None
+
+    async def read(self, pod: Pod) -> Pod | None:
+        body = await self._calls.read(lambda connection: objects.read(connection, "Pod", pod.key))
+        return None if body is None or body["metadata"]["uid"] != pod.uid else parsed(parse_pod, body)
+
+    async def nominate(self, pod: Pod, node: str) -> None:
+        patch = render_nomination(pod, node)
+        try:
+            await self._calls.cluster(
+                "patch-status", f"Pod/{pod.key}", lambda cluster: cluster.patch("Pod", pod.key, patch, "status")
+            )
+        except Rejected as rejected:
+            if rejected.code != 404:
                 raise failure_of(rejected, f"Pod/{pod.key}") from None
 
 

@@ -1,8 +1,9 @@
 """A small scheduler: binds pending pods to nodes that accept them, and marks those that no node accepts.
 
 What kube-scheduler does. Filters by room, selectors, required affinity, taints and other pods; prefers the node with
-most room left. A pod with a rule that it does not know is not bound, with a reason: binding it where a real scheduler
-would not could make a wrong plan look right.
+most room left. The node that a pod is nominated for comes first, and others leave the pod its room there; a try in
+vain takes the nomination away, as preemption does that finds nothing. A pod with a rule that it does not know is not
+bound, with a reason: binding it where a real scheduler would not could make a wrong plan look right.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ def bind_pods(tick: Tick) -> None:
     waiting = [p for p in pods if _waits(p)]
     if not waiting:
         return
-    room, writes = Room(tick, pods), 0
+    room, writes = Room(tick, pods, waiting), 0
     for pod in sorted(waiting, key=_urgency):
         node, why = room.best_node(pod)
         if node:
@@ -51,7 +52,7 @@ class Room:
     that found no node finds none either, because room only shrinks here.
     """
 
-    def __init__(self, tick: Tick, pods: list[Json]) -> None:
+    def __init__(self, tick: Tick, pods: list[Json], waiting: list[Json]) -> None:
         self._nodes = {node["metadata"]["name"]: node for node in tick.mirror.every("Node")}
         bound: dict[str, list[Json]] = {name: [] for name in self._nodes}
         for pod in pods:
@@ -62,6 +63,10 @@ class Room:
         self._share: dict[str, float] = {}
         for name in self._nodes:
             self._set_free(name, subtract(self._whole[name], total(requests_of(p) for p in bound[name])))
+        self._promised: dict[str, list[Json]] = {}
+        for pod in waiting:
+            if nominated_for(pod):
+                self._promised.setdefault(nominated_for(pod), []).append(pod)
         self._neighbours = Neighbours(self._nodes, bound)
         self._obstacles: dict[bytes, dict[str, str]] = {}
         self._hopeless: dict[bytes, str] = {}
@@ -69,19 +74,21 @@ class Room:
     def best_node(self, pod: Json) -> tuple[str, str]:
         """The node with most room among those that accept the pod; or an empty name, and why."""
         lonely = not self._neighbours.concern(pod)
-        likeness = orjson.dumps(pod["spec"], option=orjson.OPT_SORT_KEYS)
+        likeness = orjson.dumps([pod["spec"], nominated_for(pod)], option=orjson.OPT_SORT_KEYS)
         if lonely and likeness in self._hopeless:
             return "", self._hopeless[likeness]
         reasons: Counter[str] = Counter()
         takers = []
         requests, obstacles = requests_of(pod), self._obstacles_of(pod, likeness)
         for name in self._nodes:
-            why = obstacles[name] or shortage(requests, self._free[name])
+            why = obstacles[name] or shortage(requests, self._left_for(pod, name))
             why = why or ("" if lonely else self._neighbours.obstacle(pod, name))
             if why:
                 reasons[why] += 1
             else:
                 takers.append(name)
+        if nominated_for(pod) in takers:
+            return nominated_for(pod), ""
         if takers:
             return max(takers, key=lambda name: (self._share[name], name)), ""
         words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
@@ -90,8 +97,20 @@ class Room:
             self._hopeless[likeness] = sentence
         return "", sentence
 
+    def _left_for(self, pod: Json, node: str) -> dict[str, int]:
+        """What is free there for this pod: others as urgent as it that are nominated for the node count as running."""
+        others = [
+            other
+            for other in self._promised.get(node, ())
+            if other["metadata"]["uid"] != pod["metadata"]["uid"] and _priority(other) >= _priority(pod)
+        ]
+        return subtract(self._free[node], total(requests_of(p) for p in others)) if others else self._free[node]
+
     def take(self, pod: Json, node: str) -> None:
         """Count the pod as being on the node."""
+        held = self._promised.get(nominated_for(pod), [])
+        if pod in held:
+            held.remove(pod)
         self._set_free(node, subtract(self._free[node], requests_of(pod)))
         self._neighbours.add(pod, node)
 
@@ -112,8 +131,17 @@ def _waits(pod: Json) -> bool:
     return not spec.get("nodeName") and not is_deleting(pod) and not is_over(pod) and not spec.get("schedulingGates")
 
 
+def nominated_for(pod: Json) -> str:
+    """The node that its status names; empty where it names none."""
+    return str((pod.get("status") or {}).get("nominatedNodeName") or "")
+
+
+def _priority(pod: Json) -> int:
+    return int(pod["spec"].get("priority") or 0)
+
+
 def _urgency(pod: Json) -> tuple[int, str, str]:
-    return -(pod["spec"].get("priority") or 0), pod["metadata"]["creationTimestamp"], objects.key_of(pod)
+    return -_priority(pod), pod["metadata"]["creationTimestamp"], objects.key_of(pod)
 
 
 def _allocatable(node: Json) -> dict[str, int]:
@@ -136,7 +164,7 @@ def _bind(tick: Tick, pod: Json, node: str) -> None:
 def _mark(tick: Tick, pod: Json, why: str) -> bool:
     """Write that the pod finds no node; whether that was new."""
     before = condition_of(pod, "PodScheduled") or {}
-    if before.get("message") == why:
+    if before.get("message") == why and not nominated_for(pod):
         return False
     changed = before.get("lastTransitionTime") if before.get("status") == "False" else None
     condition = {
@@ -146,7 +174,7 @@ def _mark(tick: Tick, pod: Json, why: str) -> bool:
         "message": why,
         "lastTransitionTime": changed or format_time(tick.now),
     }
-    status = {"status": {"conditions": [condition, *_others(pod)]}}
+    status = {"status": {"conditions": [condition, *_others(pod)], "nominatedNodeName": None}}
     tick.cluster(SCHEDULER).patch("Pod", objects.key_of(pod), status, "status")
     return True
 

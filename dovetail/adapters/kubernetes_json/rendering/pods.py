@@ -1,0 +1,12 @@
+"""What is written on a pod."""
+
+from dovetail.model.json import Json
+from dovetail.model.pods import Pod
+
+
+def render_nomination(pod: Pod, node: str) -> Json:
+    """The change that nominates this pod at this version for a node; an empty name takes the nomination away."""
+    return {
+        "metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version},
+        "status": {"nominatedNodeName": node or None},
+    }
