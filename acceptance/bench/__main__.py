@@ -5,7 +5,8 @@ per process. A table goes to the terminal, one JSON line per input follows it, a
 the notation of recorded results. Seconds (and cpu: seconds of the processor, for a machine that is not idle) are the
 best of several runs from raw JSON to the answer, on one core, the collector off during a run as the planner has it.
 Under POLICY=cost, "bound" is the cost, over upstream's planned one, after a model of the kube-scheduler has bound the
-pods and those left over ("second round") have further nodes; the lines below have the same for the default answer.
+pods, each nominated to the node meant for it, and those left over ("second round") have further nodes; the lines below
+have the same if nobody is nominated, and for the default answer, where nobody is.
 "machine" is what a fixed piece of work took before and after: lower is a faster machine, and figures scale with it.
 """
 
@@ -37,9 +38,11 @@ _COLUMNS = (
     "over upstream",
     "bound",
     "second round",
+    "unnominated",
     "MB",
     "machine",
 )
+_FIELDS = {"second round": "bound, second round", "unnominated": "bound if nobody is nominated"}
 
 
 def _inputs(folder: Path) -> list[str]:
@@ -65,7 +68,7 @@ def _run(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
 def _cells(line: Line) -> list[str]:
     cells = []
     for column in _COLUMNS:
-        value = line.get("bound, second round" if column == "second round" else column)
+        value = line.get(_FIELDS.get(column, column))
         cells.append("–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value))
     return cells
 

@@ -1,1 +1,1 @@
-"""What becomes of an answer when the kube-scheduler binds its pods: nobody binds a pod to the node planned for it."""
+"""What becomes of an answer when the kube-scheduler binds its pods, nominated to the node meant for them or not."""

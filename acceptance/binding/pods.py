@@ -55,6 +55,7 @@ class Kind:
     preferred: list[tuple[Term, int]] = field(default_factory=list)  # weights below zero keep apart
     spreads: list[Spread] = field(default_factory=list)
     ports: frozenset[tuple[str, int]] = frozenset()
+    priority: int = 0
 
     @property
     def plain(self) -> bool:
@@ -100,6 +101,7 @@ def _read(number: int, spec: Raw, namespace: str, labels: Mapping[str, str]) -> 
         required = raw["whenUnsatisfiable"] == "DoNotSchedule"
         kind.spreads.append(Spread(term, raw["maxSkew"], raw.get("minDomains") or 1, required))
     kind.ports = frozenset(_ports(spec.get("containers") or ()))
+    kind.priority = spec.get("priority") or 0
     return kind
 
 

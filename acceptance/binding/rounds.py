@@ -2,6 +2,7 @@
 
 Nodes come up in a random order, a few at a time; the kube-scheduler binds what fits in the order in which the pods
 came. Pods that are left when all nodes are up get further nodes, as another pass decides, and so on until none waits.
+Each pod may be nominated to the node that was meant for it, from the moment that node is up.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,14 +40,17 @@ class Bound:
 class _Story:
     """One cluster over its rounds."""
 
-    def __init__(self, given: Raw, coming: Coming) -> None:
+    def __init__(self, given: Raw, coming: Coming, nominates: bool) -> None:
         self._given = given
         self._coming = coming
+        self._nominates = nominates
         self._chance = np.random.default_rng(coming.seed)
         self._catalogue = Catalogue(given)
         self.kinds = Kinds()
         self._pods = [pod for pod in given["pods"] if not pod["spec"].get("nodeName")]
-        self._pods.sort(key=lambda pod: pod["metadata"].get("creationTimestamp") or "")
+        self._pods.sort(
+            key=lambda pod: (-(pod["spec"].get("priority") or 0), pod["metadata"].get("creationTimestamp") or "")
+        )
         for pod in given["pods"]:
             self.kinds.of(pod)
         self.nodes: list[Node] = []
@@ -63,11 +67,12 @@ class _Story:
             if pod["metadata"]["name"] in self.where:
                 cluster.bind(pod["metadata"]["name"], self.kinds.of(pod), at[self.where[pod["metadata"]["name"]]])
         waiting = [pod for pod in self._pods if pod["metadata"]["name"] not in self.where]
+        wanted = {name: old + n for n, claim in enumerate(claims) for name in claim["pods"] if self._nominates}
         order = old + self._chance.permutation(len(self.nodes) - old)
         step = 1 if not self._coming.groups else max(1, ceil(len(order) / self._coming.groups))
         for first in range(0, len(order), step):
             cluster.up[order[first : first + step]] = True
-            waiting = cluster.bind_what_fits(waiting)
+            waiting = cluster.bind_what_fits(waiting, wanted)
             if not waiting:
                 break
         self.where = {name: self.nodes[number].name for name, number in cluster.bound.items()}
@@ -97,9 +102,9 @@ def _raw(node: Node) -> Raw:
     }
 
 
-def after_binding(given: Raw, answer: Raw, answer_again: Answer, coming: Coming) -> Bound:
-    """What an answer for an input without nodes comes to."""
-    story = _Story(given, coming)
+def after_binding(given: Raw, answer: Raw, answer_again: Answer, coming: Coming, nominates: bool = False) -> Bound:
+    """What an answer for an input without nodes comes to. `nominates`: each pod to the node that was meant for it."""
+    story = _Story(given, coming, nominates)
     refused = set(answer.get("errors") or ())
     claims, left = list(answer["newNodeClaims"]), []
     for _ in range(_ROUNDS):

@@ -38,6 +38,36 @@ def test_after_an_hour_every_pod_runs_and_is_paid_for(cost: bool) -> None:
     assert lowest(play.load.groups(), play.market) <= fleet.dollars()
 
 
+def _filled(course: Course) -> tuple[Play, dict[str, str]]:
+    """After the first two minutes, with what was meant for each pod after the first."""
+    play, first = Play(course), course.first_hour * 60 - 30
+    play._minute(first, True)
+    meant = dict(play.fleet.nominated)
+    play._minute(first + 1, False)
+    return play, meant
+
+
+def test_under_the_policy_pods_are_nominated_to_the_nodes_planned_for_them() -> None:
+    play, meant = _filled(replace(HOUR, cost=True))
+
+    assert len(meant) > 20
+    bound = {name: pod.node_name for name, pod in play.fleet.pods.items() if pod.node_name}
+    assert sum(bound.get(name) == node for name, node in meant.items()) > 0.9 * len(meant)
+    assert not _filled(HOUR)[1]
+    assert not _filled(replace(HOUR, cost=True, nominates=False))[1]
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_pods_that_owners_make_anew_are_nominated_on_request(follows: bool) -> None:
+    play, _ = _filled(replace(HOUR, cost=True, follows=follows))
+    node, other, *_ = (name for name, each in play.fleet.nodes.items() if each.pods)
+    play.fleet.nominated = dict.fromkeys(play.fleet.nodes[node].pods, other)
+    count = play._evict(node, 0.0)
+
+    assert len(play.fleet.nominated) == (count if follows else 0)
+    assert set(play.fleet.nominated) <= set(play.fleet.pending)
+
+
 def test_the_same_hour_is_played_the_same_again() -> None:
     first, second = (played(replace(HOUR, cost=True)) for _ in range(2))
 
@@ -96,10 +126,9 @@ def test_a_pod_that_is_released_leaves_nothing_behind() -> None:
     kinds = Kinds()
     kind = kinds.of(app.raw("p"))
     room = {"cpu": kind.requests["cpu"], "memory": kind.requests["memory"], "pods": Fraction(1)}
-    cluster = Cluster([Node("n", {"topology.kubernetes.io/zone": "z1"}, (), room)], kinds, np.random.default_rng(1))
-    cluster.up[:] = True
     labels = {"karpenter.sh/capacity-type": "on-demand", "topology.kubernetes.io/zone": "z1"}
-    cluster.nodes = [replace(cluster.nodes[0], labels=labels)]
+    cluster = Cluster([Node("n", labels, (), room)], kinds, np.random.default_rng(1))
+    cluster.up[:] = True
 
     assert cluster.bind_what_fits([app.raw("p")]) == []
     assert [raw["metadata"]["name"] for raw in cluster.bind_what_fits([app.raw("q")])] == ["q"]

@@ -43,6 +43,11 @@ def dollars(stage: Stage, of_pool: str) -> float:
     return sum(price[node["metadata"]["labels"][names.INSTANCE_TYPE]] for node in nodes)
 
 
+def selects(pod: Json) -> str:
+    """The pool that the pod asks for."""
+    return str(pod["spec"]["nodeSelector"][names.NODE_POOL])
+
+
 async def test_a_pool_under_the_policy_runs_the_same_pods_for_less(stage: Stage) -> None:
     """PLQ-34, through the front door: the worker, the API server and the cloud."""
     stage.world.apply(node_class())
@@ -56,3 +61,6 @@ async def test_a_pool_under_the_policy_runs_the_same_pods_for_less(stage: Stage)
 
     await stage.until(lambda: stage.running_pods() == 4 * PODS, 180, "all pods run")
     assert dollars(stage, "saving") < 0.9 * dollars(stage, "plain")
+    written = {e.key for e in stage.writes_of_ours(0.0) if (e.operation, e.kind) == ("cluster:patch-status", "Pod")}
+    saving = {f"default/{p['metadata']['name']}" for p in stage.world.objects("Pod") if selects(p) == "saving"}
+    assert written and written <= saving  # PLQ-36: places are kept there, and no other pod is written to

@@ -62,9 +62,18 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=30, help="of a search, for each thousand of pods begun")
     parser.add_argument("--worth", type=float, default=Course(cost=True).worth)
     parser.add_argument("--every", type=int, default=5, help="minutes between decisions about disruption")
+    parser.add_argument("--nobody-nominated", action="store_true", help="to the nodes planned for them")
+    parser.add_argument("--follow", action="store_true", help="nominate pods made in place of planned ones too")
     given = parser.parse_args()
     course = Course(
-        cost=False, hours=given.hours, nodes=given.nodes, steps=given.steps, worth=given.worth, every=given.every
+        cost=False,
+        nominates=not given.nobody_nominated,
+        follows=given.follow,
+        hours=given.hours,
+        nodes=given.nodes,
+        steps=given.steps,
+        worth=given.worth,
+        every=given.every,
     )
     recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
     for name in ("default", "cost") if given.policy == "both" else (given.policy,):

@@ -59,6 +59,8 @@ class Fleet:
     def __init__(self, market: Market, chance: np.random.Generator) -> None:
         self.market = market
         self._chance = chance
+        # By pod, the new node planned for it, to which it is nominated once both are there.
+        self.nominated: dict[str, str] = {}
         self._numbers = count()
         self.pool = a_pool()
         self.nodes: dict[str, Standing] = {}
@@ -84,6 +86,7 @@ class Fleet:
         for name in pods:
             pod = self.pods.pop(name)
             self.pending.pop(name, None)
+            self.nominated.pop(name, None)
             app = self._app_of.pop(name)
             if pod.node_name:
                 self.nodes[pod.node_name].pods.discard(name)
@@ -97,10 +100,12 @@ class Fleet:
         for name, (app, _) in self.pending.items():
             self._known(name, app)
         waiting = [app.raw(name) for name, (app, _) in self.pending.items()]
-        left = {raw["metadata"]["name"] for raw in self._cluster.bind_what_fits(waiting)}
+        wanted = {name: self._at[node] for name, node in self.nominated.items() if node in self._at}
+        left = {raw["metadata"]["name"] for raw in self._cluster.bind_what_fits(waiting, wanted)}
         found = [(name, now - since) for name, (_, since) in self.pending.items() if name not in left]
         for name, _ in found:
             del self.pending[name]
+            self.nominated.pop(name, None)
             node = self._cluster.nodes[self._cluster.bound[name]].name
             pod = self.pods[name]
             self.pods[name] = replace(

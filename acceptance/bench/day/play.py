@@ -36,6 +36,8 @@ class Course:
     """What is played."""
 
     cost: bool
+    nominates: bool = True  # under the policy cost, pods to the new nodes planned for them
+    follows: bool = False  # and those that owners make in place of planned ones as well
     hours: int = 24
     nodes: float = 200.0  # of 16 cpus, that the load fills at its peak
     steps: int = 30  # of a search for cheaper nodes, for each thousand of pods begun
@@ -146,7 +148,11 @@ class Play:
 
     def _launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
         self.figures.launched += len(proposed)
-        return self.fleet.launch(proposed, plan, now)
+        launched = self.fleet.launch(proposed, plan, now)
+        if self.course.cost and self.course.nominates:
+            for (planned, _), name in zip(proposed, launched, strict=True):
+                self.fleet.nominated |= {pod.uid: name for pod in planned.pods}
+        return launched
 
     def _plan_id(self) -> str:
         self._plans += 1
@@ -173,6 +179,9 @@ class Play:
     def _evict(self, node: str, now: float) -> int:
         pods = sorted(self.fleet.nodes[node].pods)
         again = [self.load.again(name) for name in pods]
+        if self.course.follows:
+            nominated = self.fleet.nominated
+            nominated |= {new: nominated[old] for old, (new, _) in zip(pods, again, strict=True) if old in nominated}
         self.fleet.go(pods, now)
         self.fleet.come(again, now)
         self._displaced |= {name for name, _ in again}
