@@ -24,6 +24,7 @@ from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.orders.await_orders import Ordering
 from dovetail.activities.orders.carry_out_orders import Caretaking
@@ -38,6 +39,7 @@ from dovetail.activities.provisioning.placement_publisher import PlacementPublis
 from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.termination.await_detached import Detaching
@@ -109,13 +111,36 @@ class Wiring:
         """What begins the departure of a node, with the pace and the turns that all drains of the process share: those
         of workflows and those that stand in for them."""
         w, now = self.world, self.now
-        drain = DrainPorts(lookups=w.view, nodes=w.nodes, pods=w.pods, notices=w.notices, cloud=w.cloud, pauses=w.view)
+        drain = DrainPorts(
+            lookups=w.view,
+            nodes=w.nodes,
+            pods=w.pods,
+            notices=w.notices,
+            cloud=w.cloud,
+            pauses=w.view,
+            detaching=self.detaching,
+        )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
+        departing = Departing(known, w.nodes, w.cloud, now, unused)
+        departing.few_steps = not self.settings.keep_way_back
+        departing.places = self.places
         return DepartureSteps(
-            departing=Departing(known, w.nodes, w.cloud, now, unused),
+            departing=departing,
             draining=Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
         )
+
+    @cached_property
+    def detaching(self) -> Detaching:
+        """The wait for volumes."""
+        w = self.world
+        return Detaching(w.view, w.claims, w.notices, self.now)
+
+    @cached_property
+    def places(self) -> KeptPlaces:
+        """What nominates pods for the nodes that were made for them."""
+        w = self.world
+        return KeptPlaces(w.view, w.pods, w.notices, self.now, w.view)
 
     @cached_property
     def answers(self) -> DirectAnswers | None:
@@ -129,23 +154,27 @@ class Wiring:
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
-        pauses = LivePauses(pools=w.pools, namespaces=w.namespaces, now=now)
+        pools = SharedReads(w.pools.read)
+        pauses = LivePauses(pools=pools, namespaces=SharedReads(w.namespaces.read), now=now)
         marking, known = Marking(w.claims, w.nodes, w.pods, now, pauses), KnownClaims(w.view, w.claims)
+        marking.lookups = w.view
+        joining = Joining(w.view, w.claims, w.nodes, now)
+        joining.places = self.places
         return [
             Awaiting(w.view, known, now),
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
-            Creating(w.claims, w.pools, w.notices, now, pauses),
+            Creating(w.claims, pools, w.notices, now, pauses),
             Deleting(w.claims, w.notices, w.view),
             self.departure.departing,
-            Detaching(w.view, w.claims, w.notices, now),
+            self.detaching,
             self.departure.draining,
             GivingBack(w.claims, w.pods),
-            Joining(w.view, w.claims, w.nodes, now),
+            joining,
             Judging(self.findings),
             Launching(known, w.cloud, w.notices, now),
             marking,
             Noticing(w.notices, w.view),
-            Terminating(known, w.cloud, now),
+            Terminating(known, w.cloud, now, self.departure.departing),
             *self._of_interruptions(),
         ]
 

@@ -26,7 +26,8 @@ LASTING: Final = frozenset(
 )
 
 
-def show_phase(phase: str) -> None:
-    """Let searches find the phase, if it may last."""
-    if phase in LASTING:
+def show_phase(phase: str, *, unless_known: bool = False) -> None:
+    """Let searches find the phase, if it may last. `unless_known`: not where the workflow began with it."""
+    is_known = unless_known and workflow.info().typed_search_attributes.get(PHASE) == phase
+    if phase in LASTING and not is_known:
         workflow.upsert_search_attributes([PHASE.value_set(phase)])

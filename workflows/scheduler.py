@@ -247,7 +247,8 @@ class Scheduler:
             self.state = replace(self.state, launching=outcome.claims, launching_since=now())
             names = ", ".join(c.name for c in outcome.claims[:5])
             refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""
-            self.note(f"created {len(outcome.claims)} NodeClaims: {names}{refused}")
+            several = "" if len(outcome.claims) == 1 else "s"
+            self.note(f"created {len(outcome.claims)} NodeClaim{several}: {names}{refused}")
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
         """A DisruptNodes for each command; then its mark is awaited before planning again."""

@@ -40,10 +40,10 @@ class TerminateNode:
         """The phase that the termination is in."""
         return self.phase
 
-    def enter(self, phase: str) -> None:
+    def enter(self, phase: str, *, unless_known: bool = False) -> None:
         """Show the phase in the Web UI and to searches."""
         self.phase = phase
-        show_phase(phase)
+        show_phase(phase, unless_known=unless_known)
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def terminate(self) -> str:
@@ -59,24 +59,25 @@ class TerminateNode:
         if departure.nodes and not departure.instance_gone:
             await self.empty(departure)
         self.enter("terminating")
-        await workflow.execute_activity_method(
+        ended = await workflow.execute_activity_method(
             Terminating.terminate_instance, departure, summary="terminate the instance", **looking(cluster)
         )
-        self.enter("releasing")
-        await workflow.execute_activity_method(
-            Departing.release_claim, departure, summary="release the finalizers", **quick(cluster)
-        )
+        if not ended.released:
+            self.enter("releasing")
+            await workflow.execute_activity_method(
+                Departing.release_claim, departure, summary="release the finalizers", **quick(cluster)
+            )
         self.enter("terminated")
         return "terminated"
 
     async def empty(self, departure: Departure) -> None:
         """Pods out, then volumes off."""
         cluster = self.given.cluster
-        self.enter("draining")
+        self.enter("draining", unless_known=departure.few_steps)
         drained = await workflow.execute_activity_method(
             Draining.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
         )
-        if drained.instance_gone:
+        if drained.instance_gone or drained.detached:
             return
         self.enter("detaching")
         await workflow.execute_activity_method(

@@ -39,11 +39,12 @@ from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
+from dovetail.ports.view import ClusterLookups
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
 
-AT_ONCE: Final = 10  # marked side by side: six requests each, one after another
+AT_ONCE: Final = 10  # marked side by side: four requests each, one after another
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
@@ -64,6 +65,7 @@ class Marking:
         self.pods = pods
         self.now = now
         self.pauses = pauses  # None: nothing can be paused
+        self.lookups: ClusterLookups | None = None  # what saves reads before a write; None: everything is read live
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
@@ -114,7 +116,30 @@ class Marking:
 
     async def _mark(self, request: MarkRequest, target: Target, marks: "_Marks") -> str | None:
         """Owner, taint, condition, live read. Why the target cannot be marked; None where it is."""
-        claim = await self.claims.read(target.claim)
+        owned = await self._owned(request, target)
+        if isinstance(owned, str):
+            return owned
+        if await self._is_superseded(request):
+            return "the Scheduler has begun anew since this was decided, and may have decided otherwise"
+        node = await self._untainted_node(target)
+        if node is None or node.provider_id != target.provider_id:
+            return "the Node is gone"
+        node = await self._taint(node, owned.name)
+        if node is None:
+            return "the Node is gone"
+        claim = await self._write_reason(owned, request.command.reason)
+        if claim is None:
+            return "the NodeClaim is gone"
+        marks.add(claim, node)
+        try:
+            pods = await self.pods.list_on(node.name)
+        except NotReadable as failure:
+            return str(failure)
+        return why_not_now(claim, node, pods, target, self.now()) or None
+
+    async def _owned(self, request: MarkRequest, target: Target) -> NodeClaim | str:
+        """The claim with its owner; or why it gets none."""
+        claim = await self._unmarked_claim(target)
         if claim is None or claim.uid != target.claim_uid:
             return "the NodeClaim is gone"
         outdated = self._why_outdated(request, claim)
@@ -126,23 +151,22 @@ class Marking:
         owner = claim.annotations.get(names.OWNER, "")
         if owner != request.owner:
             return f"already marked by {owner}"
-        if await self._is_superseded(request):
-            return "the Scheduler has begun anew since this was decided, and may have decided otherwise"
-        node = await self.nodes.read(target.node)
-        if node is None or node.provider_id != target.provider_id:
-            return "the Node is gone"
-        node = await self._taint(node, claim.name)
-        if node is None:
-            return "the Node is gone"
-        claim = await self._write_reason(claim, request.command.reason)
-        if claim is None:
-            return "the NodeClaim is gone"
-        marks.add(claim, node)
-        try:
-            pods = await self.pods.list_on(node.name)
-        except NotReadable as failure:
-            return str(failure)
-        return why_not_now(claim, node, pods, target, self.now()) or None
+        return self._why_outdated(request, claim) or claim  # again: others may have written since it was read
+
+    async def _unmarked_claim(self, target: Target) -> NodeClaim | None:
+        """As the cache has it, where that is without an owner: the write that follows is turned down if it has changed
+        since. Else as the API server has it."""
+        known = self.lookups.claim(target.claim) if self.lookups is not None else None
+        if known is None or known.uid != target.claim_uid or known.annotations.get(names.OWNER):
+            return await self.claims.read(target.claim)
+        return known
+
+    async def _untainted_node(self, target: Target) -> Node | None:
+        """Likewise, where that is without the taint."""
+        known = self.lookups.node(target.node) if self.lookups is not None else None
+        if known is None or known.uid != target.node_uid or DISRUPTED in known.taints:
+            return await self.nodes.read(target.node)
+        return known
 
     async def _taint(self, node: Node, claim: str) -> Node | None:
         """The node with upstream's taint; None where it is gone."""

@@ -19,8 +19,9 @@ PHASE: Final = SearchAttributeKey.for_keyword("DovetailPhase")
 
 ALL: Final = (CLUSTER, NODE_POOL, NODE_CLAIM, NODE, REASON, PHASE)
 
-# The phase in which a claim's owner begins.
-FIRST_PHASES: Final = {LAUNCH_NODE: "launching", TERMINATE_NODE: "tainting"}
+# By what phase searches find a claim's owner from its start. A termination's first that may last is the drain; the
+# taint before it is there at once.
+FIRST_PHASES: Final = {LAUNCH_NODE: "launching", TERMINATE_NODE: "draining"}
 
 
 class Subject(TypedDict, total=False):

@@ -66,6 +66,12 @@ class Detaching:
             await self._publish(held)
         raise AssertionError("looks never end")
 
+    async def find_detached(self, departure: Departure) -> tuple[Write, ...] | None:
+        """The same at once where nothing is attached; None where that is to be waited for."""
+        if any(self._held(departure).values()):
+            return None
+        return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
+
     def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
         """The attachments to wait for, by node. A node that is gone holds none, whoever has its name now."""
         return {node.name: self._holding(node.name) for node in nodes_left(self.lookups, departure)}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
+from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.unused_launches import UnusedLaunches
@@ -31,7 +32,7 @@ from dovetail.model.names import (
 )
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Refused, Retryable
+from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.termination.deadline import deadline_of, deadline_to_write
 from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints, tainted_since
@@ -52,11 +53,13 @@ class Departing:
     ) -> None:
         self.known, self.claims, self.nodes, self.cloud, self.now = known, known.claims, nodes, cloud, now
         self.unused = unused
+        self.few_steps = True  # not while the way back to a version that would look for each step is kept
+        self.places: KeptPlaces | None = None  # takes nominations back, where there is one
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
         """Find what leaves and fix by when; taint its nodes and delete them."""
-        claim = await self.claims.read(ref.name)
+        claim = await self._leaving_claim(ref)
         if claim is None or not is_same(claim, ref.uid) or TERMINATION_FINALIZER not in claim.finalizers:
             return Departure(claim=ref, claim_gone=True)
         if claim.deleting_since is None:
@@ -69,6 +72,7 @@ class Departing:
         gone = await self._instance_gone(provider_id, nodes)
         tainted = tainted_since(written, nodes, self.now())
         writes = [await self._taint_and_delete(node, ref.name, tainted=not gone) for node in nodes]
+        await self._give_places_up(written, nodes)
         if nodes and not gone:
             written = await self._write_draining(written) or written
         return Departure(
@@ -81,6 +85,7 @@ class Departing:
             instance_gone=gone,
             writes=(claim_write(written), *writes),
             tainted=tainted,
+            few_steps=self.few_steps,
         )
 
     @activity.defn
@@ -94,6 +99,7 @@ class Departing:
         if claim is None:
             return StepOutcome(message="already gone", writes=writes)
         await self._no_late_launch(claim, departure)
+        await self._give_places_up(claim, listed)  # what was nominated while the departure began
         if self.unused is not None:
             await self.unused.remember(claim)
         written = await revise_claim(self.claims, claim, _without_finalizer)
@@ -132,6 +138,13 @@ class Departing:
         """Take the finalizer off a node that has no claim."""
         return StepOutcome(message="released", writes=await self._release_nodes(departure))
 
+    async def _leaving_claim(self, ref: ClaimRef) -> NodeClaim | None:
+        """As the cache has it, where that is being deleted, which nothing takes back. Else as the API server has it."""
+        known = self.known.lookups.claim(ref.name)
+        if known is None or not is_same(known, ref.uid) or known.deleting_since is None:
+            return await self.claims.read(ref.name)
+        return known
+
     async def _fix_deadline(self, claim: NodeClaim) -> NodeClaim | None:
         def with_deadline(found: NodeClaim) -> MetadataChange | None:
             text = deadline_to_write(found)
@@ -161,6 +174,12 @@ class Departing:
         # The look-up by instance may lag behind the claim, which has its node's name.
         own = await self.nodes.read(claim.node_name) if claim.node_name else None
         return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
+
+    async def _give_places_up(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
+        """Its pods need another node: whoever looks for one must see them without a nomination (PLQ-36)."""
+        if self.places is not None:
+            known = self.known.nodes_of(claim.provider_id)  # one that never registered as well
+            await self.places.give_up(claim, [node.name for node in (*nodes, *known)])
 
     async def _instance_gone(self, provider_id: str, nodes: tuple[Node, ...]) -> bool:
         """TRM-5: the cloud is asked only where no kubelet shows that the instance is there."""
@@ -220,7 +239,7 @@ class Departing:
             return
         instance = await self.cloud.find(claim_uid=claim.uid)
         if instance is not None and await self.cloud.terminate(instance.provider_id, claim.name) != "gone":
-            raise Retryable(
+            raise Postponed(
                 f"NodeClaim/{claim.name}", f"a late launch made {instance.provider_id}; it is terminating", 5.0
             )
 

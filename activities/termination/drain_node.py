@@ -13,6 +13,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.repeated_looks import one_more_waits
+from dovetail.activities.termination.await_detached import Detaching
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
@@ -53,6 +54,7 @@ class DrainPorts:
     notices: Notices
     cloud: Cloud
     pauses: PauseLookups | None = None  # None: nothing can be paused
+    detaching: Detaching | None = None  # None: volumes are a step of their own in any case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class Draining:
     ) -> None:
         self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
+        self.detaching = ports.detaching
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
         self.turns = limits.turns
         self.now, self.pause = now, pause
@@ -103,12 +106,21 @@ class Draining:
                 await self._wait_for_unreadable(departure, failure)
                 continue
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
-                return DrainOutcome(message="drained")
+                return await self._drained(departure)
             for node in nodes:
                 await self._carry_out(evictions[node.name], departure, deadline, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
+
+    async def _drained(self, departure: Departure) -> DrainOutcome:
+        """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""
+        if self.detaching is None or not departure.few_steps:
+            return DrainOutcome(message="drained")
+        writes = await self.detaching.find_detached(departure)
+        if writes is None:
+            return DrainOutcome(message="drained")
+        return DrainOutcome(message="drained, volumes are off", detached=True, writes=writes)
 
     def _nodes(self, departure: Departure) -> list[Node]:
         """Those that the cache has. Another Node that has taken the name since is not among them: its pods stay."""

@@ -6,15 +6,18 @@ by the claim's UID (DUR-3).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from temporalio import activity
 
+from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import true
-from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.metrics.lifecycle import instance_terminated
@@ -26,22 +29,36 @@ from dovetail.termination import timing
 class Terminating:
     """The step that ends the instance."""
 
-    def __init__(self, known: KnownClaims, cloud: Cloud, now: Callable[[], float]) -> None:
+    def __init__(
+        self, known: KnownClaims, cloud: Cloud, now: Callable[[], float], departing: Departing | None = None
+    ) -> None:
         self.known, self.claims, self.cloud, self.now = known, known.claims, cloud, now
+        self.departing = departing  # None: the release is a step of its own in any case
 
     @activity.defn
-    async def terminate_instance(self, departure: Departure) -> StepOutcome:
-        """Terminate it; done once the cloud says that it is gone."""
+    async def terminate_instance(self, departure: Departure) -> TerminationOutcome:
+        """Terminate it; done once the cloud says that it is gone. Nothing is waited for then, so the same step takes
+        the finalizers off."""
+        ended = await self._end(departure)
+        if self.departing is None or not departure.few_steps:
+            return ended
+        released = await self.departing.release_claim(departure)
+        return replace(ended, released=True, writes=(*ended.writes, *released.writes))
+
+    async def _end(self, departure: Departure) -> TerminationOutcome:
         provider_id = departure.provider_id or await self._launched(departure.claim.uid)
         if not provider_id:
-            return StepOutcome(message="nothing was ever launched for it")
+            return TerminationOutcome(message="nothing was ever launched for it")
+        if provider_id in kept():
+            return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
         answer = await self.cloud.terminate(provider_id, departure.claim.name)
         attempt = activity.info().attempt if activity.in_activity() else 1
         writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
         if answer == "terminating":
-            raise NotYet(f"instance {provider_id} is terminating", after=_pause_after(attempt))
+            raise NotYet(f"instance {provider_id} is terminating", after=timing.pause_after_look(attempt))
         departures.terminated_instance(departure.claim.name, provider_id)
-        return StepOutcome(message=f"{provider_id} is gone", writes=writes)
+        keep(provider_id)
+        return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
 
     async def _launched(self, claim_uid: str) -> str:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
@@ -58,9 +75,3 @@ class Terminating:
             return ()
         written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
         return () if written is None else (claim_write(written),)
-
-
-def _pause_after(attempt: int) -> float:
-    """Until the next look (TRM-36)."""
-    first = timing.FIRST_TERMINATION_LOOKS
-    return first[attempt - 1] if attempt <= len(first) else timing.TERMINATION_LOOK

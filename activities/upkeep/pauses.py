@@ -35,12 +35,8 @@ class PauseUpkeep:
 
 def _by_pool(snapshot: Snapshot) -> Known:
     found = pauses(snapshot)
-    return {
-        (pool.uid, pause.pool): pause
-        for pool in snapshot.pools.values()
-        for pause in found
-        if pause.pool in (EVERY_POOL, pool.name)
-    }
+    ours = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
+    return {(pool.uid, pause.pool): pause for pool in ours for pause in found if pause.pool in (EVERY_POOL, pool.name)}
 
 
 def _begun(before: Known, after: Known, pools: Mapping[str, NodePool]) -> Iterator[Notice]:

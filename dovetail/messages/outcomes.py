@@ -133,6 +133,14 @@ class DrainOutcome(StepOutcome):
     """Drained; or the instance is gone, and volumes are not waited for either (TRM-5)."""
 
     instance_gone: bool = False
+    detached: bool = False  # no volume was attached any more, which is written down
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationOutcome(StepOutcome):
+    """The instance is gone."""
+
+    released: bool = False  # and the finalizers are off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,3 +31,4 @@ class Departure:
     claim_gone: bool = False  # nothing to do
     writes: tuple[Write, ...] = ()
     tainted: float | None = None  # since when its nodes carry the taint (TRM-17); an older version did not say
+    few_steps: bool = False  # a step may do the next one's work where there is nothing to wait for between them

@@ -32,3 +32,8 @@ REPEATED_SHARE: Final = 10  # every tenth eviction may be a repeated request
 # Terminating the instance.
 TERMINATION_LOOK: Final = 5.0  # between two looks whether it is gone (TRM-36)
 FIRST_TERMINATION_LOOKS: Final = (0.5, 0.5, 1.0, 1.0, 2.0, 3.0)  # before that: some instances are gone at once
+
+
+def pause_after_look(attempt: int) -> float:
+    """Until the next look whether an instance is gone."""
+    return FIRST_TERMINATION_LOOKS[attempt - 1] if attempt <= len(FIRST_TERMINATION_LOOKS) else TERMINATION_LOOK

@@ -222,6 +222,21 @@ class FakePods:
         self._end(pod, self.lasts)
         return Eviction(outcome="evicted", code=201)
 
+    async def read(self, pod: Pod) -> Pod | None:
+        self.world.ledger.append(f"get pod {pod.name}")
+        return self.world.pods.get(pod.uid)
+
+    async def nominate(self, pod: Pod, node: str) -> None:
+        self.world.ledger.append(f"nominate {pod.name} {node or 'nowhere'}")
+        if pod.uid in self.fails:
+            raise self.fails[pod.uid]
+        live = self.world.pods.get(pod.uid)
+        if live is None:
+            return
+        if live.resource_version != pod.resource_version:
+            raise Conflict(pod.key, "the object has been modified")
+        self.world.pods[pod.uid] = replace(live, nominated_node=node, resource_version=self.world.version())
+
     async def delete(self, pod: Pod, grace_seconds: int) -> None:
         self.world.ledger.append(f"force {pod.name} {grace_seconds} {self.world.clock:.1f}")
         self._end(pod, float(grace_seconds))
@@ -323,6 +338,10 @@ class FakeLookups:
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         shown = (pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)
         return tuple(pod for pod in shown if pod.node_name == node)
+
+    def pod(self, uid: str) -> Pod | None:
+        found = self.world.pods.get(uid)
+        return None if found is None or found.name in self.world.hidden else found
 
     def all_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)

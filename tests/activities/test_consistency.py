@@ -1,8 +1,12 @@
 """Upkeep compares a node with what was launched, says what it finds, and rests for ten minutes (LIF-75 to LIF-77)."""
 
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.adapters.simulator.adapter import SimulatedAdapter
+from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
@@ -72,6 +76,28 @@ async def test_a_claim_is_compared_once_in_ten_minutes() -> None:
         counts.append(await look(task, world))
 
     assert counts == [1, 0, 1]
+
+
+async def test_after_a_restart_claims_are_compared_again_and_nothing_else_changes(tmp_path: Path) -> None:
+    """DUR-24: which claims were compared and which Events were published is forgotten; what is written on the claim
+    stays, its moment too, and one more Event tells of it."""
+    world, file = a_settled_world(500), tmp_path / "world.sqlite"
+    cluster = SimulatedWorld.create(file)
+    written, ledgers = [], []
+    for _ in range(2):  # lives of a worker
+        with closing(SimulatedAdapter.open(file, "dovetail/test")) as adapter:
+            task = ConsistencyUpkeep(FakeClaims(world), adapter.notices, world.now)
+            for after in (0.0, 601.0):
+                world.clock += after
+                await look(task, world)
+                written.append(world.claims["pool-1"].conditions)
+        ledgers.append(len([line for line in world.ledger if line.startswith("patch status")]))
+    events = [event["reason"] for event in cluster.objects("Event")]
+    cluster.close()
+
+    assert ledgers == [1, 1]
+    assert written == written[:1] * 4
+    assert events == ["FailedConsistencyCheck"] * 2
 
 
 async def test_a_claim_that_is_not_initialised_gets_no_verdict() -> None:

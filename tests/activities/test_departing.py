@@ -11,12 +11,13 @@ from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.messages.inputs import NodeInput
+from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import DeleteRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Instance
-from dovetail.ports.failures import Refused, Retryable
+from dovetail.ports.failures import Postponed, Refused, Unreachable
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
@@ -260,6 +261,71 @@ async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Sta
     assert stage.world.claims == {}
 
 
+async def test_a_departure_begins_with_what_the_watch_has_shown(stage: Stage) -> None:
+    """Nothing takes a deletion back, and each write carries the version that it was decided on."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+
+    departure = await stage.begin()
+
+    assert departure.nodes == ("node-1",) and departure.few_steps
+    assert "get claim pool-1" not in stage.world.ledger
+
+
+async def test_a_deletion_that_the_cache_has_not_seen_is_read(stage: Stage) -> None:
+    stage.world.put(a_joined_claim(), a_joined_node())
+    before = stage.world.claims["pool-1"]
+    stage.world.put(a_leaving_claim())
+    stage.departing.known.lookups.claim = lambda name: before  # type: ignore[method-assign]
+
+    departure = await stage.begin()
+
+    assert departure.nodes == ("node-1",) and not departure.claim_gone
+    assert "get claim pool-1" in stage.world.ledger
+
+
+async def test_the_end_of_an_instance_releases_its_claim_in_the_same_step(stage: Stage) -> None:
+    """Decision 185: nothing is waited for between the two."""
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    stage.terminating.departing = stage.departing
+    stage.cloud.lingers = 1
+    departure = await stage.begin()
+
+    with pytest.raises(NotYet):
+        await stage.terminating.terminate_instance(departure)
+    assert "pool-1" in stage.world.claims and "node-1" in stage.world.nodes
+    outcome = await stage.terminating.terminate_instance(departure)
+
+    assert outcome.released
+    assert (stage.world.instances, stage.world.claims, stage.world.nodes) == ({}, {}, {})
+
+
+async def test_a_departure_of_an_earlier_version_is_released_by_its_own_step(stage: Stage) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    stage.terminating.departing = stage.departing
+    departure = replace(await stage.begin(), few_steps=False)
+
+    outcome = await stage.terminating.terminate_instance(departure)
+
+    assert not outcome.released and "pool-1" in stage.world.claims
+
+
+async def test_a_release_that_fails_is_tried_again_with_the_end_of_the_instance(stage: Stage) -> None:
+    stage.world.put(a_leaving_claim(), a_joined_node())
+    stage.terminating.departing = stage.departing
+    departure, release = await stage.begin(), stage.departing.release_claim
+
+    async def fail(departure: Departure) -> StepOutcome:
+        raise Unreachable("NodeClaim/pool-1", "it is away")
+
+    stage.departing.release_claim = fail  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        await stage.terminating.terminate_instance(departure)
+    stage.departing.release_claim = release  # type: ignore[method-assign]
+
+    assert (await stage.terminating.terminate_instance(departure)).released
+    assert (stage.world.instances, stage.world.claims) == ({}, {})
+
+
 async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> None:
     """DUR-3, DUR-30: an attempt that was called off did launch after all, between the look and the release."""
     stage.world.put(a_claim(deleting_since=DELETED))
@@ -268,7 +334,7 @@ async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> Non
     stage.has(an_instance("aws:///zone/i-late"))
     stage.cloud.lingers = 1
 
-    with pytest.raises(Retryable, match="i-late"):
+    with pytest.raises(Postponed, match="i-late"):
         await stage.departing.release_claim(departure)
     assert "pool-1" in stage.world.claims
     await stage.departing.release_claim(departure)

@@ -477,6 +477,32 @@ async def test_without_volumes_drained_and_detached_are_written_at_once(stage: S
     assert stage.world.ledger.count("patch status pool-1") == 1
 
 
+async def test_a_drain_says_itself_that_no_volume_is_attached(stage: Stage) -> None:
+    """Decision 185: in one request with its own end."""
+    stage.drain.detaching = stage.detach
+
+    assert (await stage.run(few_steps=True, tainted=900.0)).detached
+
+    assert conditions(stage.world) == {
+        "Drained": ("True", "Drained"),
+        "VolumesDetached": ("True", "VolumesDetached"),
+    }
+    assert stage.world.ledger.count("patch status pool-1") == 1
+
+
+@pytest.mark.parametrize(("few_steps", "volumes"), [(True, ("a",)), (False, ())])
+async def test_a_drain_leaves_volumes_that_are_attached_to_the_next_step(
+    stage: Stage, few_steps: bool, volumes: tuple[str, ...]
+) -> None:
+    """And all of them where the departure was begun by an earlier version, or drains before the delete."""
+    stage.drain.detaching = stage.detach
+    stage.world.attachments = {name: attached() for name in volumes}
+
+    assert not (await stage.run(few_steps=few_steps, tainted=900.0)).detached
+
+    assert conditions(stage.world) == {"Drained": ("Unknown", "Draining")}
+
+
 async def test_an_attached_volume_is_waited_for(stage: Stage) -> None:
     """TRM-33, BEH-25, EVT-4."""
     stage.world.attachments["a"] = attached()

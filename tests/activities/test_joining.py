@@ -107,6 +107,41 @@ async def test_a_node_waits_for_what_the_cloud_still_has_to_say_and_is_registere
     assert names.REGISTRATION_HOOK not in stage.world.nodes["node-1"].annotations
 
 
+class LateLookups(FakeLookups):
+    """A cache in which a claim is still what it was, until a moment."""
+
+    def __init__(self, world: World, before: NodeClaim, until: float) -> None:
+        super().__init__(world)
+        self.before, self.until = before, until
+
+    def claim(self, name: str) -> NodeClaim | None:
+        return self.before if self.world.clock < self.until else super().claim(name)
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [
+        (a_launched_claim(), names.REGISTERED_CONDITION),
+        (a_registered_claim(), names.INITIALIZED_CONDITION),
+    ],
+)
+async def test_an_attempt_that_is_late_takes_nothing_back(before: NodeClaim, kind: str) -> None:
+    """DUR-30: another attempt has done the work, and the node has had a bad moment since."""
+    world = World(clock=1010.0)
+    world.put(a_joined_claim())
+    if kind == names.INITIALIZED_CONDITION:
+        world.put(a_joined_node(conditions=NOT_READY))
+    claims, nodes = FakeClaims(world), FakeNodes(world)
+    stale = replace(before, resource_version="7")
+    step = Joining(LateLookups(world, stale, until=1030.0), claims, nodes, world.now, world.pause)
+
+    outcome = await (step.await_registered(REF) if kind == names.REGISTERED_CONDITION else step.await_initialized(REF))
+
+    assert "conflict pool-1" in world.ledger
+    assert outcome.kind == "done"
+    assert [c.status for c in world.claims["pool-1"].conditions if c.type == kind] == ["True"]
+
+
 async def test_registration_costs_one_write_to_each_object(stage: Stage) -> None:
     stage.world.put(a_launched_claim(), a_node())
 

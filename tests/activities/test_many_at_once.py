@@ -16,7 +16,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
-from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120
 
@@ -50,16 +50,7 @@ def a_fleet(count: int = MANY) -> tuple[World, tuple[Target, ...]]:
         claim = replace(a_joined_claim(f"claim-{number}"), uid=f"uid-{number}", provider_id=f"test://{number}")
         node = replace(a_joined_node(f"node-{number}"), provider_id=f"test://{number}")
         world.put(claim, node)
-        targets.append(
-            Target(
-                claim=claim.name,
-                claim_uid=claim.uid,
-                node=node.name,
-                node_uid=node.uid,
-                provider_id=claim.provider_id,
-                pool="pool",
-            )
-        )
+        targets.append(target_of(claim, node))
     return world, tuple(targets)
 
 

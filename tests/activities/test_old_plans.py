@@ -8,7 +8,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS, Marking
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
-from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState, fresh_state
 from dovetail.messages.workflow_ids import scheduler_id
@@ -17,21 +17,14 @@ from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 OWNER = "c/disrupt/0199"
 
 
 def a_request(world: World) -> MarkRequest:
     claim, node = world.claims["pool-1"], world.nodes["node-1"]
-    target = Target(
-        claim=claim.name,
-        claim_uid=claim.uid,
-        node=node.name,
-        node_uid=node.uid,
-        provider_id=claim.provider_id,
-        pool="pool",
-    )
+    target = target_of(claim, node)
     command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
     return MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
 

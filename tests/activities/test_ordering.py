@@ -154,10 +154,13 @@ async def test_a_launch_under_a_deleted_claim_is_left_to_become_its_termination(
 
 
 async def test_a_claim_that_has_expired_is_ordered(stage: Stage) -> None:
-    """LIF-60."""
+    """LIF-60, DIS-184: what counts the deletion is told why."""
     stage.world.put(a_joined_claim(created=900.0, expire_after=150.0), a_joined_node())
 
-    assert [(order.kind, stage.world.clock) for order in await stage.orders()] == [("delete_claim", 1050.0)]
+    [order] = await stage.orders()
+
+    assert isinstance(order, DeleteClaim)
+    assert (order.reason, stage.world.clock) == ("expired", 1050.0)
 
 
 async def test_a_mark_whose_owner_does_not_run_is_taken_off(stage: Stage) -> None:

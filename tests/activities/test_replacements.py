@@ -13,7 +13,7 @@ from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
-from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -26,7 +26,7 @@ from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod
+from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
 
 OWNER = "c/disrupt/0199"
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
@@ -175,14 +175,7 @@ async def test_a_pod_that_cannot_be_read_after_the_taint_takes_the_mark_off(monk
 
 async def mark(world: World) -> MarkOutcome:
     claim, node = world.claims["pool-1"], world.nodes["node-1"]
-    target = Target(
-        claim=claim.name,
-        claim_uid=claim.uid,
-        node=node.name,
-        node_uid=node.uid,
-        provider_id=claim.provider_id,
-        pool="pool",
-    )
+    target = target_of(claim, node)
     command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
     request = MarkRequest(owner=OWNER, command=command, seen=Seen(taken_at=world.clock))
     return cast(MarkOutcome, await ActivityEnvironment().run(marking(world).mark_nodes, request))

@@ -54,7 +54,7 @@ async def started(step: Any, order: object) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(("kind", "phase"), [(LAUNCH_NODE, "launching"), (TERMINATE_NODE, "tainting")])
+@pytest.mark.parametrize(("kind", "phase"), [(LAUNCH_NODE, "launching"), (TERMINATE_NODE, "draining")])
 async def test_an_owner_that_the_caretaker_starts_has_all_attributes(kind: str, phase: str) -> None:
     order = StartOwner(claim=CLAIM, workflow_type=kind, node="node-1")
 

@@ -1,16 +1,28 @@
 """Upkeep goes on whatever one of its tasks or writes does, and looks again less and less often while that fails."""
 
 import asyncio
+import time
 from typing import Any
 
+import pytest
+from temporalio.testing import ActivityEnvironment
+
 from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, Upkeep, again_after
 from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import Forbidden
+from dovetail.ports.failures import Forbidden, NotSeenYet
 from tests.activities.fakes import World
+from tests.activities.test_provisioning import Stage
+from tests.activities.test_provisioning import stage as stage
 from tests.activities.test_upkeep import ReadyClass, seen
+from tests.adapters.simulator.manifests import a_new_claim
 from tests.lifecycle.objects import a_pool
+from tests.waiting import until
 
 
 class Whole:
@@ -68,3 +80,34 @@ async def test_a_class_that_no_pool_names_any_more_asks_for_no_further_look() ->
 
     assert with_pool is not None
     assert without is None
+
+
+async def test_no_pool_gets_a_status_before_everything_has_been_listed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DUR-30: what a pool uses would be too little, and its limits would let too much be launched."""
+    world, adapter = stage.world, stage.adapter
+    joined = a_new_claim("first", annotations={names.PLAN: "p/0"})
+    await stage.launch(await adapter.claims.create(joined))
+    await until(lambda: _is_launched(adapter.view.claim("first")), words="the cache knows of the instance")
+    pools = PoolUpkeep(adapter.pools, adapter.claims, adapter.catalogues, time.time)
+    upkeep = Upkeep(Snapshots(adapter.view, adapter.catalogues), lambda: [pools], None, time.time)
+
+    def used() -> str:
+        [pool] = world.objects("NodePool")
+        return str((pool["status"].get("resources") or {}).get("cpu", ""))
+
+    with monkeypatch.context() as starting:
+        starting.setattr(adapter.view, "_problem", lambda kind: "not listed yet" if kind == "NodeClaim" else "")
+        with pytest.raises(NotSeenYet):
+            await ActivityEnvironment().run(upkeep.keep_up)
+        before = used()
+    keeping = asyncio.create_task(ActivityEnvironment().run(upkeep.keep_up))
+    await until(lambda: used() or None, words="the pool has a status")
+    keeping.cancel()
+
+    assert (before, used()) == ("", "4")
+
+
+def _is_launched(claim: NodeClaim | None) -> bool:
+    return claim is not None and bool(claim.provider_id)

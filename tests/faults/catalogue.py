@@ -12,7 +12,7 @@ from tests.faults.orders import Kill
 
 # In the order of a life, so that one life can be struck several times.
 LAUNCH = ("create_node_claims", "launch_instance", "await_joined")
-LEAVE = ("begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim")
+LEAVE = ("begin_departure", "drain_node", "terminate_instance")
 DISRUPT = ("mark_nodes", "await_marked", "delete_claims", "await_gone")
 STEPS = (*LAUNCH, *LEAVE, *DISRUPT)
 
@@ -40,9 +40,12 @@ def life(*points: str, nodes: int = 3, lose_database: bool = False) -> Life:
 # The three moments that could cost most: launched and not written down; in mid-drain; tainted and not yet deleted.
 MOMENTS = ("answered:launch", "during:drain_node", "after:mark_nodes")
 
+# Between the end of the instances and the release of their claims, which are one step.
+ENDED = "answered:terminate"
+
 FEW = {
     "killed": life(*MOMENTS),
-    "killed-in-between": life("started:LaunchNode", "before:terminate_instance", "before:delete_claims"),
+    "killed-in-between": life("started:LaunchNode", ENDED, "before:delete_claims"),
     "database-lost": life(*MOMENTS, lose_database=True),
     "each-step-twice": Life(mode="twice"),
     "each-step-failing": Life(mode="fail"),
@@ -51,7 +54,7 @@ FEW = {
 
 def _everything() -> Iterator[tuple[str, Life]]:
     points = [f"{moment}:{step}" for step in STEPS for moment in ("before", "after", "calls")]
-    points += [*CHILDREN, *MOMENTS]
+    points += [*CHILDREN, *MOMENTS, ENDED]
     for lose in (False, True):
         # Two or three strikes to a life, far apart: one from each of its parts.
         parts = [[p for p in points if _part(p) == part] for part in range(3)]
@@ -66,7 +69,7 @@ def _part(point: str) -> int:
     name = point.partition(":")[2]
     if name in LAUNCH or name in ("launch", "LaunchNode"):
         return 0
-    return 1 if name in LEAVE else 2
+    return 1 if name in LEAVE or point == ENDED else 2
 
 
 EVERYTHING = dict(_everything())

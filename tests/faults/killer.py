@@ -149,7 +149,7 @@ def _reached(point: str) -> None:
 
 
 class KillingCloud:
-    """The cloud, with a point between its answer to a launch and what is done with the answer."""
+    """The cloud, with a point between its answer to a launch or an end and what is done with the answer."""
 
     def __init__(self, cloud: Cloud, faults: Faults) -> None:
         self.cloud = cloud
@@ -169,7 +169,10 @@ class KillingCloud:
         return await self.cloud.find(claim_uid=claim_uid, provider_id=provider_id)
 
     async def terminate(self, provider_id: str, claim: str = "") -> Any:
-        return await self.cloud.terminate(provider_id, claim)
+        answer = await self.cloud.terminate(provider_id, claim)
+        if answer == "gone":
+            await self.faults.reached("answered:terminate", activity.info().workflow_id or "")
+        return answer
 
     async def list_instances(self) -> tuple[Instance, ...]:
         return await self.cloud.list_instances()

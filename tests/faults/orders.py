@@ -19,8 +19,9 @@ class Kill:
     """Kill the worker (-9) when `count` have arrived at a point; all of them stand there when it strikes.
 
     Points: before:STEP, after:STEP (its effect is made, its answer is lost), during:STEP (one second in),
-    answered:launch (the cloud has launched, nothing is written down), calls:STEP, starts:WORKFLOW and started:WORKFLOW
-    (in workflow code, before a step or a child is begun, after the child has begun).
+    answered:launch (the cloud has launched, nothing is written down), answered:terminate (the instance is gone, its
+    claim stands), calls:STEP, starts:WORKFLOW and started:WORKFLOW (in workflow code, before a step or a child is
+    begun, after the child has begun).
     """
 
     name: str

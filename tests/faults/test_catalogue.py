@@ -10,9 +10,11 @@ from tests.replay.fingerprints import fingerprint_of
 # Publishes a notice and does nothing else: killed or repeated, it publishes once more.
 NOTICES_ONLY = {"publish"}
 
-# Of runs that began with an earlier version, and the latter where a node came without its taint; `await_joined`, which
-# is both in one, is struck. A claim that is given up deletes itself, which the lives of failed launches go through.
-SELDOM = {"await_registered", "await_initialized", "delete_claim"}
+# Of runs that began with an earlier version, and the second where a node came without its taint; `await_joined`, which
+# is both in one, is struck. So is the drain, which does without `await_detached` where no volume is attached, and the
+# end of the instance, which releases the claim. A claim that is given up deletes itself, which the lives of failed
+# launches go through.
+SELDOM = {"await_registered", "await_initialized", "await_detached", "release_claim", "delete_claim"}
 
 
 def steps_of(workflow: type) -> set[str]:

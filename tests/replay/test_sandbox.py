@@ -48,7 +48,9 @@ async def test_a_workflow_that_asks_the_machine_is_refused(forbidden: str, tmp_p
 
 async def test_what_a_workflow_is_made_of_is_refused_the_same(tmp_path: Path) -> None:
     """A function of another file of workflows/, which the workflow calls."""
-    begins = '    """Let searches find the phase, if it may last."""\n'
+    begins = (
+        '    """Let searches find the phase, if it may last. `unless_known`: not where the workflow began with it."""\n'
+    )
     change = Change(
         what="a function that workflows share reads the clock",
         file="attributes.py",

@@ -33,6 +33,7 @@ class Flight(ABC):
         self.version: Version | None = None  # whose command line an operator has
         self.workflows: dict[str, str] = {}  # by scene
         self.paused_on_objects = False  # and not by a signal, as version 0.1.0 did
+        self.joined: set[str] = set()  # the scenes whose step is part of the one before
 
     # What differs from cluster to cluster
 
@@ -135,7 +136,9 @@ class Flight(ABC):
         async def all_there() -> bool:
             for scene in scenes:
                 seen[scene.pool] = await self.phase_in_time(scene)
-            return all(seen[scene.pool] == scene.phase for scene in scenes)
+                if scene.joined_phase and await self._in_few_steps(scene):
+                    self.joined.add(scene.pool)
+            return all(seen[scene.pool] == self._phase(scene) for scene in scenes)
 
         try:
             await self.until(all_there, REACHED_SECONDS, f"{[s.pool for s in scenes]} are in their phases")
@@ -184,7 +187,19 @@ class Flight(ABC):
 
     def expected(self, scene: Scene) -> str:
         """The phase in which it stands as long as the pause lasts."""
-        return (self.paused_on_objects and scene.paused_phase) or scene.phase
+        return (self.paused_on_objects and scene.paused_phase) or self._phase(scene)
+
+    def _phase(self, scene: Scene) -> str:
+        return scene.joined_phase if scene.pool in self.joined else scene.phase
+
+    async def _in_few_steps(self, scene: Scene) -> bool:
+        """Whether its departure, as its history has it, lets one step do the next one's work."""
+        identity = self.workflows.get(scene.pool) or scene.workflow_of(self.cluster, await self.claims())
+        if not identity:
+            return False
+        history = await (await self.client()).get_workflow_handle(identity).fetch_history()
+        answers = [event.activity_task_completed_event_attributes.result.payloads for event in history.events]
+        return any(b'"few_steps":true' in payload.data for payloads in answers for payload in payloads)
 
     async def pauses_on_objects(self) -> bool:
         """Whether the version whose command the operator has does so."""

@@ -16,7 +16,10 @@ from temporalio.worker import PatchActivationInput, Replayer, UnsandboxedWorkflo
 
 from dovetail.worker.run import queue_worker
 from dovetail.worker.settings import read_settings
+from dovetail.worker.steps import Wiring
 from dovetail.worker.way_back import PREVIOUS_KNOWS, PREVIOUS_KNOWS_ALL_OF, changes_begun
+from dovetail.worker.wiring import open_world
+from tests.cli.worlds import a_world
 from tests.upgrade.previous import ROOT, named
 
 Answer = Callable[[PatchActivationInput], bool] | None
@@ -70,6 +73,19 @@ def test_a_worker_asks_only_where_its_setting_says_so(given: dict[str, str], kee
     asked = made.call_args.kwargs["patch_activation_callback"]
     assert asked is changes_begun(keep_way_back=keeps)
     assert (asked is not None) is keeps
+
+
+@pytest.mark.parametrize(("given", "few"), [({}, True), ({"DOVETAIL_KEEP_WAY_BACK": "true"}, False)])
+async def test_a_departure_has_a_step_for_each_part_while_the_way_back_is_kept(
+    tmp_path: Path, given: dict[str, str], few: bool
+) -> None:
+    """The previous version would look for each of them in the history of a termination that this one has begun."""
+    settings = read_settings({"CLUSTER_NAME": "c", **given}, world=a_world(tmp_path).file)
+    world = await open_world(settings)
+    try:
+        assert Wiring(settings=settings, world=world).departure.departing.few_steps is few
+    finally:
+        await world.close()
 
 
 def test_what_the_previous_version_knows_is_what_its_workflows_say() -> None:

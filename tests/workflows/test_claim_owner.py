@@ -9,6 +9,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.identity.search_attributes import FIRST_PHASES, PHASE, attributes
 from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.termination.await_detached import Detaching
@@ -16,9 +17,10 @@ from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.drain_node import Draining
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.messages.inputs import ClaimInput
-from dovetail.messages.outcomes import DrainOutcome, JoinOutcome, LaunchOutcome, StepOutcome
+from dovetail.messages.outcomes import DrainOutcome, JoinOutcome, LaunchOutcome, StepOutcome, TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
+from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.terminate_node import TerminateNode
 from tests.workflows.conftest import Serving
@@ -173,6 +175,56 @@ async def test_without_a_living_node_nothing_is_waited_for(
 
     expected = [s for s in TERMINATION if s != "await_detached" and not (left_out == 2 and s == "drain_node")]
     assert (ending, steps.names()) == ("terminated", expected)
+
+
+@pytest.mark.parametrize(
+    ("answers", "left_out"),
+    [
+        ({"drain_node": DrainOutcome(detached=True)}, {"await_detached"}),
+        ({"terminate_instance": TerminationOutcome(released=True)}, {"release_claim"}),
+        (
+            {
+                "drain_node": DrainOutcome(detached=True),
+                "terminate_instance": TerminationOutcome(released=True),
+            },
+            {"await_detached", "release_claim"},
+        ),
+    ],
+    ids=["detached", "released", "both"],
+)
+async def test_a_step_that_did_the_next_ones_work_is_not_followed_by_it(
+    skipping: WorkflowEnvironment, serving: Serving, answers: dict[str, Any], left_out: set[str]
+) -> None:
+    """Decision 185."""
+    steps = willing(**answers)
+
+    ending = await run(skipping, serving, steps, TerminateNode.run)
+
+    assert (ending, steps.names()) == ("terminated", [step for step in TERMINATION if step not in left_out])
+
+
+@pytest.mark.parametrize(("few_steps", "shown"), [(True, 1), (False, 2)])
+async def test_a_drain_that_searches_find_from_the_start_is_not_shown_once_more(
+    skipping: WorkflowEnvironment, serving: Serving, few_steps: bool, shown: int
+) -> None:
+    """Decision 185: each change is a write to the index of visibility."""
+    departure = Departure(claim=CLAIM, nodes=("n",), node_uids=("u",), few_steps=few_steps)
+    steps = willing(begin_departure=departure, drain_node=DrainOutcome(detached=True))
+
+    async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
+        handle: WorkflowHandle[Any, Any] = await skipping.client.start_workflow(
+            TerminateNode.run,
+            ClaimInput(cluster=cluster, claim=CLAIM),
+            id=claim_owner_id(cluster, CLAIM.name),
+            task_queue=task_queue(cluster, "control"),
+            search_attributes=attributes(cluster, claim=CLAIM.name, phase=FIRST_PHASES[TERMINATE_NODE]),
+        )
+        await handle.result()
+        history = await handle.fetch_history()
+
+    changes = [event.upsert_workflow_search_attributes_event_attributes.search_attributes for event in history.events]
+    phases = [each.indexed_fields[PHASE.name].data for each in changes if each.indexed_fields]
+    assert phases == [b'"draining"', b'"terminating"'][-shown:]
 
 
 async def test_a_cancel_does_not_stop_a_termination(skipping: WorkflowEnvironment, serving: Serving) -> None:

@@ -188,6 +188,25 @@ async def test_more_launches_and_disruptions_than_begin_at_once_are_started_in_p
     assert len(steps.arguments("await_marked")[0]) == 25
 
 
+async def test_no_command_waits_for_the_end_of_another(full_server: Client) -> None:
+    """DIT-116: while each of them still waits for its nodes to be gone, all have been begun and their marks awaited."""
+    commands = tuple(disruption_plan(f"node-{number}").commands[0] for number in range(2))
+    steps = Script(disruption=deque([Go(plan=DisruptionPlan(seen=SEEN, commands=commands))])).steps()
+    steps.answers["await_gone"] = lambda given: wait_long()
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: steps.arguments("await_marked"))
+        await until(lambda: len(steps.arguments("mark_nodes")) == 2)
+        await handle.terminate()
+
+    assert len(steps.arguments("await_marked")[0]) == 2
+    assert {target.node for request in steps.arguments("mark_nodes") for target in request.command.targets} == {
+        "node-0",
+        "node-1",
+    }
+
+
 def starts_by_task(history: WorkflowHistory, kind: str) -> list[int]:
     """How many children of a type each workflow task has started, where it has."""
     asked = [event.start_child_workflow_execution_initiated_event_attributes for event in history.events]

@@ -45,6 +45,7 @@ class Under:
     cost_seconds: float
     cost_room: float
     claims_per_pod: int
+    cost_keep_places: bool = False  # a version that did not say so kept none
 
     @classmethod
     def of(cls, settings: Settings) -> "Under":
