@@ -147,6 +147,8 @@ def _of_cluster(snapshot: Snapshot, asked: Resources) -> Iterator[Sample]:
 def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
     usage = pool_usage(snapshot)
     for name, pool in sorted(snapshot.pools.items()):
+        if not snapshot.is_ours(pool.template.node_class):
+            continue  # of another provider, which counts them itself (PLM-1)
         yield from _amounts("nodepools_limit", pool.limits or {}, {"nodepool": name})
         yield from _amounts("nodepools_usage", usage[name], {"nodepool": name})
 

@@ -22,12 +22,21 @@ def scales(cost: float, disruption: float) -> Scales:
 
 
 @pytest.mark.parametrize(
-    ("savings", "disruption", "approved"),
-    [(7.26, 4.0, True), (4.84, 5.0, True), (2.42, 9.0, False), (0.0, 3.0, False), (-1.0, 3.0, False)],
+    ("savings", "disruption", "score", "approved"),
+    [
+        (7.26, 4.0, 2.8125, True),
+        (4.84, 5.0, 1.5, True),
+        (2.42, 9.0, 0.4167, False),
+        (0.0, 3.0, 0.0, False),
+        (-1.0, 3.0, 0.0, False),
+    ],
 )
-def test_a_command_is_worth_half_its_disturbance(savings: float, disruption: float, approved: bool) -> None:
-    """DIT-118."""
-    assert scales(58.08, 90.0)._weigh("a", savings, disruption).is_approved is approved
+def test_a_command_is_worth_half_its_disturbance(
+    savings: float, disruption: float, score: float, approved: bool
+) -> None:
+    """DIT-118: the share that it saves by the share that it disturbs."""
+    found = scales(58.08, 90.0)._weigh("a", savings, disruption)
+    assert (round(found.score, 4), found.is_approved) == (score, approved)
 
 
 def test_the_threshold_is_inclusive() -> None:
@@ -77,10 +86,11 @@ def test_pools_of_other_policies_do_not_vote() -> None:
     assert [s.pool for s in made.scores(command)] == ["a"]
 
 
-@pytest.mark.parametrize(("savings", "disruption", "approved"), [(4.84, 5.0, True), (4.84, 32.0, False)])
-def test_a_larger_pool_asks_more_of_a_node_with_many_pods(savings: float, disruption: float, approved: bool) -> None:
+@pytest.mark.parametrize(("disruption", "score", "approved"), [(5.0, 1.95, True), (32.0, 0.3047, False)])
+def test_a_larger_pool_asks_more_of_a_node_with_many_pods(disruption: float, score: float, approved: bool) -> None:
     """DIT-120."""
-    assert scales(58.08, 117.0)._weigh("a", savings, disruption).is_approved is approved
+    found = scales(58.08, 117.0)._weigh("a", 4.84, disruption)
+    assert (round(found.score, 4), found.is_approved) == (score, approved)
 
 
 @pytest.mark.parametrize("scale", [0.01, 10.0, 1000.0])

@@ -2,22 +2,26 @@
 
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.revalidate import Invalid, Valid, revalidate
 from dovetail.disruption.rounds import Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
-from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+from tests.disruption.worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 
 SETTINGS = DisruptionSettings()
 FLEXIBLE: dict[str, Any] = {"requirements": ()}
@@ -48,6 +52,29 @@ def test_a_dear_node_is_replaced_by_a_cheaper_one() -> None:
         ("m2", "m4", "m8"),
         "replace: [n1] -> [1 replacement] (savings: $0.70)",
     )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "replacements", "text", "of_one"),
+    [
+        ([], 0, "no-op: []", []),
+        (["n1"], 0, "delete: [n1]", ["delete: [n1]"]),
+        (["n1", "n2"], 0, "delete: [n1, n2]", [f"delete: [{n}] (part of 2-node consolidation)" for n in ("n1", "n2")]),
+        (["n1"], 1, "replace: [n1] -> [1 replacement]", ["replace: [n1] -> [1 replacement]"]),
+        (["n1"], 2, "replace: [n1] -> [2 replacements]", ["replace: [n1] -> [2 replacements]"]),
+    ],
+)
+def test_a_command_is_told_in_upstreams_words(
+    nodes: list[str], replacements: int, text: str, of_one: list[str]
+) -> None:
+    """DIT-135, DIS-9: whole, and for one of its nodes."""
+    world = a_world([a_pair("n1"), a_pair("n2")])
+    chosen = tuple(c for c in screen(Fleet(world, SETTINGS)).graceful if c.name in nodes)
+    command = Command(
+        reason=DisruptionReason.UNDERUTILIZED, candidates=chosen, replacements=cast(Any, (None,) * replacements)
+    )
+
+    assert (command.text, [command.text_for(candidate) for candidate in chosen]) == (text, of_one)
 
 
 def test_where_spot_is_allowed_it_is_demanded() -> None:
@@ -98,6 +125,20 @@ def test_two_of_the_cheapest_never_become_a_new_one_of_their_type() -> None:
         a_world([a_pair("n1", "m2"), a_pair("n2", "m2")], [a_pod("n1", "500m"), a_pod("n2", "500m")])
     ).commands[0]
     assert (len(command.targets), command.replacements) == (1, ())
+
+
+@pytest.mark.parametrize(("least", "expected"), [(1, ("multi", 2, 1)), (2, ("single", 1, 0))])
+def test_a_minimum_of_types_that_a_shared_type_breaks_leaves_a_single_delete(
+    least: int, expected: tuple[str, int, int]
+) -> None:
+    """DIT-72, DIS-109, DIS-110: two m4 could become one m2 or m4; without m4 there is one type left."""
+    of_types = Expression(key=names.INSTANCE_TYPE, operator="Exists", values=(), min_values=least)
+    pools = [a_pool(requirements=(*ON_DEMAND_ONLY, of_types))]
+    world = a_world([a_pair("n1", "m4"), a_pair("n2", "m4")], [a_pod("n1", "500m"), a_pod("n2", "500m")], pools=pools)
+
+    [command] = plan(world).commands
+
+    assert (command.method, len(command.targets), len(command.replacements)) == expected
 
 
 def test_the_wide_search_passes_over_a_node_that_cannot_go() -> None:

@@ -11,9 +11,11 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
+from dovetail.model.pods import Expression, NodeTerm, VolumeUse
 from dovetail.model.pools import Budget
 from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import Volume, VolumeClaim
 from tests.disruption.worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
@@ -115,6 +117,58 @@ def test_a_ready_replacement_keeps_its_room_while_its_pods_are_on_their_way() ->
     pods = [a_pod("n8", "2") for _ in range(4)]
     found = plan(a_world([leaving, ready, a_drifted("n8")], pods, pools=[a_pool(**NEVER_QUIET)])).commands
     assert [(c.targets[0].node, c.destinations, len(c.replacements)) for c in found] == [("n8", (), 1)]
+
+
+def a_local_volume(node: str) -> dict[str, Any]:
+    """A volume on the disk of a node, bound to its hostname, with its claim."""
+    term = NodeTerm(expressions=(Expression(key=names.HOSTNAME, operator="In", values=(node,)),))
+    claim = VolumeClaim(name="data", namespace="default", volume_name="v", phase="Bound", bind_completed=True)
+    return {
+        "volumes": {"v": Volume(name="v", local=True, node_terms=(term,))},
+        "volume_claims": {"default/data": claim},
+    }
+
+
+ON_LOCAL_DISK: Final = {"volumes": (VolumeUse(claim_name="data"),)}
+
+
+def test_a_node_whose_pod_has_a_local_volume_is_replaced() -> None:
+    """DIT-3: no other node can have that hostname, and the pod would keep its node for ever."""
+    pod = a_pod("n1", shape=ON_LOCAL_DISK)
+    world = a_world([a_drifted("n1")], [pod], pools=[a_pool(**NEVER_QUIET)], **a_local_volume("n1"))
+
+    [command] = plan(world).commands
+    [made] = command.replacements
+
+    assert ([target.node for target in command.targets], [p.uid for p in made.pods]) == (["n1"], [pod.uid])
+    assert [e for e in made.requirements if e.key == names.HOSTNAME] == []
+
+
+def test_one_replacement_after_another_uses_the_room_of_those_before() -> None:
+    """PLT-191: three nodes become one, and the pod with the local volume is no exception."""
+    pods = [a_pod("n1", "5"), a_pod("n2", "1500m", shape=ON_LOCAL_DISK), a_pod("n3", "1500m")]
+    pairs = [a_drifted(f"n{i}", since=NOW - 9 + i, type_name=t) for i, t in ((1, "m8"), (2, "m2"), (3, "m2"))]
+    pool = a_pool(**NEVER_QUIET, budgets=(Budget(nodes="1"),))
+    world = a_world(pairs, pods, pools=[pool], **a_local_volume("n2"))
+    carried_out = []
+    while isinstance(found := choose(world, DisruptionSettings(), never), DisruptionPlan):
+        [command] = found.commands
+        [target] = command.targets
+        carried_out.append((target.node, command.destinations, len(command.replacements)))
+        made = {names.PLAN: "p0/0", names.PLANNED_PODS: ",".join(p.uid for r in command.replacements for p in r.pods)}
+        new = [a_pair(f"new-{target.node}", claim={"annotations": made, "created": NOW - 1})][
+            : len(command.replacements)
+        ]
+        [place] = command.destinations or [pair.node.name for pair in new]
+        world = replace(
+            world,
+            nodes={n: x for n, x in world.nodes.items() if n != target.node} | {p.node.name: p.node for p in new},
+            claims={n: x for n, x in world.claims.items() if n != target.claim} | {p.claim.name: p.claim for p in new},
+            pods={u: replace(p, node_name=place) if p.node_name == target.node else p for u, p in world.pods.items()},
+        )
+
+    assert carried_out == [("n1", (), 1), ("n2", ("new-n1",), 0), ("n3", ("new-n1",), 0)]
+    assert {p.node_name for p in world.pods.values()} == set(world.nodes) == {"new-n1"}
 
 
 def test_drift_of_protected_pods_needs_a_grace_period() -> None:

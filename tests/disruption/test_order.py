@@ -16,7 +16,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue
-from dovetail.model.resources import NODES
+from dovetail.model.resources import NODES, parse_resources
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.worlds import (
     NOW,
@@ -232,8 +232,13 @@ def test_pods_of_a_leaving_node_may_land_on_a_node_that_still_comes_up() -> None
     assert isinstance(choice, NothingToDo)
     [held] = [r for r in choice.refusals if r.reason == "PodsHaveNoPlace"]
     assert held.count == 1, "the drifted node's pod, and not the leaving node's"
-    alone = replace(world, pods={u: p for u, p in world.pods.items() if p.node_name != "n1"})
-    assert [c.targets[0].node for c in plan(alone).commands] == ["n1"]
+    with_room = a_world(
+        [leaving, young, a_drifted("n1"), a_pair("room", "m2")], [a_pod("old", "3"), a_pod("n1", "1500m")], pools=pools
+    )
+    for settings in (SETTINGS, DisruptionSettings(profile=KARPENTER)):
+        found = choose(with_room, settings, never)
+        assert isinstance(found, DisruptionPlan)
+        assert [c.targets[0].node for c in found.commands] == ["n1"]
 
 
 @pytest.mark.parametrize(("value", "goes"), [("true", False), ("false", True), ("1h", True), ("", True)])
@@ -253,16 +258,25 @@ def test_a_static_pool_of_no_replicas_never_drifts() -> None:
 
 
 def test_each_of_ten_pools_has_a_budget_of_its_own() -> None:
-    """DIS-49, DIT-43, DIT-64: drift, and several nodes at once under a percentage that is rounded up."""
+    """DIS-49, DIT-43."""
     letters = "abcdefghij"
     one = [a_pool(p, budgets=(Budget(nodes="1"),), consolidate_after=None) for p in letters]
     drifted = a_world([a_drifted(f"{p}{i}", pool=p) for p in letters for i in range(3)], pools=one)
     assert sorted(c.targets[0].pool for c in plan(drifted).commands) == list(letters)
-    half = [a_pool(p, budgets=(Budget(nodes="50%"),)) for p in letters]
+
+
+@pytest.mark.parametrize(("nodes", "leaving"), [("50%", [20]), ("100%", [30]), ("0%", [])])
+def test_ten_pools_of_three_nodes_are_consolidated_within_their_budgets(nodes: str, leaving: list[int]) -> None:
+    """DIS-49, DIT-64: together, and a percentage is rounded up."""
+    letters = "abcdefghij"
+    pools = [a_pool(p, budgets=(Budget(nodes=nodes),)) for p in letters]
     pairs = [a_pair(f"{p}{i}", pool=p) for p in letters for i in range(3)]
-    pods = [a_pod(pair.node.name, "10m") for pair in pairs]
-    [command] = plan(a_world(pairs, pods, pools=half, types=TYPES[2:3])).commands
-    assert (command.method, len(command.targets)) == ("multi", 20)
+    small = {**parse_resources({"cpu": "10m", "memory": "10Mi"}), "pods": 1}
+    pods = [a_pod(pair.node.name, requests=small) for pair in pairs]
+    choice = choose(a_world(pairs, pods, pools=pools), SETTINGS, never)
+    commands = choice.commands if isinstance(choice, DisruptionPlan) else ()
+    assert [len(command.targets) for command in commands] == leaving
+    assert {command.method for command in commands} <= {"multi"}
 
 
 def test_a_score_is_not_weighed_again_after_the_wait() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from dovetail.messages.plans import Target
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Owner, Pod, PodShape, Toleration
@@ -101,3 +102,15 @@ def a_joined_node(name: str = "node-1", **fields: Any) -> Node:
         "labels": {names.NODE_POOL: "pool", names.REGISTERED: "true", names.INITIALIZED: "true"},
     }
     return a_node(name, **{**given, **fields})
+
+
+def target_of(claim: NodeClaim, node: Node) -> Target:
+    """The claim and its node as what a disruption is to take away."""
+    return Target(
+        claim=claim.name,
+        claim_uid=claim.uid,
+        node=node.name,
+        node_uid=node.uid,
+        provider_id=claim.provider_id,
+        pool="pool",
+    )

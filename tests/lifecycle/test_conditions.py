@@ -37,6 +37,20 @@ def test_a_condition_that_changes_its_status_changes_its_time() -> None:
     assert (launched.changed, launched.status, launched.reason, launched.message) == (1200.0, "True", "Launched", "")
 
 
+@pytest.mark.parametrize(
+    "kind", [names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION, names.DRAINED]
+)
+def test_what_has_happened_to_a_claim_is_never_taken_back(kind: str) -> None:
+    """DUR-30: whatever a late attempt believes; of what is merely so at a moment, the last word counts."""
+    claim = a_claim(conditions=(is_now(kind), is_now(names.DRIFTED)), generation=1)
+
+    for late in (unknown(kind, 1200.0, ("NotReady", "n")), false(kind, 1200.0, ("NotReady", "n"))):
+        found = claim_conditions_with(claim, late, false(names.DRIFTED, 1200.0, ("NotDrifted", "n")))
+        assert found is not None
+        status = {each.type: each.status for each in found}
+        assert (status[kind], status[names.DRIFTED]) == ("True", "False")
+
+
 def test_the_claim_is_ready_once_all_dependents_are_true() -> None:
     """PLM-6."""
     found = conditions_of_claim(a_claim())

@@ -8,14 +8,19 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.messages.orders import DeleteClaim
+from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.metrics import catalogue as meters
 from dovetail.metrics.lifecycle import claim_created, ordered
 from dovetail.metrics.summaries import Summaries
 from dovetail.model import names
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
 from dovetail.ports.cloud import NoCapacity
+from dovetail.ports.objects import Eviction
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
-from tests.activities.fakes import FakeCloud, World
+from tests.activities.fakes import FakeCloud, FakeNotices, World
+from tests.activities.lives import Killed
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 Counted = tuple[str, float, dict[str, object]]
@@ -189,6 +194,47 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
         ("karpenter_nodes_drained_total", 1, {"nodepool": "pool"}),
     ]
     assert isinstance(stage.cloud, FakeCloud)
+
+
+@pytest.mark.parametrize(
+    ("dies", "expected"),  # how often it was asked, counted, told of
+    [("before the request", (2, 1, 1)), ("before the count", (1, 0, 0)), ("before the event", (1, 1, 0))],
+)
+async def test_a_worker_that_dies_around_an_eviction_counts_and_tells_of_it_once_at_most(
+    meter: Meter, monkeypatch: pytest.MonkeyPatch, dies: str, expected: tuple[int, int, int]
+) -> None:
+    """DUR-13: the next worker finds a pod that is leaving already."""
+    stage = test_draining.new_stage()
+    pod = a_pod()
+    stage.holds(pod)
+    stage.pods.lasts = 30.0
+    evict, publish = stage.pods.evict, FakeNotices.publish
+
+    async def evict_and_die(of: Pod) -> Eviction:
+        if dies == "before the count":
+            await evict(of)
+        else:
+            stage.world.ledger.append(f"evict {of.name}")
+        raise Killed
+
+    async def die_at_its_event(self: FakeNotices, *notices: Notice) -> None:
+        if any(notice.reason == "Evicted" for notice in notices):
+            raise Killed
+        await publish(self, *notices)
+
+    with monkeypatch.context() as dying:
+        if dies == "before the event":
+            dying.setattr(FakeNotices, "publish", die_at_its_event)
+        else:
+            dying.setattr(stage.pods, "evict", evict_and_die)
+        with pytest.raises(Killed):
+            await stage.drain.drain_node(test_draining.DEPARTURE)
+    found = await stage.drain.drain_node(test_draining.DEPARTURE)
+
+    assert found == DrainOutcome(message="drained")
+    counted = sum(value for name, value, _ in meter.kept if name == "karpenter_pods_drained_total")
+    told = [notice.reason for notice in stage.world.notices].count("Evicted")
+    assert (len(stage.evictions()), counted, told) == expected
 
 
 async def test_a_drain_that_is_looked_at_again_is_counted_once(environment: ActivityEnvironment, meter: Meter) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_active, is_reschedulable
 from dovetail.model.pods import Pod
@@ -52,9 +53,7 @@ def promises_of(snapshot: Snapshot) -> Promises:
         if claim.annotations[names.PLAN].partition("/")[0] in owners:
             replacements.add(claim.name)
         pods = frozenset(
-            uid
-            for uid in claim.annotations.get(names.PLANNED_PODS, "").split(",")
-            if uid and _still_needs(snapshot.pods.get(uid), claim, leaving, snapshot.now)
+            uid for uid in planned_pods(claim) if _still_needs(snapshot.pods.get(uid), claim, leaving, snapshot.now)
         )
         if pods:
             by_claim[claim.name] = pods

@@ -19,7 +19,7 @@ from dovetail.disruption.simulation.simulation import Replacement, Simulation, W
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
-from dovetail.model.pod_rules import is_active, is_mirror, is_provisionable, is_reschedulable, tolerates_disrupted
+from dovetail.model.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
@@ -248,7 +248,7 @@ def _simulation_of(placement: Placement) -> Simulation:
     return Simulation(
         replacements=tuple(_replacement(node) for node in placement.new),
         moved={name: keys for name, keys in moved.items() if keys},
-        unplaced={r.pod.key: _why(r) for r in placement.refused if not is_provisionable(r.pod)},
+        unplaced={r.pod.key: _why(r) for r in placement.refused if not is_given_up(r.pod)},
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.adapters.aws import meters
 from dovetail.model.pools import ClaimTemplate, NodePool
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import REFERENCE, a_claim, one_of
@@ -59,6 +60,22 @@ async def test_the_class_gets_its_finalizer_and_upstream_s_hash(stage: Stage) ->
         "karpenter.k8s.aws/ec2nodeclass-hash": "2936947484497888409",
         "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6",
     }
+
+
+async def test_user_data_that_is_nearly_full_is_said_in_the_log(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """AWS-100: from 90 % of what EC2 takes; the labels of a claim come on top."""
+
+    async def size_with(filler: int) -> int:
+        caplog.clear()
+        await stage.with_class(userData="#!/bin/bash\n#" + "x" * filler)
+        return meters._user_data["default"]
+
+    bare = await size_with(0)
+    below = (await size_with(14_745 - bare), list(caplog.messages))
+    above = (await size_with(14_746 - bare), list(caplog.messages))
+
+    assert below == (14_745, [])
+    assert above == (14_746, ["EC2NodeClass default: its user data has 14746 bytes, of which EC2 takes 16384"])
 
 
 async def test_a_class_that_is_neither_changed_nor_due_costs_no_call(stage: Stage) -> None:

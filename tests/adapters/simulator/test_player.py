@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from dovetail.model import names
@@ -394,3 +395,33 @@ def test_a_world_at_rest_is_not_written_to(stage: Stage) -> None:
     stage.pass_time(3600)
 
     assert stage.world.ledger(last) == []
+
+
+async def test_a_nominated_pod_is_bound_to_its_node_and_others_leave_it_the_room(
+    stage: Stage, adapter: SimulatedAdapter
+) -> None:
+    """As the kube-scheduler does: the first to come would have taken the room of the last, and the emptier node."""
+    stage.world.apply(a_node("tight", cpu="2"))
+    stage.world.apply(a_node("wide", cpu="2500m"))
+    for name in ("a-first", "z-last"):
+        stage.world.apply(a_pod(name, cpu="2"))
+    [last] = [parse_pod(raw) for raw in stage.world.objects("Pod") if raw["metadata"]["name"] == "z-last"]
+    await adapter.pods.nominate(last, "wide")
+
+    stage.pass_time(1)
+
+    bound = {p["metadata"]["name"]: p["spec"].get("nodeName") for p in stage.world.objects("Pod")}
+    assert bound == {"a-first": "tight", "z-last": "wide"}
+
+
+async def test_a_nomination_goes_with_a_try_in_vain(stage: Stage, adapter: SimulatedAdapter) -> None:
+    stage.world.apply(a_node("tight", cpu="1"))
+    stage.world.apply(a_pod("web", cpu="2"))
+    stage.pass_time(1)
+    [pod] = map(parse_pod, stage.world.objects("Pod"))
+    await adapter.pods.nominate(pod, "tight")
+
+    stage.pass_time(1)
+
+    [found] = stage.world.objects("Pod")
+    assert "nominatedNodeName" not in found["status"] and "nodeName" not in found["spec"]

@@ -7,6 +7,7 @@ reason, where upstream panics.
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,12 +30,14 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.node_class.trial_type import TrialType, trial_tenancy, trial_type
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, tag_specification
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
-from dovetail.adapters.aws.user_data.rendering import SIZE_LIMIT
+from dovetail.adapters.aws.user_data.rendering import NEARLY_FULL, SIZE_LIMIT
 from dovetail.model import names as core
 from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Permanent, Retryable
+
+_log = logging.getLogger(__name__)
 
 KEEP_SECONDS: Final = 1800.0
 _WAITING: Final = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
@@ -135,7 +138,7 @@ class Validation:
             trial = await self._trial(node_class, chosen, trial_tenancy(node_class, pools))
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
-        show_user_data(node_class.name, user_data_bytes(trial.template.data))
+        _tell_size(node_class.name, user_data_bytes(trial.template.data))
         return (
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)
@@ -227,6 +230,12 @@ class Validation:
         if denied.code in UNAUTHORISED:
             return _unauthorised(operation, denied)
         raise Retryable(f"ec2:{operation} (dry run)", f"{denied.code}: {denied.message}")
+
+
+def _tell_size(node_class: str, size: int) -> None:
+    show_user_data(node_class, size)
+    if size >= NEARLY_FULL:
+        _log.warning("EC2NodeClass %s: its user data has %d bytes, of which EC2 takes %d", node_class, size, SIZE_LIMIT)
 
 
 _NO_CLAIM: Final = NodeClaim(

@@ -86,7 +86,8 @@ class Reservations:
             filters += tag_filters(term.tags)
             named: Json = {"CapacityReservationIds": [term.id]} if term.id else {"MaxResults": 1000}
             for each in await self._query({"Filters": filters, **named}):
-                found[each.id] = each
+                if each.end is None or each.end > self._clock():  # it may have ended since it was described
+                    found[each.id] = each
         return [self.counted(found[key]) for key in sorted(found)]
 
     async def ending(self, ids: Collection[str]) -> frozenset[str]:

@@ -170,7 +170,7 @@ class Ec2NodeClassUpkeep:
         await self._publish(current, verdicts)
         if unsettled is not None:
             raise unsettled
-        return ROUND_SECONDS
+        return _until_next_round(seen, self._clock())
 
     async def _with_metadata(self, node_class: NodeClass) -> NodeClass | None:
         """The finalizer and the hash annotations; the class as it then is. Claims are migrated first (AWS-47)."""
@@ -260,6 +260,12 @@ def _refers(claim: NodeClaim, node_class: NodeClass) -> bool:
 
 def _conditions(node_class: NodeClass) -> list[Json]:
     return (node_class.raw.get("status") or {}).get("conditions") or []
+
+
+def _until_next_round(resolved: NodeClass, now: float) -> float:
+    """A minute, or until the first of its reservations has ended (AWS-144); status names whole seconds."""
+    ends = [each.end_time.timestamp() for each in resolved.status.capacity_reservations or () if each.end_time]
+    return max(1.0, min([ROUND_SECONDS, *(end + 1.0 - now for end in ends)]))
 
 
 def _still_readable(raw: Json) -> NodeClass | None:

@@ -10,6 +10,7 @@ from dovetail.adapters.aws.user_data.bottlerocket import bottlerocket
 from dovetail.adapters.aws.user_data.windows import windows
 
 SIZE_LIMIT: Final = 16_384  # bytes, decoded; EC2's
+NEARLY_FULL: Final = 0.9 * SIZE_LIMIT  # from here on a class is warned of (AWS-100): claims add their own labels
 
 
 def _custom(start: Bootstrap) -> str:
