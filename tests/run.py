@@ -46,7 +46,7 @@ FOLDERS = tuple(
     if (each.is_dir() or each.name.startswith("test_")) and each.name not in {"system", "__pycache__"}
 )
 HALF = (
-    *("tests/adapters", "tests/ports", "tests/api"),
+    *("tests/activities", "tests/adapters", "tests/ports", "tests/api"),
     *("tests/model", "tests/placement", "tests/disruption", "tests/lifecycle", "tests/termination"),
 )  # about half of the time that the fast ones take
 LANES = {

@@ -43,13 +43,17 @@ _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/to
 
 def parser() -> argparse.ArgumentParser:
     """All sub-commands and their arguments."""
-    top = argparse.ArgumentParser(prog="dovetail", description="Node lifecycle automation for Kubernetes.")
+    top = argparse.ArgumentParser(
+        prog="dovetail",
+        description="Node lifecycle automation for Kubernetes.",
+        epilog="dovetail COMMAND --help has the options of a command.",
+    )
     top.add_argument("--version", action=PrintedVersion, help="this program's version; `dovetail version` has all")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--cluster", help="the cluster's name (CLUSTER_NAME)")
     shared.add_argument("--kubeconfig", type=Path, help="the cluster's kubeconfig (KUBECONFIG)")
     shared.add_argument("--world", type=Path, help="an embedded world's file (DOVETAIL_WORLD)")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
 
     worker = commands.add_parser(
         "worker",

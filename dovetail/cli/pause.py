@@ -98,9 +98,9 @@ async def resume(settings: Settings, what: str, pool: str) -> None:
 def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: str) -> list[str]:
     """What was resumed, in lines."""
     where = f"NodePool {pool}" if pool else "all NodePools"
-    lines = [f"{where}: {known.words} was paused {known.says}" for known in found]
+    lines = [f"{where}: the pause of {known.words} is over, which was {known.says}" for known in found]
     if left is not None:
-        lines.append(f"{where}: {left.words} stays paused {left.says}")
+        lines.append(f"{where}: the pause of {left.words} stays {left.says}")
     elif found:
         lines.append(f"{where}: resumed")
     elif not stopped:

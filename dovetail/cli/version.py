@@ -51,8 +51,26 @@ def _everywhere(given: argparse.Namespace, workers: "Workers") -> int:
 
 
 async def _here(given: argparse.Namespace, settings: "Settings") -> int:
-    """Nobody but workers knows more."""
-    return _print(given, {})
+    """What can be seen from here: who polls, and the servers' own."""
+    if given.client:
+        return _print(given, {})
+    from dataclasses import asdict
+
+    from dovetail.cli.explain.sources import opened
+    from dovetail.cli.serving.versions import versions_of
+    from dovetail.ports.failures import Failure
+    from dovetail.worker.connection.configuration import TemporalUnusable
+    from dovetail.worker.settings import SettingsError
+    from dovetail.worker.temporal import connect
+
+    try:
+        client = await connect(settings)
+        async with opened(settings) as world:
+            facts = await world.inspection.facts()
+    except (Failure, SettingsError, TemporalUnusable) as error:
+        return _print(given, {"trouble": str(error)})
+    found = asdict(await versions_of(client, settings.cluster, facts.version))
+    return _print(given, {**found, "worker": None})  # each worker says its own, and none was asked
 
 
 def _print(given: argparse.Namespace, found: "Document") -> int:
@@ -70,7 +88,8 @@ def _text(found: "Document") -> str:
     if "trouble" in found:
         return "\n".join([*lines, f"workers     could not be asked: {found['trouble']}"])
     if "worker" in found:
-        count = f" ({len(workers)} polling)" if workers else ""
-        lines += [f"worker      {found['worker']}{count}"]
+        count = f"{len(workers)} polling"
+        own = f"worker      {found['worker']}{f' ({count})' if workers else ''}"
+        lines += [own if found["worker"] else f"workers     {count}"]
         lines += [f"kubernetes  {found['kubernetes']}", f"temporal    {found['temporal'] or 'does not answer'}"]
     return "\n".join(lines)

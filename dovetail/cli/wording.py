@@ -72,7 +72,7 @@ def amounts_text(amounts: Resources) -> str:
 
 def plural(count: int, word: str, several: str = "") -> str:
     """1 pod, 2 pods."""
-    return f"{count} {word}" if count == 1 else f"{count} {several or word + 's'}"
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {several or word + 's'}"
 
 
 def shown(items: Iterable[str], most: int = 5) -> str:

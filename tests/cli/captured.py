@@ -15,6 +15,7 @@ from typing import Any, Final, cast, get_args
 import pytest
 import yaml
 
+import dovetail.cli.target  # noqa: F401  its `connect` is bound before another one stands in for it
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
@@ -29,10 +30,12 @@ from dovetail.cli.explain.sources import Look, look_now
 from dovetail.cli.history.history import HistoryAnswer, Story
 from dovetail.cli.history.steps import Line, Pending
 from dovetail.cli.record.entries import Entries, Entry
+from dovetail.cli.record.paces import paces_of
 from dovetail.cli.serving import api as answering
 from dovetail.cli.serving.api import Api
 from dovetail.cli.serving.versions import VersionsAnswer
 from dovetail.disruption.choose import choose
+from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.model import names
@@ -324,6 +327,9 @@ class RecordedApi(Api):
 
     async def _entries(self, period: Any) -> Entries:
         return Entries(entries=tuple(each for each in ENTRIES if each.began >= period.since))
+
+    async def _paces(self) -> Paces:
+        return paces_of(ENTRIES)
 
     def _connected(self) -> Any:
         return None

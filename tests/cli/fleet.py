@@ -143,6 +143,8 @@ def serving_by(folder: Path, answer: Callable[[str], Reply]) -> Iterator[Served]
             self.end_headers()
             self.wfile.write(body.encode())
 
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the server's names; noted like any other
+
         def log_message(self, *_: object) -> None:
             """Into no log."""
 

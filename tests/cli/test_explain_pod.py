@@ -1,5 +1,6 @@
 """`dovetail explain pod`: the reason, what it conflicts with, and only helps that help."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +13,7 @@ from dovetail.cli.output import CommandFailed
 from dovetail.model.placements import PoolRefusal, Reason
 from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
+from tests.placement.test_kept_places import joining
 
 ML = [{"key": "team", "value": "ml", "effect": "NoSchedule"}]
 
@@ -152,3 +154,21 @@ async def test_an_unreadable_pod_is_named_as_such(tmp_path: Path) -> None:
 
     with pytest.raises(CommandFailed, match="default/bad: the pod cannot be read"):
         explain_pod(await looked(world), "default/bad")
+
+
+async def test_a_pod_for_which_a_place_is_kept_is_told_its_node(tmp_path: Path) -> None:
+    """PLQ-36: until its node has been ready for ten seconds; then it is placed like any other."""
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+    look = await looked(world)
+    [pod] = look.snapshot.pods.values()
+    pod, (node, claim) = replace(pod, nominated_node="n1"), joining(pod)
+    here = replace(look.snapshot, pods={pod.uid: pod}, nodes={node.name: node}, claims={claim.name: claim})
+
+    answer = explain_pod(replace(look, snapshot=here), "default/web")
+
+    assert (answer.state, answer.node, answer.claim) == ("place_kept", "n1", claim.name)
+    assert "node n1 is kept for it" in pod_text(answer)
+    others = replace(here, claims={claim.name: replace(claim, annotations={})})
+    answer = explain_pod(replace(look, snapshot=others), "default/web")
+    assert (answer.state, answer.node) == ("with_scheduler", "n1")
+    assert "the kube-scheduler makes room for it on n1" in pod_text(answer)

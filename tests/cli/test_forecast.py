@@ -59,7 +59,7 @@ async def test_drift_that_stands_goes_in_waves_and_the_rest_is_named(tmp_path: P
 
     answer = await forecast(settings_of(world), None, DAY)
 
-    assert of_kind(answer, "wave") == ["1 drifted nodes go, 1 new ones come"] * 2
+    assert of_kind(answer, "wave") == ["1 drifted node goes, 1 new one comes"] * 2
     assert [(stay.node, stay.reason) for stay in answer.staying] == [("n1", "PodDoNotDisrupt")]
     assert "nothing lets them go until then: 1 node" in forecast_text(answer)
 

@@ -3,39 +3,17 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dovetail.cli.serving.api import page
-from dovetail.model.time import format_time
 from tests.cli.browser import Browser
 from tests.cli.fleet import Served, documents, serving
-from tests.cli.test_status_text import NOW
-
-POOL = {"moves": 12, "undone": 1, "back": 2, "predicted": 0.4, "saved": 31.5, "pods": 40}
-SAVINGS: Any = {"kind": "Savings", "pools": [{"pool": "default", **POOL}], "total": {"pool": "", **POOL}, "notes": []}
-FLIGHT = {
-    "id": "2026-05-28T17-26-40.000Z_disruption",
-    "at": "2026-05-28T17:26:40Z",
-    "kind": "disruption",
-    "size": 48213,
-}
-FLIGHTS: Any = {"kind": "FlightList", "flights": [FLIGHT]}
-ENTRY = {"kind": "disruption", "outcome": "done", "reason": "Drifted", "pool": "default", "nodes": ["n"], "by": ""}
-LOG = {"entries": [{**ENTRY, "claims": [], "saved": 0.1 * i, "began": NOW - i, "ended": NOW + i} for i in (1, 2, 3)]}
-
-
-def a_stream() -> str:
-    found = documents(1)["status"]
-    later = {**found, "now": format_time(NOW + 5), "totals": {**found["totals"], "price": 59.0}}
-    return "".join(f"event: status\ndata: {json.dumps(each)}\n\n" for each in (found, later))
+from tests.cli.paged import FLIGHTS, LOG, ROLES, SAVINGS, VIEWS, a_stream, forwarded
 
 
 @pytest.fixture
@@ -48,18 +26,14 @@ def served(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def address(served: Served) -> Iterator[str]:
     """Of the forwarder, as the command prints it."""
-    command = [sys.executable, "-u", "-m", "dovetail.cli.main", "top", "--web"]
-    environment = {**os.environ, **served.environment}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().split()[0]
-    process.kill()
-    process.wait()
+    with forwarded(served) as found:
+        yield found
 
 
-def fetched(address: str, **headers: str) -> tuple[int, str]:
+def fetched(address: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    asked = urllib.request.Request(address, headers=headers, method=method)
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, ""
@@ -85,6 +59,14 @@ def test_the_forwarder_lets_nobody_in_who_does_not_know_its_address(address: str
     assert fetched(f"{root}/../../../secrets")[0] in (400, 404)
     assert fetched(f"{root}/%2e%2e/%2e%2e/secrets")[0] == 400
     assert all("/proxy/api/v1/" in path and ".." not in path for path in served.asked)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_the_forwarder_lends_the_kubeconfig_to_nobody_who_writes(address: str, served: Served, method: str) -> None:
+    before = list(served.asked)
+
+    assert fetched(address, method)[0] == fetched(address.replace("/page", "/status"), method)[0] == 501
+    assert served.asked == before, "nothing has come as far as the API server"
 
 
 def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: Path) -> None:
@@ -139,22 +121,32 @@ def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(addre
     try:
         browser.goes_to(address)
         browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
+        browser.asks("Accessibility.enable")
+        for view in VIEWS:
+            browser.says(f"document.getElementById('tab-{view}').click()")
+            browser.until(f"!document.getElementById('view-{view}').innerText.includes('asking …')")
+            assert unnamed(browser) == [], view
         browser.presses("/")
         browser.until("document.querySelectorAll('#nodes tbody tr').length === 100")
-        browser.asks("Accessibility.enable")
-        found = browser.asks("Accessibility.getFullAXTree")["nodes"]
-        roles = {"button", "tab", "textbox", "searchbox", "combobox", "table", "image", "dialog"}
-        unnamed = [
-            (node["role"]["value"], node["nodeId"])
-            for node in found
-            if not node.get("ignored") and node.get("role", {}).get("value") in roles
-            if not node.get("name", {}).get("value")
-        ]
-        tabs = [node for node in found if node.get("role", {}).get("value") == "tab"]
-        assert unnamed == [] and len(tabs) == 5
+        browser.says("document.querySelector('#nodes tbody tr').focus()")
+        browser.presses("Enter")
+        browser.until("document.getElementById('about-text').textContent.includes('it stays')")
+        assert unnamed(browser) == [], "of one node"
+        assert browser.says("document.querySelectorAll('[role=tab]').length") == len(VIEWS)
         assert browser.says("document.documentElement.lang") == "en"
     finally:
         browser.ends()
+
+
+def unnamed(browser: Browser) -> list[tuple[str, str]]:
+    """What a person who does not see the page could not tell apart."""
+    found = browser.asks("Accessibility.getFullAXTree")["nodes"]
+    return [
+        (node["role"]["value"], node["nodeId"])
+        for node in found
+        if not node.get("ignored") and node.get("role", {}).get("value") in ROLES
+        if not node.get("name", {}).get("value")
+    ]
 
 
 def take_pictures(browser: Browser, folder: Path) -> None:
@@ -162,7 +154,7 @@ def take_pictures(browser: Browser, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for theme in ("dark", "light"):
         browser.says(f"document.documentElement.dataset.theme = '{theme}'")
-        for view in ("status", "nodes", "plan", "savings", "back"):
+        for view in VIEWS:
             browser.says(f"document.getElementById('tab-{view}').click()")
             browser.until("!document.body.innerText.includes('asking …')")
             browser.picture(folder / f"{view}-{theme}.png")

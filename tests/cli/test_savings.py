@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
-from dovetail.cli.record.entries import Entry, Period, author_in
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+
+from dovetail.cli.record.entries import Entry, Period, author_in, instance_gone
 from dovetail.cli.record.log import LogAnswer, Wanted, log_markdown, log_text
 from dovetail.cli.record.savings import pool_savings
 
@@ -32,6 +36,18 @@ def test_a_saving_counts_from_the_end_of_the_move() -> None:
     assert (found.moves, found.undone, found.pods, found.predicted) == (1, 0, 4, 0.4)
     assert round(found.saved, 6) == 2.0
     assert found.per_pod == found.saved / 4
+
+
+def test_a_saving_counts_from_the_end_of_the_last_instance_where_the_record_has_it() -> None:
+    two = replace(DISRUPTION, claims=("web-1", "web-3"))
+    first = replace(DISRUPTION, kind="termination", saved=None, instance_gone=0.5 * HOUR)
+    last = replace(first, claims=("web-3",), instance_gone=0.75 * HOUR)
+
+    [found] = pool_savings([two, first, last], until=6 * HOUR)
+    [unknown] = pool_savings([two, first, replace(last, instance_gone=None)], until=6 * HOUR)
+
+    assert round(found.saved, 6) == 2.1
+    assert round(unknown.saved, 6) == 2.0
 
 
 def test_a_saving_ends_when_the_replacement_leaves() -> None:
@@ -93,3 +109,19 @@ def test_the_log_is_one_line_each() -> None:
     assert "n1 → 1 new" in text and "−0.4000" in text and "cancelled by ann" in text
     assert "not now" in wide and "demo/disrupt/1" in wide
     assert log_markdown(answer).count("\n") == 3
+
+
+@pytest.mark.parametrize(("attempt", "gone"), [(1, 100.0), (2, 99.75), (4, 99.5), (9, 97.5)])
+def test_an_instance_ended_between_the_last_two_looks_at_it(attempt: int, gone: float) -> None:
+    scheduled, started, done = (HistoryEvent(event_id=number) for number in (5, 6, 7))
+    scheduled.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    scheduled.activity_task_scheduled_event_attributes.activity_type.name = "terminate_instance"
+    started.event_time.FromSeconds(100)
+    started.activity_task_started_event_attributes.attempt = attempt
+    done.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+    done.event_time.FromSeconds(101)
+    done.activity_task_completed_event_attributes.scheduled_event_id = 5
+    done.activity_task_completed_event_attributes.started_event_id = 6
+
+    assert instance_gone([scheduled, started, done]) == gone
+    assert instance_gone([scheduled]) is None

@@ -181,6 +181,12 @@ def test_colours_say_the_state_and_a_pipe_has_none() -> None:
     assert stripped == plain
 
 
+def test_a_quiet_cluster_says_that_it_is_quiet() -> None:
+    text = status_text({**a_status(), "underWay": [], "needsPerson": []}, Screen(width=80))
+
+    assert "nothing is under way\n\nnothing needs a person\n" in text
+
+
 def test_documents_have_a_version_and_times_of_rfc_3339() -> None:
     found = a_status()
     again = json.loads(as_json(found))

@@ -201,7 +201,7 @@ async def test_the_same_person_looks_ahead_at_a_change_and_back_at_a_decision(se
     )
 
     assert [each[0] for each in (ahead, plan, markdown, again, why, words)] == [0] * 6, (ahead, plan, again, why)
-    assert "Forecast until" in ahead[1] and "1 of 1 node drift by it" in plan[1]
+    assert "Forecast until" in ahead[1] and "1 of 1 node drifts by it" in plan[1]
     assert markdown[1].startswith("### Dovetail plan: NodePool")
     assert "made again: the same comes out" in again[1]
     # The last decision about disruption may be older than the node, or there is none yet; either is said.

@@ -1,14 +1,16 @@
 """What `dovetail plan -f` foretells, against what then happens on real servers.
 
 A person who may only read asks first. Then the same file is applied, and the API server's audit log says which nodes
-drifted. What an hour costs afterwards is asked for by the same command once everything stands still again.
+drifted, when each was marked and when it was gone. What an hour costs afterwards is asked for by the same command once
+everything stands still again.
 """
 
 import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ import yaml
 
 from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 from testbed.up import NODE_CLASS, RIGHTS, give_rights
 from tests.cluster.system.fleets import fleet_pool, workload
 from tests.cluster.system.ground import Ground, is_tainted
@@ -31,6 +34,10 @@ ALL: Json = {"budgets": [{"nodes": "100%"}]}
 POOLS = ("one", "two", "three")
 PODS = 2  # of each pool, each with a node to itself
 CLOSE = 0.02  # of what an hour costs
+TIMELY = 0.2  # of how long something takes, once moves stand in the record
+HELD = 8.0  # seconds that a drain takes longer than the quickest of its file: its pods' own turns, or their scheduler
+FLOOR = 5.0  # seconds, for what takes less than five times as long
+SLOW: Json = {"bootSeconds": 12, "shutdownSeconds": 8}  # of instances: so that a node takes longer than the looks do
 
 Bodies = dict[str, Json]
 
@@ -190,6 +197,7 @@ async def _play(ground: Ground, folder: Path, before: Files, files: Files) -> No
     bodies[CLASS] = json.loads(json.dumps(NODE_CLASS))
     for changes in before:
         _make(bodies, changes)
+    ground.world(SLOW)
     try:
         await _settled_fleet(ground, bodies)
         for number, changes in enumerate(files):
@@ -225,7 +233,7 @@ async def _foretold_and_done(ground: Ground, file: Path, changed: list[Json], wo
     asked = [entry for entry in ground.audit.entries(since) if entry.user == READER]
     assert asked and {entry.verb for entry in asked} <= READS, words
 
-    since = ground.audit.end()
+    since, applied = ground.audit.end(), time.time()
     for body in changed:
         await ground.apply(body)
     wanted = {node["claim"] for node in foretold["nodes"]}
@@ -234,14 +242,65 @@ async def _foretold_and_done(ground: Ground, file: Path, changed: list[Json], wo
         return not wanted & {c["metadata"]["name"] for c in await ground.claims()} and await _still(ground)
 
     await ground.until(over, 300, f"everything has settled after {words}")
-    drifted = {name for name in Timeline(ground.audit.entries(since)).reached(names.DRIFTED) if name in before}
+    timeline = Timeline(ground.audit.entries(since))
+    drifted = {name for name in timeline.reached(names.DRIFTED) if name in before}
     assert drifted == wanted, words
+    _in_time(foretold, timeline, applied, words)
     after = (await _planned(ground, file))["costs"]["before"]
     told = foretold["costs"]["after"]
     print(
         f"{words}: {len(wanted)} nodes drifted as foretold; {told:.4f} $/h foretold, {after:.4f} in truth", flush=True
     )
     assert abs(after - told) <= CLOSE * after, f"{words}: {foretold['costs']}, in truth {after}"
+
+
+def _in_time(foretold: Json, timeline: Timeline, applied: float, words: str) -> None:
+    """When nodes are marked and gone, in their order, each since the change, and how long the whole takes. Left out:
+    what the record does not know yet, which is a guess and told as one, and a node whose pods held its drain."""
+    waves = {wave["number"]: wave for wave in foretold["waves"]}
+    at, marked, released = parse_time(foretold["at"]), timeline.marked(), timeline.released()
+    drains = _drains(timeline, [node["claim"] for node in foretold["nodes"] if node["wave"]])
+    usual = min(drains.values())
+    held = {claim: seconds for claim, seconds in drains.items() if seconds > usual + HELD}
+    going = [node for node in foretold["nodes"] if node["wave"] and node["claim"] not in held]
+    told = {edge: sorted(parse_time(waves[node["wave"]][edge]) - at for node in going) for edge in ("begins", "ends")}
+    seen = {
+        "begins": sorted(marked[node["claim"]] - applied for node in going),
+        "ends": sorted(released[node["claim"]] - applied for node in going),
+    }
+    known = all(pace["source"] == "record" for pace in foretold["paces"])
+    whole = told["ends"][-1] / seen["ends"][-1]
+    print(f"{words}: the whole foretold in {whole:.2f} of its time{'' if known else ', a guess'}", flush=True)
+    if held:
+        print(f"  left out, held by their pods: {[f'{seconds:.0f} s for {usual:.0f}' for seconds in held.values()]}")
+    for edge in ("begins", "ends"):
+        pairs = list(zip(told[edge], seen[edge], strict=True))
+        text = ", ".join(f"{one:.0f} ({other:.1f})" for one, other in pairs)
+        print(f"  {edge}, foretold (seen): {text}", flush=True)
+        late = [pair for pair in pairs if abs(pair[0] - pair[1]) > max(FLOOR, TIMELY * pair[1])]
+        assert not known or not late, f"{words}: {edge} {late}; {_told(timeline, applied)}"
+    assert len(held) <= len(drains) / 2, f"{words}: {held}; {_told(timeline, applied)}"
+
+
+def _drains(timeline: Timeline, claims: Iterable[str]) -> dict[str, float]:
+    """How long each claim's pods took to leave."""
+    deleted, ending = timeline.deleted(), timeline.reached(names.INSTANCE_TERMINATING)
+    return {claim: ending[claim] - deleted[claim] for claim in claims}
+
+
+def _told(timeline: Timeline, applied: float) -> str:
+    """When each claim was touched, for whoever asks why one took longer."""
+    moments = {
+        "marked": timeline.marked(),
+        "made": timeline.created(),
+        "up": timeline.reached(names.INITIALIZED_CONDITION),
+        "deleted": timeline.deleted(),
+        "ending": timeline.reached(names.INSTANCE_TERMINATING),
+        "gone": timeline.released(),
+    }
+    return "; ".join(
+        f"{words} { ({n: round(m - applied, 1) for n, m in found.items()}) }" for words, found in moments.items()
+    )
 
 
 async def _planned(ground: Ground, file: Path) -> Json:

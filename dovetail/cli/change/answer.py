@@ -14,6 +14,7 @@ from dovetail.cli.change.supposition import ChangedObject, Supposed
 from dovetail.cli.shown.documents import API_VERSION
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
+from dovetail.disruption.outlook.paces import FIRST_SECONDS, Source
 from dovetail.disruption.outlook.waves import Outlook, Stay, outlook
 from dovetail.disruption.rounds import never
 from dovetail.disruption.simulation.costs import node_price
@@ -88,13 +89,25 @@ class DriftedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveAnswer:
-    """Nodes that go at one time; times in RFC 3339."""
+    """Nodes that go at one time; times in RFC 3339. Waves of different NodePools may overlap."""
 
     number: int
     begins: str
     ends: str
     nodes: int
     replacements: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceAnswer:
+    """How long a node of that pool takes in a wave: the median of `count` cases of the record, or of nodes that stand;
+    `source` is nothing where none is known."""
+
+    pool: str
+    replaced: bool  # a new node comes first
+    seconds: float
+    source: Source
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +149,7 @@ class ChangeAnswer:
     all_nodes: int
     no_longer_drifted: tuple[str, ...] = ()
     waves: tuple[WaveAnswer, ...] = ()
+    paces: tuple[PaceAnswer, ...] = ()
     costs: Costs
     homeless: tuple[Homeless, ...] = ()
     placed: tuple[str, ...] = ()  # waiting pods that only now would find a place
@@ -157,7 +171,7 @@ def change_answer(ground: Ground, supposed: Supposed, until: float) -> ChangeAns
     look = ground.look
     settings = disruption_settings(look.settings)
     prices = _prices(Fleet(supposed.before, settings))
-    found = outlook(supposed.after, settings, until)
+    found = outlook(supposed.after, settings, until, ground.paces, FIRST_SECONDS)
     waiting = _waiting(look.settings, supposed)
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)
@@ -171,6 +185,7 @@ def change_answer(ground: Ground, supposed: Supposed, until: float) -> ChangeAns
         all_nodes=sum(1 for claim in supposed.before.claims.values() if _stands(supposed.before, claim)),
         no_longer_drifted=_no_longer(supposed),
         waves=_waves(found),
+        paces=_paces(found),
         costs=_costs(prices, supposed.before, found),
         homeless=(*placed, *waiting[0]),
         placed=waiting[1],
@@ -300,6 +315,13 @@ def _waves(found: Outlook) -> tuple[WaveAnswer, ...]:
             replacements=sum(len(each.successors) for each in wave.departures),
         )
         for number, wave in enumerate(found.waves, 1)
+    )
+
+
+def _paces(found: Outlook) -> tuple[PaceAnswer, ...]:
+    return tuple(
+        PaceAnswer(pool=pool, replaced=replaced, seconds=round(pace.seconds, 1), source=pace.source, count=pace.count)
+        for (pool, replaced), pace in sorted(found.paces.items())
     )
 
 

@@ -73,7 +73,7 @@ async def forecast_on(ground: Ground, ahead: float, pool: str = "") -> ForecastA
     if pool and pool not in snapshot.pools:
         raise CommandFailed(f"NodePool {pool}: there is no such NodePool")
     until = snapshot.now + ahead
-    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until)
+    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until, ground.paces)
     return ForecastAnswer(
         cluster=look.settings.cluster,
         source=look.source,

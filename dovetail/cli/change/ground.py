@@ -7,12 +7,14 @@ cannot be judged there, because nobody can say what it would resolve to.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from dovetail.cli.explain.recording import Recording, read_recording
 from dovetail.cli.explain.sources import Look, look_at, look_through, opened
+from dovetail.cli.record.paces import paces_or_none
+from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.upkeep.conditions import INSTANCE_TYPE_NOT_FOUND, NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED
 from dovetail.model import names
 from dovetail.model.json import Json
@@ -28,12 +30,14 @@ _OURS: Final = frozenset({NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED, INSTANCE_TYPE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """A look, and what else a change needs. `raw`: one object of a kind as JSON, None where there is none."""
+    """A look, and what else a change needs. `raw`: one object of a kind as JSON, None where there is none; `paces`: how
+    long nodes took of late."""
 
     look: Look
     raw: Callable[[str, str], Awaitable[Json | None]]
     catalogues: Catalogues
     supposed: SupposedClasses | None
+    paces: Paces = field(default_factory=Paces)
 
 
 @asynccontextmanager
@@ -47,12 +51,14 @@ async def ground_of(settings: Settings, file: Path | None) -> AsyncIterator[Grou
         )
         return
     async with opened(settings) as world:
-        yield ground_in(world, await look_through(world, settings))
+        yield ground_in(world, await look_through(world, settings), await paces_or_none(settings))
 
 
-def ground_in(world: World, look: Look) -> Ground:
+def ground_in(world: World, look: Look, paces: Paces) -> Ground:
     """A world that is open, as it was looked at."""
-    return Ground(look=look, raw=world.inspection.object, catalogues=world.catalogues, supposed=world.supposed)
+    return Ground(
+        look=look, raw=world.inspection.object, catalogues=world.catalogues, supposed=world.supposed, paces=paces
+    )
 
 
 class _Recorded:

@@ -6,9 +6,11 @@ from typing import Final
 
 from dovetail.cli.change.answer import HOURS_A_MONTH, ChangeAnswer, Costs, DriftedNode, NodeSize, ObjectAnswer
 from dovetail.cli.change.fields import FieldChange
-from dovetail.cli.wording import plural, price_text, shown, wrapped
+from dovetail.cli.wording import duration_text, plural, price_text, shown, wrapped
+from dovetail.model.time import parse_time
 
 MOST: Final = 10
+LEAST: Final = 0.00005  # dollars an hour: what is shown has four digits
 
 
 def change_text(answer: ChangeAnswer, *, diff: bool = False) -> str:
@@ -59,19 +61,37 @@ def effect_lines(answer: ChangeAnswer) -> Iterator[str]:
     else:
         reasons = Counter(node.why for node in drifting)
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-        yield f"{len(drifting)} of {plural(answer.all_nodes, 'node')} drift by it: {why}"
+        drift = "drifts" if len(drifting) == 1 else "drift"
+        yield f"{len(drifting)} of {plural(answer.all_nodes, 'node')} {drift} by it: {why}"
     if already := sum(node.already for node in answer.nodes):
         yield f"{plural(already, 'node')} had drifted before and are counted below"
     if answer.no_longer_drifted:
         yield f"no longer drifted: {shown(answer.no_longer_drifted)}"
     yield from _sizes(answer)
     if answer.waves:
-        first, last = answer.waves[0], answer.waves[-1]
+        begins, ends = answer.waves[0].begins, max(wave.ends for wave in answer.waves)
         most = max(wave.nodes for wave in answer.waves)
-        times = f"{first.begins} to about {last.ends}"
+        whole = duration_text(round(parse_time(ends) - parse_time(answer.at)))
+        times = f"{begins} to about {ends} ({whole} in all)"
         yield f"{plural(len(answer.waves), 'wave')} of at most {plural(most, 'node')} by the budgets: {times}"
+    yield from _pace_lines(answer)
     if answer.placed:
         yield f"waiting pods that find a place by it: {shown(answer.placed)}"
+
+
+def _pace_lines(answer: ChangeAnswer) -> Iterator[str]:
+    """How long a node takes, and how that is known; what several NodePools share once."""
+    pools: dict[str, list[str]] = {}
+    for pace in answer.paces:
+        known = {
+            "record": f"median of the last {pace.count}" if pace.count > 1 else "as the last one did",
+            "nodes": "partly a guess: none has left of late",
+            "nothing": "a guess: the record has none",
+        }[pace.source]
+        what = "for a node and its replacement" if pace.replaced else "for a node to leave"
+        pools.setdefault(f"about {duration_text(round(pace.seconds))} {what} ({known})", []).append(pace.pool)
+    for words, named in pools.items():
+        yield f"NodePool{'' if len(named) == 1 else 's'} {shown(named, 3)}: {words}"
 
 
 def _sizes(answer: ChangeAnswer) -> Iterator[str]:
@@ -94,6 +114,8 @@ def counted(sizes: Sequence[NodeSize]) -> str:
 def saving_text(costs: Costs) -> str:
     """Less or more, an hour and a month."""
     more = -costs.saved
+    if abs(more) < LEAST:
+        return "the same price"
     sign = "+" if more > 0 else "−"
     return f"{sign}{price_text(abs(more))}, {sign}${abs(more) * HOURS_A_MONTH:,.0f} a month"
 

@@ -24,6 +24,7 @@ from dovetail.worker.wiring import World
 CLOCK_WARNS: Final = 2.0
 CLOCK_FAILS: Final = 15.0
 CLOUD_SECONDS: Final = 20.0
+OF_PLACES: Final = "patch pods/status"  # the one right without which nothing else suffers
 SHOWN: Final = 10  # of the objects that are left out
 SHOWN_WORDS: Final = 200
 
@@ -75,6 +76,9 @@ def _rights(facts: ClusterFacts) -> Check:
     missing = facts.missing_rights
     if not missing:
         return fine("rights", "everything that the steps need")
+    if missing == (OF_PLACES,):
+        found = f"{OF_PLACES} is missing: pods are not nominated for the nodes that are made for them"
+        return warned("rights", found, "apply deploy/kubernetes/places.yaml, or set DOVETAIL_COST_KEEP_PLACES=false")
     return failed(
         "rights", f"{plural(len(missing), 'right')} missing: {shown(missing, 6)}", "apply deploy/kubernetes/rbac.yaml"
     )

@@ -10,7 +10,7 @@ MARKS: Final = {"holds": "ok  ", "warns": "WARN", "fails": "FAIL", "skipped": "-
 
 def doctor_text(answer: DoctorAnswer) -> str:
     """The whole answer."""
-    width = max(len(check.name) for check in answer.checks if check.verdict != "skipped")
+    width = max(len(check.name) for check in answer.checks)
     lines = []
     for check in answer.checks:
         lines += wrapped(f"{MARKS[check.verdict]}  {check.name.ljust(width)}  ", check.found, indent=0)

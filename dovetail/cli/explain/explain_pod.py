@@ -15,12 +15,14 @@ from dovetail.cli.explain.what_if import Help, helps, place_text
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import plural
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
-from dovetail.model.names import PLANNED_PODS
+from dovetail.model.kept_places import kept_by, needs_a_node, planned_pods
+from dovetail.model.names import INITIALIZED_CONDITION
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
-from dovetail.model.pod_rules import is_daemon, is_mirror, is_provisionable, is_terminal
+from dovetail.model.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.earlier_claims import may_become_its_node
 from dovetail.placement.place_pods import Index, pending_pods, place
 from dovetail.placement.settings import PlacementSettings
 from dovetail.worker.deciding import placement_settings
@@ -35,6 +37,7 @@ State = Literal[
     "with_scheduler",
     "ignored",
     "spoken_for",
+    "place_kept",
     "existing_node",
     "new_node",
     "waits_for_reservation",
@@ -109,17 +112,27 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
     if is_daemon(pod) or is_mirror(pod):
         says = "it belongs to a node (DaemonSet or static pod): it goes with its node, and no node is launched for it"
         return _answer(look, pod, "daemon", says)
-    if not is_provisionable(pod):
+    if not needs_a_node(pod, look.snapshot):
         return _answer(look, pod, "with_scheduler", _with_scheduler(pod), node=pod.nominated_node)
+    claim = kept_by(pod, look.snapshot)
+    if claim is not None and may_become_its_node(claim, pod, look.snapshot.now):
+        says = f"node {pod.nominated_node} is kept for it: NodeClaim {claim.name} was made for it; {_when_kept(claim)}"
+        return _answer(look, pod, "place_kept", says, node=pod.nominated_node, claim=claim.name)
     waiting = pending_pods(look.snapshot, settings)
     for ignored in waiting.ignored:
         if ignored.pod.uid == pod.uid:
             return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored.why}")
     if _is_in(pod, waiting.promised):
-        claim = _planned_onto(look.snapshot, pod)
-        says = f"a node for it is on its way: NodeClaim {claim.name if claim else '?'} is not launched yet"
-        return _answer(look, pod, "spoken_for", says, claim=claim.name if claim else "")
+        coming = _planned_onto(look.snapshot, pod)
+        says = f"a node for it is on its way: NodeClaim {coming.name if coming else '?'} is not launched yet"
+        return _answer(look, pod, "spoken_for", says, claim=coming.name if coming else "")
     return None
+
+
+def _when_kept(claim: NodeClaim) -> str:
+    if claim.is_true(INITIALIZED_CONDITION):
+        return "the kube-scheduler is about to bind it"
+    return "the kube-scheduler binds it once that node is ready"
 
 
 def _with_scheduler(pod: Pod) -> str:
@@ -142,7 +155,7 @@ def _bound(look: Look, pod: Pod) -> PodAnswer:
 
 
 def _planned_onto(snapshot: Snapshot, pod: Pod) -> NodeClaim | None:
-    planned = (c for c in snapshot.claims.values() if pod.uid in c.annotations.get(PLANNED_PODS, "").split(","))
+    planned = (c for c in snapshot.claims.values() if pod.uid in planned_pods(c))
     return next(planned, None)
 
 

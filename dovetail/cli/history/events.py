@@ -7,6 +7,7 @@ what only the machinery needs (tasks, markers) is left out.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from temporalio.api.common.v1 import SearchAttributes
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
@@ -27,6 +28,7 @@ def read_run(story: StoryLines, events: Sequence[HistoryEvent]) -> None:
 def _started(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_started_event_attributes
     summary = story.summary(event)
+    _show_phase(story, given.search_attributes)
     if not given.continued_execution_run_id:
         story.add(event, f"{given.workflow_type.name} starts{f': {summary}' if summary else ''}")
 
@@ -111,9 +113,12 @@ def _child_refused(story: StoryLines, event: HistoryEvent) -> None:
 
 
 def _attributes(story: StoryLines, event: HistoryEvent) -> None:
-    fields = event.upsert_workflow_search_attributes_event_attributes.search_attributes.indexed_fields
-    if PHASE.name in fields:
-        value = story.value([fields[PHASE.name]])
+    _show_phase(story, event.upsert_workflow_search_attributes_event_attributes.search_attributes)
+
+
+def _show_phase(story: StoryLines, attributes: SearchAttributes) -> None:
+    if PHASE.name in attributes.indexed_fields:
+        value = story.value([attributes.indexed_fields[PHASE.name]])
         story.phase = str(value[0] if isinstance(value, list) and value else value)
 
 

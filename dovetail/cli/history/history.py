@@ -1,8 +1,9 @@
 """`dovetail history NODE|CLAIM|WORKFLOW`: what became of it, step by step, from Temporal's own record.
 
 A claim's story stands under one workflow id for its whole life, run after run; beside it stand the disruptions that
-took its node. The newest run and those that it was continued from are asked for exactly; earlier ones and disruptions
-are looked for in the visibility list, which may lag by a moment and forgets after the retention.
+took its node, and the one that it was launched for. For which pods it was launched is said by the claim. The newest run
+and those that it was continued from are asked for exactly; earlier ones and disruptions are looked for in the
+visibility list, which may lag by a moment and forgets after the retention.
 """
 
 import re
@@ -17,6 +18,7 @@ from dovetail.activities.identity.search_attributes import NODE_CLAIM
 from dovetail.cli.explain.sources import opened
 from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.events import read_run
+from dovetail.cli.history.origins import origins_of
 from dovetail.cli.history.steps import Line, Pending, StoryLines, moment, pending_of
 from dovetail.cli.output import CommandFailed
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
@@ -66,37 +68,38 @@ async def stories_of(client: Client, settings: Settings, name: str, snapshot: Sn
         return HistoryAnswer(name=name, stories=(found,))
     if not _NAME.match(name):
         raise CommandFailed(f"{name}: it is no name of a Node or NodeClaim, and no workflow id of {settings.cluster}")
-    claims, notes = await _claims_of(client, settings, name, snapshot)
-    ids = [claim_owner_id(settings.cluster, claim) for claim in claims]
-    ids = [*ids, node_owner_id(settings.cluster, name), *await _disruptions(client, settings.cluster, name, claims)]
+    snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
+    claims = await _claims_of(client, settings, name, snapshot)
+    made = origins_of(snapshot, claims) if snapshot is not None else ()
+    ids = [*[each.disruption(settings.cluster) for each in made], node_owner_id(settings.cluster, name)]
+    ids += [claim_owner_id(settings.cluster, claim) for claim in claims]
+    ids += await _disruptions(client, settings.cluster, name, claims)
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
     found_stories = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
     if not found_stories:
         raise CommandFailed(
             f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
         )
-    return HistoryAnswer(name=name, stories=tuple(found_stories), notes=notes)
+    return HistoryAnswer(name=name, stories=tuple(found_stories), notes=(*[each.text for each in made], *notes))
 
 
-async def _claims_of(
-    client: Client, settings: Settings, name: str, snapshot: Snapshot | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+async def _seen(settings: Settings) -> tuple[Snapshot | None, tuple[str, ...]]:
+    """The cluster as it is; or nothing, and why."""
+    try:
+        async with opened(settings) as world:
+            return world.view.snapshot(FLEET), ()
+    except (Failure, SettingsError) as error:
+        return None, (f"the cluster could not be asked for NodeClaims and pods: {error}",)
+
+
+async def _claims_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> tuple[str, ...]:
     """The claims meant by a name: itself, the node's by the cluster, the node's by what disrupted it."""
     claims = [name]
     query = query_of(settings.cluster, f"DovetailNode='{name}'")
     async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS):
         claim = found.typed_search_attributes.get(NODE_CLAIM)
         claims += [claim] if claim else []
-    if snapshot is not None:
-        return tuple(dict.fromkeys([*claims, *_of_node(snapshot, name)])), ()
-    if await _exists(client, claim_owner_id(settings.cluster, name)):
-        return tuple(dict.fromkeys(claims)), ()
-    try:
-        async with opened(settings) as world:
-            claims += _of_node(world.view.snapshot(FLEET), name)
-    except (Failure, SettingsError) as error:
-        return tuple(dict.fromkeys(claims)), (f"the cluster could not be asked for the node's NodeClaim: {error}",)
-    return tuple(dict.fromkeys(claims)), ()
+    return tuple(dict.fromkeys([*claims, *(_of_node(snapshot, name) if snapshot is not None else ())]))
 
 
 def _of_node(snapshot: Snapshot, name: str) -> list[str]:
@@ -108,16 +111,6 @@ async def _disruptions(client: Client, cluster: str, name: str, claims: tuple[st
     wanted = " OR ".join([f"DovetailNode='{name}'", *[f"DovetailNodeClaim='{claim}'" for claim in claims]])
     query = query_of(cluster, f"WorkflowType='{DISRUPT_NODES}' AND ({wanted})")
     return [found.id async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS)]
-
-
-async def _exists(client: Client, identity: str) -> bool:
-    try:
-        await client.get_workflow_handle(identity).describe()
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return False
-        raise
-    return True
 
 
 async def story_of(client: Client, identity: str) -> Story | None:

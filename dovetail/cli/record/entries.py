@@ -27,6 +27,7 @@ from dovetail.messages.plans import name_of
 from dovetail.messages.subjects import Departure
 from dovetail.messages.workflow_ids import query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
+from dovetail.termination.timing import pause_after_look
 from dovetail.workflows.converter import UnreadablePayload
 
 AT_ONCE: Final = 8  # histories that are read side by side: the server has other work
@@ -66,6 +67,8 @@ class Entry:
     by: str = ""  # who called it off
     message: str = ""
     disruption: str = ""  # the workflow that this launch or termination is part of
+    drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
+    instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,21 +178,51 @@ class _Story:
 
     def answer_of(self, step: str, kind: type[T]) -> T | None:
         """What the first step of that name has answered."""
-        scheduled = {
-            event.event_id
-            for event in self.events
-            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
-            and event.activity_task_scheduled_event_attributes.activity_type.name == step
-        }
-        for event in self.events:
-            done = event.activity_task_completed_event_attributes
-            ended = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
-            if ended and done.scheduled_event_id in scheduled:
-                return self._value(done.result.payloads, kind)
-        return None
+        done = _end_of(self.events, step)
+        if done is None:
+            return None
+        return self._value(done.activity_task_completed_event_attributes.result.payloads, kind)
 
     def _value(self, payloads: Sequence[Payload], kind: type[T]) -> T:
         return cast(T, self.client.data_converter.payload_converter.from_payloads(payloads, [cast(Any, kind)])[0])
+
+
+def _begun(events: Sequence[HistoryEvent], step: str) -> list[HistoryEvent]:
+    """Where steps of that name were begun."""
+    return [
+        event
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+        and event.activity_task_scheduled_event_attributes.activity_type.name == step
+    ]
+
+
+def _end_of(events: Sequence[HistoryEvent], step: str) -> HistoryEvent | None:
+    """Where the first step of that name had done its work."""
+    scheduled = {event.event_id for event in _begun(events, step)}
+    for event in events:
+        ended = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+        if ended and event.activity_task_completed_event_attributes.scheduled_event_id in scheduled:
+            return event
+    return None
+
+
+def drained(events: Sequence[HistoryEvent]) -> float | None:
+    """When the step that ends the instance was begun."""
+    begun = _begun(events, "terminate_instance")
+    return float(begun[0].event_time.ToNanoseconds() / 1e9) if begun else None
+
+
+def instance_gone(events: Sequence[HistoryEvent]) -> float | None:
+    """When the instance had ended: somewhere between the last two looks of the step that ends it, so the middle."""
+    done = _end_of(events, "terminate_instance")
+    if done is None:
+        return None
+    begun = done.activity_task_completed_event_attributes.started_event_id
+    look = next(event for event in events if event.event_id == begun)
+    attempt = look.activity_task_started_event_attributes.attempt
+    pause = pause_after_look(attempt - 1) if attempt > 1 else 0.0
+    return float(look.event_time.ToNanoseconds() / 1e9 - pause / 2)
 
 
 def _outcome(found: WorkflowExecution, events: Sequence[HistoryEvent]) -> str:
@@ -258,6 +291,8 @@ def _termination(story: _Story, base: Entry) -> Entry:
         claims=(claim.name,),
         nodes=departure.nodes if departure is not None else (),
         reason=departure.reason if departure is not None else "",
+        drained=drained(story.events),
+        instance_gone=instance_gone(story.events),
     )
 
 

@@ -1,9 +1,9 @@
 """`dovetail savings`: what disruption has saved, by NodePool.
 
 Predicted is what each decision promised an hour, at the prices of its moment. Saved is that promise over the time for
-which it held: from the end of the disruption until its replacement left again, or until now. Where nothing replaced the
-node the time is open-ended, and a node that comes back for the same pods is counted as such, so that nobody takes the
-figure for more than it is.
+which it held: from when the last of the old instances had ended until its replacement left again, or until now. Where
+nothing replaced the node the time is open-ended, and a node that comes back for the same pods is counted as such, so
+that nobody takes the figure for more than it is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -91,11 +91,19 @@ def savings_from(cluster: str, period: Period, found: Entries, now: float) -> Sa
 
 def pool_savings(entries: Sequence[Entry], until: float) -> tuple[PoolSavings, ...]:
     """Each pool that entries name, by name."""
-    left = _left(entries)
-    return tuple(_of_pool(pool, entries, left, until) for pool in sorted({e.pool for e in entries if e.pool}))
+    ends = _ends(entries)
+    return tuple(_of_pool(pool, entries, ends, until) for pool in sorted({e.pool for e in entries if e.pool}))
 
 
-def _of_pool(pool: str, entries: Sequence[Entry], left: dict[str, float], until: float) -> PoolSavings:
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """When each claim began to leave, and when its instance had ended."""
+
+    left: dict[str, float]
+    gone: dict[str, float]
+
+
+def _of_pool(pool: str, entries: Sequence[Entry], ends: _Ends, until: float) -> PoolSavings:
     disruptions = [entry for entry in entries if entry.kind == "disruption" and entry.pool == pool]
     done = [entry for entry in disruptions if entry.outcome == "done"]
     undone = [entry for entry in disruptions if entry.outcome not in ("done", "running")]
@@ -105,26 +113,30 @@ def _of_pool(pool: str, entries: Sequence[Entry], left: dict[str, float], until:
         undone=sum(len(entry.claims) for entry in undone),
         back=_back(pool, entries),
         predicted=sum(entry.saved or 0.0 for entry in done),
-        saved=sum((entry.saved or 0.0) * _held(entry, left, until) / HOUR for entry in done),
+        saved=sum((entry.saved or 0.0) * _held(entry, ends, until) / HOUR for entry in done),
         pods=sum(entry.pods for entry in done),
     )
 
 
-def _left(entries: Sequence[Entry]) -> dict[str, float]:
-    """When each claim began to leave."""
-    found: dict[str, float] = {}
+def _ends(entries: Sequence[Entry]) -> _Ends:
+    left: dict[str, float] = {}
+    gone: dict[str, float] = {}
     for entry in entries:
-        if entry.kind == "termination":
-            for claim in entry.claims:
-                found[claim] = min(entry.began, found.get(claim, entry.began))
-    return found
+        for claim in entry.claims if entry.kind == "termination" else ():
+            left[claim] = min(entry.began, left.get(claim, entry.began))
+            if entry.instance_gone is not None:
+                gone[claim] = entry.instance_gone
+    return _Ends(left, gone)
 
 
-def _held(entry: Entry, left: dict[str, float], until: float) -> float:
-    """For how many seconds the promise held."""
+def _held(entry: Entry, ends: _Ends, until: float) -> float:
+    """For how many seconds the promise held. Records of older versions do not say when instances ended: then the end of
+    the disruption counts, which is a moment later."""
     begins = entry.ended if entry.ended is not None else until
-    ends = min((left[claim] for claim in entry.replacements if claim in left), default=until)
-    return max(0.0, min(ends, until) - begins)
+    if all(claim in ends.gone for claim in entry.claims):
+        begins = max((ends.gone[claim] for claim in entry.claims), default=begins)
+    over = min((ends.left[claim] for claim in entry.replacements if claim in ends.left), default=until)
+    return max(0.0, min(over, until) - begins)
 
 
 def _back(pool: str, entries: Sequence[Entry]) -> int:

@@ -43,6 +43,8 @@ from dovetail.cli.plan_commands import seconds_of
 from dovetail.cli.record.entries import Entries, Period, period_of
 from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
+from dovetail.cli.record.paces import KEPT_SECONDS as PACES_SECONDS
+from dovetail.cli.record.paces import read_paces
 from dovetail.cli.record.savings import savings_from, savings_in
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
@@ -51,6 +53,7 @@ from dovetail.cli.shown.documents import API_VERSION, Document, document
 from dovetail.cli.status.nodes import nodes_of, pods_of
 from dovetail.cli.status.status import status_of
 from dovetail.cli.wording import fitting
+from dovetail.disruption.outlook.paces import Paces
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.worker.endpoints import Answer, Followed
@@ -109,6 +112,7 @@ class Api:
     clock: Callable[[], float] = time.monotonic
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     _kept: dict[tuple[str, Question], tuple[float, Shown]] = field(default_factory=dict)
+    _known: tuple[float, Paces | None] = (0.0, None)  # and when it was read
     _followed: int = 0  # how many follow the stream
 
     @property
@@ -258,15 +262,29 @@ class Api:
         """What the file that the query carries would bring about."""
         text, called = unpacked(asked.word("file")), asked.word("called", "the file")
         documents = documents_of(text, called, look.snapshot.supported_node_classes)
-        answer = await change_on(ground_in(self.world, look), documents, seconds_of(asked.word("for", "30d")))
+        ground = ground_in(self.world, look, await self._paces())
+        answer = await change_on(ground, documents, seconds_of(asked.word("for", "30d")))
         shown = _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
         return asdict(answer), shown
 
     async def _forecast(self, asked: Question) -> Shown:
-        ground = ground_in(self.world, await self._look())
+        ground = ground_in(self.world, await self._look(), await self._paces())
         answer = await forecast_on(ground, seconds_of(asked.word("for", "7d")), asked.word("pool"))
         text = forecast_markdown if asked.form == "markdown" else forecast_text
         return asdict(answer), _fitted(lambda: text(answer), asked.width)
+
+    async def _paces(self) -> Paces:
+        """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""
+        at, found = self._known
+        client = self.client()
+        if client is not None and (found is None or self.clock() - at > PACES_SECONDS):
+            try:
+                found = await read_paces(client, self.settings.cluster)
+            except RPCError as error:
+                _log.warning("how long nodes took is not known: %s", error)
+            else:
+                self._known = (self.clock(), found)
+        return found or Paces()
 
     async def _look_at(self, asked: Question) -> Look:
         """Now, or as a decision saw it that was kept."""

@@ -38,7 +38,7 @@ def nodes_text(found: Document, screen: Screen, wide: bool = False) -> str:
     columns = (*COLUMNS, *WIDE) if wide else COLUMNS
     lines = table(columns, rows, Screen(colours=screen.colours) if wide else screen, [_colour(n) for n in nodes])
     price = sum(node["price"] or 0.0 for node in nodes)
-    return "\n".join([*lines, "", f"{len(nodes):,} nodes, ${price:,.2f}/h"])
+    return "\n".join([*lines, "", f"{len(nodes):,} {'node' if len(nodes) == 1 else 'nodes'}, ${price:,.2f}/h"])
 
 
 def _colour(node: dict[str, Any]) -> str:

@@ -137,7 +137,7 @@ def _stop(move: dict[str, Any]) -> str:
 
 def _needs(needs: list[dict[str, Any]], screen: Screen, most: int) -> list[str]:
     if not needs:
-        return []
+        return ["nothing needs a person"]
     lines = ["NEEDS A PERSON"]
     for need in needs[:most]:
         head = f"!  {need['about']}  "

@@ -12,6 +12,7 @@ from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, bar, table
 from dovetail.cli.status.nodes_text import node_cells
 from dovetail.cli.top.view import Group, Item, Node, View
+from dovetail.cli.wording import plural
 from dovetail.model.time import parse_time
 
 HOURS_IN_MONTH: Final = 730
@@ -29,9 +30,8 @@ KEYS: Final = (
     "c cancel",
     "R replace",
     "p pause",
-    "? keys",
-    "q quit",
 )
+ALWAYS: Final = "? keys  q quit"  # whatever the width: the way to all others, and out
 
 COLUMNS: Final = (
     Column(head="NODE", cut=True, least=20),
@@ -86,15 +86,18 @@ def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
 def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     totals = shown.status["totals"]
     price = totals["price"]
+    month = f"${price * HOURS_IN_MONTH:,.0f}/month"
     parts = [
         shown.status["cluster"] or "cluster",
-        f"{totals['nodes']:,} nodes",
-        f"{totals['pods']:,} pods ({totals['pendingPods']:,} pending)",
+        plural(totals["nodes"], "node"),
+        f"{plural(totals['pods'], 'pod')} ({totals['pendingPods']:,} pending)",
         f"${price:,.2f}/h",
-        f"${price * HOURS_IN_MONTH:,.0f}/month",
+        month,
         f"spot {totals['spot']:.0%}",
         shown.status["scheduler"],
     ]
+    if len(" · ".join(parts)) > size.columns:
+        parts.remove(month)
     cells = max(6, min(24, size.columns // 8))
     use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
     spark = sparkline(shown.prices, max(8, size.columns // 8))
@@ -211,8 +214,8 @@ def _text(shown: Shown, size: Size, room: int) -> list[str]:
 def _below(status: Document, screen: Screen, room: int) -> list[str]:
     """What needs a person first, then what moves, then what was done."""
     width = screen.width or 80
-    needs = [(f"! {need['about']}: {need['what']}", NEEDS_PERSON) for need in status["needsPerson"]]
-    moves = [(_move_words(move), WAITS if move["blockers"] else GOES_ON) for move in status["underWay"]]
+    needs = [(_named("! ", need["about"], need["what"], width), NEEDS_PERSON) for need in status["needsPerson"]]
+    moves = [(_move_words(move, width), WAITS if move["blockers"] else GOES_ON) for move in status["underWay"]]
     recent = [(f"  {each['at']} {each['text']}", "") for each in reversed(status["recent"])]
     lines = [*needs[: max(1, room // 2)], *moves, *recent][:room]
     left = len(needs) + len(moves) - sum(1 for _, colour in lines if colour)
@@ -221,9 +224,15 @@ def _below(status: Document, screen: Screen, room: int) -> list[str]:
     return ["", *[screen.paint(_fitted(text, width), colour) for text, colour in lines]] if lines else []
 
 
-def _move_words(move: dict[str, Any]) -> str:
-    parts = [f"{move['name']}: {move['why']}, {move['step']}", move["progress"]]
-    return "~ " + " · ".join(part for part in parts if part)
+def _move_words(move: dict[str, Any], width: int) -> str:
+    parts = [f"{move['why']}, {move['step']}", move["progress"]]
+    return _named("~ ", move["name"], " · ".join(part for part in parts if part), width)
+
+
+def _named(mark: str, name: str, words: str, width: int) -> str:
+    """Without the domain of a node's name where the words would be cut for it: the list has it."""
+    whole = f"{mark}{name}: {words}"
+    return whole if len(whole) <= width else f"{mark}{name.partition('.')[0]}: {words}"
 
 
 def _last(shown: Shown, size: Size) -> str:
@@ -233,11 +242,10 @@ def _last(shown: Shown, size: Size) -> str:
         return _fitted(shown.says, size.columns)
     line = ""
     for key in KEYS:
-        longer = f"{line}  {key}" if line else key
-        if len(longer) > size.columns:
+        if len(longer := f"{line}{key}  ") + len(ALWAYS) > size.columns:
             break
         line = longer
-    return line
+    return _fitted(line + ALWAYS, size.columns)
 
 
 def _fitted(text: str, width: int) -> str:

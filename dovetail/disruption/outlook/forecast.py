@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
 from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -44,9 +45,9 @@ class Forecast:
     drift: Outlook
 
 
-def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float) -> Forecast:
-    """Look ahead."""
-    fleet, drift = Fleet(snapshot, settings), outlook(snapshot, settings, until)
+def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None) -> Forecast:
+    """Look ahead. `paces`: how long nodes took of late, where the record has it."""
+    fleet, drift = Fleet(snapshot, settings), outlook(snapshot, settings, until, paces)
     found = [
         *_windows(fleet, until),
         *_expiries(fleet, until),
@@ -115,5 +116,6 @@ def _waves(drift: Outlook) -> Iterator[Coming]:
             by_pool.setdefault(departure.pool, []).append(departure.node)
         for pool, nodes in sorted(by_pool.items()):
             made = sum(len(each.successors) for each in wave.departures if each.pool == pool)
-            text = f"{len(nodes)} drifted nodes go, {made} new ones come"
+            goes = "1 drifted node goes" if len(nodes) == 1 else f"{len(nodes)} drifted nodes go"
+            text = f"{goes}, {'1 new one comes' if made == 1 else f'{made} new ones come'}"
             yield Coming(at=wave.begins, what="wave", pool=pool, text=text, nodes=tuple(sorted(nodes)))

@@ -4,21 +4,23 @@ Played forward on a snapshot: the methods that decide are asked, what they decid
 the end of the wave, or to the next moment at which a budget, a pause or a pod's protection may say otherwise. Nothing
 but drift is played, and nothing else is assumed to change: no pod comes or goes, no price, no shortage.
 
-A wave is taken to be over when its slowest node would be. In truth the next node leaves as soon as one has gone, so
-that the last wave ends no later than said.
+A wave is what goes at one moment. The next one goes when a node of it shuts down, as the budget of its NodePool has
+room again, so that waves may overlap. How long a node takes is what others took (paces.py).
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Final
 
-from dovetail.disruption.budgets.allowances import DRAIN_SECONDS, Allowance, budget_states
+from dovetail.disruption.budgets.allowances import Allowance, budget_states
+from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.outlook.after import Departure, carried_out
+from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
 from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
@@ -28,7 +30,6 @@ from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
 from dovetail.model.snapshot import Snapshot
 
-JOIN_SECONDS: Final = 60.0  # from a claim to its initialised node, where the cluster has no node to learn it from
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together
 WHOLE: Final = 10**9  # a wave is what budgets allow; how much one plan can carry does not matter here
 
@@ -68,6 +69,7 @@ class Outlook:
     under_way: tuple[str, ...] = ()  # drifted nodes that are leaving already
     errors: tuple[str, ...] = ()
     after: Snapshot
+    paces: Mapping[tuple[str, bool], Pace] = field(default_factory=dict)  # by NodePool, and whether a node comes first
     cut: bool = False  # the looks were used up before everything was settled
 
     @property
@@ -82,8 +84,10 @@ class _Play:
 
     snapshot: Snapshot
     settings: DisruptionSettings
-    join: Mapping[str, float]  # seconds, by pool
+    paces: Paces
     successors: int = 0
+    taken: dict[tuple[str, bool], Pace] = field(default_factory=dict)  # by NodePool, and whether a node came first
+    flying: list[tuple[float, str]] = field(default_factory=list)  # until when a node on its way is counted, its pool
     waves: list[WaveOfNodes] = field(default_factory=list)
 
 
@@ -95,10 +99,13 @@ class _Looked:
     attempts: tuple[Attempt, ...]
 
 
-def outlook(snapshot: Snapshot, settings: DisruptionSettings, until: float) -> Outlook:
-    """Play drift forward until nothing more goes by itself, or until that moment."""
+def outlook(
+    snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None, first: float = 0.0
+) -> Outlook:
+    """Play drift forward until nothing more goes by itself, or until that moment. `first`: seconds until it begins."""
     whole = replace(settings, wave_size=WHOLE, plan_bytes=WHOLE)
-    play = _Play(snapshot=snapshot, settings=whole, join=join_seconds(snapshot))
+    known = replace(paces or Paces(), joins=joins_of(snapshot))
+    play = _Play(snapshot=replace(snapshot, now=snapshot.now + first), settings=whole, paces=known)
     looked, cut = _look(play), True
     for _ in range(MOST_ROUNDS):
         if any(attempt.found.commands for attempt in looked.attempts):
@@ -113,35 +120,72 @@ def outlook(snapshot: Snapshot, settings: DisruptionSettings, until: float) -> O
     return _answer(play, looked, cut)
 
 
-def join_seconds(snapshot: Snapshot) -> dict[str, float]:
-    """How long nodes took from claim to initialised, by pool: the median of those that stand; "" is of all."""
-    took: dict[str, list[float]] = {"": []}
-    for claim in snapshot.claims.values():
-        up = claim.condition(names.INITIALIZED_CONDITION)
-        if up is not None and up.status == "True" and up.changed > claim.created > 0:
-            seconds = up.changed - claim.created
-            took.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(seconds)
-            took[""].append(seconds)
-    return {pool: median(seconds) for pool, seconds in took.items() if seconds}
-
-
 def _look(play: _Play) -> _Looked:
-    """Static pools first, as the loop does; the pools differ, so that both may go at one time."""
+    """Static pools first, as the loop does; the pools differ, so that both may go at one time. Where nodes on their way
+    use up a pool's budget, its others are left alone until the first of these no longer counts."""
+    play.flying = [each for each in play.flying if each[0] > play.snapshot.now]
     round_ = Round(play.snapshot, play.settings)
+    if full := _full(play, round_):
+        rests = dict(play.snapshot.resting)
+        for claim in play.snapshot.claims.values():
+            until = full.get(claim.labels.get(names.NODE_POOL, ""), 0.0)
+            rests[claim.node_name] = max(until, rests.get(claim.node_name, 0.0))
+        round_ = Round(replace(play.snapshot, resting=rests), play.settings)
     return _Looked(round=round_, attempts=tuple(run(method, round_) for method in (STATIC_DRIFT, DRIFT)))
 
 
+def _full(play: _Play, round_: Round) -> dict[str, float]:
+    """Pools without room in their budgets, by when they may have some."""
+    room = _room(play, round_) if play.flying else {}
+    pools = {pool for _, pool in play.flying if room.get(pool, 0) <= 0}
+    return {pool: min(gone for gone, of in play.flying if of == pool) for pool in pools}
+
+
+def _room(play: _Play, round_: Round) -> dict[str, int]:
+    """How many more nodes of each pool may go, beside those on their way."""
+    allowed = round_.allowances(DisruptionReason.DRIFTED)
+    away = Counter(pool for _, pool in play.flying)
+    return {pool: allowance.allowed - away[pool] for pool, allowance in allowed.items()}
+
+
 def _take_wave(play: _Play, looked: _Looked) -> None:
-    begins, departures = looked.round.snapshot.now, list[Departure]()
-    commands = [command for attempt in looked.attempts for command in attempt.found.commands]
-    pools = {candidate.pool.name for command in commands for candidate in command.candidates if command.replacements}
-    general = play.join.get("", JOIN_SECONDS)
-    joined = max((play.join.get(pool, general) for pool in pools), default=0.0)
-    done = carried_out(looked.round, commands, play.successors, begins + joined + DRAIN_SECONDS)
-    departures.extend(done.departures)
+    begins = looked.round.snapshot.now
+    commands = _with_room(looked, _room(play, looked.round))
+    paces = _paces(play, commands)
+    ends = begins + max(pace.seconds for _, pace in paces)
+    done = carried_out(looked.round, commands, play.successors, ends)
     play.successors += sum(len(command.replacements) for command in commands)
-    play.snapshot = done.snapshot
-    play.waves.append(WaveOfNodes(begins=begins, ends=done.snapshot.now, departures=tuple(departures)))
+    play.flying += [(begins + pace.seconds - pace.ending, pool) for pool, pace in paces]
+    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting)
+    departures = done.departures
+    if play.waves and play.waves[-1].begins == begins:  # the rest of the same wave
+        before = play.waves.pop()
+        departures, ends = (*before.departures, *departures), max(before.ends, ends)
+    play.waves.append(WaveOfNodes(begins=begins, ends=ends, departures=departures))
+
+
+def _with_room(looked: _Looked, room: dict[str, int]) -> list[Command]:
+    """The first commands, as far as budgets have room beside what is on its way; the next look finds the others."""
+    found = [command for attempt in looked.attempts for command in attempt.found.commands]
+    taken: list[Command] = []
+    for command in found:
+        pool, nodes = command.candidates[0].pool.name, len(command.candidates)
+        if taken and room.get(pool, 0) < nodes:
+            break
+        room[pool] = room.get(pool, 0) - nodes
+        taken.append(command)
+    return taken
+
+
+def _paces(play: _Play, commands: Sequence[Command]) -> list[tuple[str, Pace]]:
+    """Of each node that goes: its pool, and how long it takes."""
+    found = []
+    for command in commands:
+        for candidate in command.candidates:
+            pool, replaced = candidate.pool.name, bool(command.replacements)
+            pace = play.taken.setdefault((pool, replaced), play.paces.of(pool, replaced=replaced))
+            found.append((pool, pace))
+    return found
 
 
 def _moments(looked: _Looked) -> Iterator[float]:
@@ -198,6 +242,7 @@ def _answer(play: _Play, looked: _Looked, cut: bool) -> Outlook:
         under_way=tuple(under_way),
         errors=tuple(f"{a.method.name}: {a.found.error}" for a in looked.attempts if a.found.error),
         after=play.snapshot,
+        paces=play.taken,
         cut=cut,
     )
 

@@ -1,0 +1,26 @@
+"""What `dovetail history` says that a node was made for."""
+
+from pathlib import Path
+
+from dovetail.cli.history.origins import origins_of
+from dovetail.model import names
+from tests.cli.test_explain_node import a_bound_pod, a_managed_node
+from tests.cli.worlds import a_ready_pool, a_world, looked
+
+
+async def test_a_node_says_for_which_pods_it_was_made_and_which_are_still_there(tmp_path: Path) -> None:
+    nodes = [body for number in (1, 2, 3) for body in a_managed_node(f"n{number}")]
+    pods = [a_bound_pod(f"web-{number}", "n1") for number in (1, 2)]
+    world = a_world(tmp_path, a_ready_pool(), *nodes, *pods)
+    known = [pod["metadata"]["uid"] for pod in world.objects("Pod")]
+    for name, plan, uids in (("claim-n1", "p1/0", [*known, "gone"]), ("claim-n2", "p2/3", [])):
+        said = {names.PLAN: plan, names.PLANNED_PODS: ",".join(uids)}
+        world.patch("NodeClaim", name, {"metadata": {"annotations": said}})
+
+    snapshot = (await looked(world)).snapshot
+    found = origins_of(snapshot, [f"claim-n{number}" for number in (1, 2, 3, 4)])
+
+    assert [each.claim for each in found] == ["claim-n1", "claim-n2"], "others do not say it, or are gone"
+    assert found[0].text == "claim-n1 was made for 3 pods; still there: default/web-1, default/web-2"
+    assert found[0].disruption("demo") == "demo/disrupt/p1"
+    assert found[1].text == "claim-n2 was made without a pod that waited"

@@ -1,0 +1,47 @@
+"""`dovetail version` where no worker is asked: what can be seen from here, or what kept it from being seen."""
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.cli import version
+from dovetail.cli.serving import versions
+from dovetail.cli.serving.versions import VersionsAnswer
+from dovetail.worker import temporal as connecting
+from dovetail.worker.connection.configuration import TemporalUnusable
+from tests.cli.worlds import a_world, settings_of
+
+GIVEN = argparse.Namespace(client=False, output="text")
+SEEN = VersionsAnswer(worker="0.1.0", workers=("one", "two"), kubernetes="", temporal="1.29.1")
+
+
+async def test_from_here_it_says_who_polls_and_what_the_servers_are(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def connected(_: object) -> None:
+        return None
+
+    async def asked(_: object, __: str, kubernetes: str) -> VersionsAnswer:
+        return replace(SEEN, kubernetes=kubernetes)
+
+    monkeypatch.setattr(connecting, "connect", connected)
+    monkeypatch.setattr(versions, "versions_of", asked)
+
+    assert await version._here(GIVEN, settings_of(a_world(tmp_path))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [f"client      {version.VERSION}", "workers     2 polling"]
+    assert lines[2].startswith("kubernetes  ") and lines[3] == "temporal    1.29.1"
+
+
+async def test_a_temporal_that_does_not_answer_is_named(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def refused(_: object) -> None:
+        raise TemporalUnusable("nobody listens at 127.0.0.1:1")
+
+    monkeypatch.setattr(connecting, "connect", refused)
+
+    assert await version._here(GIVEN, settings_of(a_world(tmp_path))) == 0
+    assert "could not be asked: nobody listens at 127.0.0.1:1" in capsys.readouterr().out
