@@ -147,7 +147,11 @@ async def test_nothing_begins_while_paused_and_everything_does_after_the_resume(
 
     words, says = "disruption and expiry and launches", "until it is resumed, by alice: an incident"
     assert paused == (0, f"all NodePools: {words} paused {says}\n{target(stage)}", "")
-    assert resumed == (0, f"all NodePools: {words} was paused {says}\nall NodePools: resumed\n{target(stage)}", "")
+    assert resumed == (
+        0,
+        f"all NodePools: the pause of {words} is over, which was {says}\nall NodePools: resumed\n{target(stage)}",
+        "",
+    )
     assert begun == []
     assert f"PAUSED: {words} for all NodePools {says}" in shown[1]
 

@@ -1,6 +1,7 @@
 """A running worker, scraped: what operators see of a node's life, under Karpenter's names."""
 
 import asyncio
+import time
 import urllib.request
 
 import pytest
@@ -9,6 +10,8 @@ from dovetail.cli.demo.temporal_server import free_ports
 from tests.system.stage import Stage
 
 pytestmark = pytest.mark.temporal
+
+ENDED = "operator_nodeclaim_termination_duration_seconds_count{"  # the last to be counted: when the watch tells of it
 
 
 def fetch(port: int, path: str) -> str:
@@ -24,6 +27,16 @@ async def scrape(port: int, path: str = "/metrics") -> dict[str, float]:
     return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}
 
 
+async def until_scraped(port: int, series: str, seconds: float) -> dict[str, float]:
+    """The first scrape with a series that begins so, or the last one of those seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = await scrape(port)
+        if any(name.startswith(series) for name in found) or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(0.2)
+
+
 async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None:
     """MET-1: names, labels; BEH-28: one sample each."""
     metrics, health = free_ports(2)
@@ -36,7 +49,7 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
 
     stage.world.scale("web", 0)
     await stage.until(stage.nothing_left, 90, "no NodeClaim, Node or instance is left")
-    afterwards = await scrape(metrics)
+    afterwards = await until_scraped(metrics, ENDED, 30)
 
     created = 'karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="pool",reason="provisioned"}'
     assert while_it_runs[created] == 1
@@ -60,7 +73,7 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
     ready = 'operator_nodeclaim_status_condition_transitions_total{dovetail_sh_embeddednodeclass="default",'
     ready += 'karpenter_sh_nodepool="pool",reason="Ready",status="True",type="Ready"}'
     assert while_it_runs[ready] == 1
-    ended = [s for s in afterwards if s.startswith("operator_nodeclaim_termination_duration_seconds_count{")]
+    ended = [s for s in afterwards if s.startswith(ENDED)]
     assert [afterwards[s] for s in ended] == [1]
     ours = [s for s in afterwards if not s.startswith("temporal_")]
     assert not [s for s in ours if "task_queue" in s or "otel" in s], "no label of the worker's own"

@@ -243,7 +243,7 @@ async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None
     found = stage.world.get("Node", node)
     assert found is not None and is_tainted(found) and deleting(stage) == []
     code, out, _ = await stage.dovetail("resume", "drains")
-    assert code == 0 and "expiry stays paused" in out
+    assert code == 0 and "the pause of expiry stays" in out
     record: dict[str, Any] = await handle.result()
 
     assert record["outcome"] == "done"

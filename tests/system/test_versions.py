@@ -86,9 +86,10 @@ class Versions:
         return scheduler_id(self.stage.cluster), caretaker_id(self.stage.cluster)
 
     async def singletons_are_on(self, build: str) -> None:
-        """Both, without a hand's help. A task handed to a poll that has just ended is given anew after a minute."""
+        """Both, without a hand's help. A task handed to a poll that has just ended is given anew after a minute,
+        and on a busy machine the next one may meet such a poll as well."""
         for identity in self.singletons:
-            await until_answered(partial(self.is_on, identity, build), 150, f"{identity} is on {build}")
+            await until_answered(partial(self.is_on, identity, build), 240, f"{identity} is on {build}")
 
     async def is_on(self, identity: str, build: str) -> bool:
         return await self.build_of(identity) == build
