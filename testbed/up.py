@@ -28,6 +28,7 @@ from testbed.plane import (
     ApiResponse,
     ControlPlane,
     PlaneError,
+    PlaneSettings,
     PlaneState,
     TestbedUnavailable,
     find_binaries,
@@ -120,20 +121,20 @@ def folder_of(name: str) -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE, ".dovetail")).resolve() / name
 
 
-async def start(folder: Path, *, worker: bool = True) -> Everything:
+async def start(folder: Path, *, worker: bool = True, settings: PlaneSettings | None = None) -> Everything:
     """Start all parts in order; what was started is taken down again where one fails."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / STATE).exists():
         await stop(folder)
     try:
-        return await _start(folder, worker=worker)
+        return await _start(folder, worker, settings)
     except BaseException:
         await stop(folder)
         raise
 
 
-async def _start(folder: Path, *, worker: bool) -> Everything:
-    control_plane = ControlPlane(folder / "plane", find_binaries(_say))
+async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> Everything:
+    control_plane = ControlPlane(folder / "plane", find_binaries(_say), settings)
     plane = await control_plane.start()
     kubeconfig = control_plane.kubeconfig_for(WORKER_USER)
     await install(plane)

@@ -25,7 +25,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
-from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog
+from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog, PlaneSettings
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import (
     CLUSTER,
@@ -71,9 +71,9 @@ class Ground:
         self.workers_may_end = False  # where servers are ill, one that starts finds none and ends by itself
 
     @staticmethod
-    async def start(folder: Path) -> "Ground":
+    async def start(folder: Path, settings: PlaneSettings | None = None) -> "Ground":
         """All servers, no worker."""
-        everything = await start(folder, worker=False)
+        everything = await start(folder, worker=False, settings=settings)
         api = await ApiClient(everything.plane.kubeconfig, user_agent="acceptance").__aenter__()
         ground = Ground(everything, api, await _client(everything))
         await ground.apply(NODE_CLASS)
