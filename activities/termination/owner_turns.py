@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.model.pods import Pod
 from dovetail.termination import timing
-from dovetail.termination.owner_share import OwnerPods, count_pods, owner_with_turns, turns
+from dovetail.termination.owner_share import Eviction, OwnerPods, count_pods, owner_with_turns, turns
 
 FORGOTTEN_AFTER: Final = 10.0  # an owner that nobody has asked about for so long is not counted any more
 
@@ -20,7 +20,7 @@ class OwnerTurns:
 
     def __init__(self, share: float, pods: Callable[[], Collection[Pod]], now: Callable[[], float]) -> None:
         self._share, self._pods, self._now = share, pods, now
-        self._evicted: dict[str, dict[str, float]] = {}  # owner UID -> pod UID -> moment
+        self._evicted: dict[str, dict[str, Eviction]] = {}  # owner UID -> pod UID -> eviction
         self._asked: dict[str, float] = {}  # owner UID -> moment
         self._counts: dict[str, OwnerPods] = {}
         self._counted, self._of = float("-inf"), 0
@@ -36,10 +36,10 @@ class OwnerTurns:
         if waits and pod.uid not in evicted:
             if found is None:
                 return f"the pods of {owner.kind} {owner.name} are being counted"
-            known = turns(found, evicted.values(), self._share, self._now())
+            known = turns(found, evicted, self._share, self._now())
             if not known.is_free:
                 return known.words(owner)
-        evicted.setdefault(pod.uid, self._now())
+        evicted.setdefault(pod.uid, Eviction(self._now(), pod.created))
         return ""
 
     def give_back(self, pod: Pod) -> None:
@@ -61,7 +61,7 @@ class OwnerTurns:
     def _forget(self, now: float) -> None:
         self._asked = {uid: at for uid, at in self._asked.items() if now - at < FORGOTTEN_AFTER}
         recent = {
-            owner: {uid: at for uid, at in pods.items() if now - at < timing.TURN_WINDOW}
+            owner: {uid: each for uid, each in pods.items() if now - each.at < timing.TURN_WINDOW}
             for owner, pods in self._evicted.items()
         }
         self._evicted = {owner: pods for owner, pods in recent.items() if pods}

@@ -1,13 +1,14 @@
 """How many pods of one owner may be on their way at once, although no PDB says anything?
 
 Over all drains together, a share of the owner's pods and at least one. A pod is on its way from its eviction until one
-that was created since is Ready in its place. Pods that are young and not Ready count in any case: their eviction may
+that was created since is Ready in its place, or is evicted in its turn: a pod that moved twice is missing once. Pods
+that are young and not Ready count in any case: their eviction may
 have been another worker's, or this one's before it was restarted. Pods of Jobs and DaemonSets, static pods and those
 without a controller wait for no other.
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +26,15 @@ class OwnerPods:
 
     standing: int = 0  # neither ended nor deleted
     arriving: int = 0  # of these: young, and not Ready
-    arrived: list[float] = field(default_factory=list)  # when those were created that are young and Ready
+    arrived: dict[str, float] = field(default_factory=dict)  # those that are young and Ready, by UID: when created
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """When a pod was evicted, and when it had been created."""
+
+    at: float
+    created: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +73,7 @@ def count_pods(pods: Collection[Pod], owners: Collection[str], now: float) -> di
         of_owner = found[owner.uid]
         of_owner.standing += 1
         if is_young(pod, now) and pod.ready:
-            of_owner.arrived.append(pod.created)
+            of_owner.arrived[pod.uid] = pod.created
         elif is_young(pod, now):
             of_owner.arriving += 1
     return found
@@ -75,11 +84,12 @@ def is_young(pod: Pod, now: float) -> bool:
     return now - pod.created < timing.TURN_WINDOW + 1  # written in whole seconds, rounded down
 
 
-def turns(found: OwnerPods, evicted: Iterable[float], share: float, now: float) -> Turns:
-    """From one count and the moments at which pods of that owner were evicted."""
-    recent = [moment for moment in evicted if now - moment < timing.TURN_WINDOW]
-    first = math.floor(min(recent, default=now))  # creation is written in whole seconds
-    replaced = sum(1 for created in found.arrived if created >= first)
+def turns(found: OwnerPods, evicted: Mapping[str, Eviction], share: float, now: float) -> Turns:
+    """From one count, which may be a little old, and the evictions of that owner's pods by UID."""
+    recent = {uid: each for uid, each in evicted.items() if now - each.at < timing.TURN_WINDOW}
+    first = math.floor(min((each.at for each in recent.values()), default=now))  # creation is written in whole seconds
+    came = found.arrived | {uid: each.created for uid, each in recent.items()}
+    replaced = sum(created >= first for created in came.values())
     allowed = max(1, math.floor(share * found.standing + ROUNDING))
     return Turns(taken=max(len(recent) - replaced, found.arriving), allowed=allowed, standing=found.standing)
 

@@ -27,11 +27,12 @@ class Replaced(FakePods):
         super().__init__(world)
         self.fewest = NODES * PODS
         self.gets_ready = True
+        self.comes_to = "rest"
 
     def _end(self, pod: Pod, after: float) -> None:
         super()._end(pod, after)
         name = f"new-{pod.name}"
-        new = replace(pod, name=name, uid=f"uid-{name}", node_name="rest", ready=False, created=self.world.clock)
+        new = replace(pod, name=name, uid=f"uid-{name}", node_name=self.comes_to, ready=False, created=self.world.clock)
         self.world.put(new)
         if self.gets_ready:
             self.world.at(self.world.clock + SLOW, lambda: self.world.put(replace(new, ready=True)))
@@ -99,6 +100,23 @@ async def test_three_quarters_of_an_owners_pods_are_ready_all_the_time() -> None
 
     assert drains.pods.fewest >= 45
     assert SLOW * 3 < took < SLOW * 8  # in four waves and a little more
+
+
+async def test_pods_that_move_twice_hold_no_drain_for_a_minute() -> None:
+    drains = Drains(share=0.05)
+    step = drains.step()
+
+    async def drained(number: int, comes_to: str) -> float:
+        drains.pods.comes_to = comes_to
+        began = drains.world.clock
+        await step.drain_node(a_departure(number))
+        await drains.world.pause(SLOW)
+        return drains.world.clock - began
+
+    await drained(0, comes_to="node-1")
+
+    assert await drained(1, comes_to="rest") < SLOW * 4  # six pods, three at a time
+    assert drains.pods.fewest >= 57
 
 
 async def test_without_a_share_they_leave_at_once() -> None:

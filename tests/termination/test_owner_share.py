@@ -1,11 +1,12 @@
 """How many pods of one owner may be on their way at once."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dovetail.model.pods import Owner, Pod
-from dovetail.termination.owner_share import count_pods, owner_with_turns, turns, waits_for_turn
+from dovetail.termination.owner_share import Eviction, count_pods, owner_with_turns, turns, waits_for_turn
 from tests.lifecycle.objects import DAEMON, REPLICAS, STATIC, a_pod
 
 NOW = 10_000.0
@@ -19,9 +20,14 @@ def standing(count: int, prefix: str = "old", **fields: Any) -> list[Pod]:
     return [a_pod(f"{prefix}-{number}", **{"ready": True, "created": 0.0, **fields}) for number in range(count)]
 
 
+def evictions(*moments: float) -> dict[str, Eviction]:
+    """Of pods that had stood for long."""
+    return {f"uid-{number}": Eviction(at, created=0.0) for number, at in enumerate(moments)}
+
+
 def taken(pods: list[Pod], *evicted: float, share: float = 0.25) -> tuple[int, int]:
     """How many are on their way, and how many may be."""
-    known = turns(count_pods(pods, {UID}, NOW)[UID], evicted, share, NOW)
+    known = turns(count_pods(pods, {UID}, NOW)[UID], evictions(*evicted), share, NOW)
     return known.taken, known.allowed
 
 
@@ -65,6 +71,21 @@ def test_a_pod_that_nobody_has_made_yet_is_missing() -> None:
     assert taken(standing(9), NOW - 1, NOW - 1) == (2, 2)
 
 
+def test_a_pod_that_moves_twice_is_missing_once() -> None:
+    """It came to a node that leaves as well; its first eviction held all drains for a minute."""
+    first, second = a_pod("first", created=0.0), a_pod("second", ready=True, created=NOW - 8)
+    moved_twice = {first.uid: Eviction(NOW - 9, first.created), second.uid: Eviction(NOW - 2, second.created)}
+    others, third = standing(11), a_pod("third", ready=True, created=NOW - 1)
+
+    def on_their_way(*more: Pod) -> int:
+        return turns(count_pods([*others, *more], {UID}, NOW)[UID], moved_twice, 0.25, NOW).taken
+
+    assert on_their_way() == 1
+    assert on_their_way(second) == 1  # counted before it was evicted
+    assert on_their_way(replace(third, ready=False)) == 1
+    assert on_their_way(third) == 0
+
+
 def test_pods_that_stood_before_the_first_eviction_replace_nothing() -> None:
     assert taken(standing(12, created=NOW - 30), NOW - 5)[0] == 1
 
@@ -91,7 +112,7 @@ def test_pods_that_have_ended_or_leave_and_those_of_others_do_not_stand() -> Non
 
 
 def test_what_holds_a_pod_is_said_in_numbers() -> None:
-    known = turns(count_pods(standing(12), {UID}, NOW)[UID], [NOW, NOW, NOW], 0.25, NOW)
+    known = turns(count_pods(standing(12), {UID}, NOW)[UID], evictions(NOW, NOW, NOW), 0.25, NOW)
     assert (known.is_free, known.words(REPLICAS)) == (False, "3 of 12 pods of ReplicaSet web are on their way")
 
 

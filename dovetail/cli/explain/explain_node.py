@@ -238,7 +238,7 @@ def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tupl
         return ()
     owners = {pod.key: owner for pod in pods if (owner := owner_with_turns(pod)) is not None}
     counts = count_pods(look.snapshot.pods.values(), {owner.uid for owner in owners.values()}, now)
-    known = {uid: turns(found, (), share, now) for uid, found in counts.items()}
+    known = {uid: turns(found, {}, share, now) for uid, found in counts.items()}
     return tuple(
         HeldPod(pod=key, by="waits for its turn", detail=known[owner.uid].words(owner))
         for key, owner in sorted(owners.items(), key=lambda item: item[0])
