@@ -80,10 +80,18 @@ async def test_under_the_default_policy_no_pod_s_status_is_written(ground: Groun
     assert nominations(ground.worker_calls(since)) == []
 
 
-async def test_pods_run_where_they_were_planned_for_no_more_dollars(ground: Ground) -> None:
-    """Without nominations a packing may hold by chance, and with them a pod loses its place now and then: where the
-    kube-scheduler hears of the node first. So 5 % are forgiven in dollars and in second rounds, and one pod in ten may
-    run elsewhere than planned."""
+async def test_pods_run_where_they_were_planned(ground: Ground) -> None:
+    """Nine of ten: a pod loses its place now and then, where the kube-scheduler hears of its node first. Without
+    nominations it is about one in twenty, which the test below plays."""
+    kept = await played(ground, 90, MIXED, cost_pool("costs", "cost"), priority_class=PATIENT)
+
+    assert kept.where_planned >= 81
+    assert kept.second_round <= 0.05 * kept.pods
+
+
+@pytest.mark.soak
+async def test_pods_that_run_where_they_were_planned_cost_no_more(ground: Ground) -> None:
+    """Without nominations a packing may hold by chance: 5 % are forgiven in dollars."""
     pool = cost_pool("costs", "cost")
 
     without = await played(ground, 90, MIXED, pool, **{KEEP: "false"}, priority_class=PATIENT)
@@ -91,5 +99,4 @@ async def test_pods_run_where_they_were_planned_for_no_more_dollars(ground: Grou
 
     print(f"\n{without.line('without')}\n{kept.line('kept')}")
     assert without.where_planned < 45 and kept.where_planned >= 81
-    assert kept.second_round <= 0.05 * kept.pods
     assert kept.dollars <= 1.05 * without.dollars
