@@ -2,9 +2,8 @@
 
 Over all drains together, a share of the owner's pods and at least one. A pod is on its way from its eviction until one
 that was created since is Ready in its place, or is evicted in its turn: a pod that moved twice is missing once. Pods
-that are young and not Ready count in any case: their eviction may
-have been another worker's, or this one's before it was restarted. Pods of Jobs and DaemonSets, static pods and those
-without a controller wait for no other.
+that are young and not Ready count in any case: their eviction may have been another worker's, or this one's before it
+was restarted. Pods of Jobs and DaemonSets, static pods and those without a controller wait for no other.
 """
 
 import math
