@@ -154,13 +154,13 @@ SCENARIOS: dict[str, Scenario] = {
     **BESIDE,
 }
 
-
-LEASE_SECONDS: Final = 40  # a kubelet's own; the tests' is a fifth of it, which three hundred nodes would pay for
+# A kubelet's own lease; the tests' is a fifth of it, which three hundred nodes would pay for.
+GRACE_SECONDS: Final = 40
 
 
 async def run(chosen: list[str], folder: Path) -> list[Figure]:
     """The scenarios one after another on one set of servers, with a clean cluster each."""
-    ground = await Ground.start(folder, PlaneSettings(node_grace_seconds=LEASE_SECONDS))
+    ground = await Ground.start(folder, PlaneSettings(node_grace_seconds=GRACE_SECONDS))
     figures: list[Figure] = []
     try:
         for name in chosen:

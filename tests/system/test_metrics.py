@@ -1,13 +1,14 @@
 """A running worker, scraped: what operators see of a node's life, under Karpenter's names."""
 
 import asyncio
-import time
 import urllib.request
+from functools import partial
 
 import pytest
 
 from dovetail.cli.demo.temporal_server import free_ports
 from tests.system.stage import Stage
+from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal
 
@@ -27,14 +28,10 @@ async def scrape(port: int, path: str = "/metrics") -> dict[str, float]:
     return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}
 
 
-async def until_scraped(port: int, series: str, seconds: float) -> dict[str, float]:
-    """The first scrape with a series that begins so, or the last one of those seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = await scrape(port)
-        if any(name.startswith(series) for name in found) or time.monotonic() > deadline:
-            return found
-        await asyncio.sleep(0.2)
+async def scrape_with(port: int, beginning: str) -> dict[str, float]:
+    """A scrape that has a series which begins so; nothing where it has none yet."""
+    found = await scrape(port)
+    return found if any(series.startswith(beginning) for series in found) else {}
 
 
 async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None:
@@ -49,7 +46,7 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
 
     stage.world.scale("web", 0)
     await stage.until(stage.nothing_left, 90, "no NodeClaim, Node or instance is left")
-    afterwards = await until_scraped(metrics, ENDED, 30)
+    afterwards = await until_answered(partial(scrape_with, metrics, ENDED), 30, "the end of the claim is counted")
 
     created = 'karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="pool",reason="provisioned"}'
     assert while_it_runs[created] == 1
