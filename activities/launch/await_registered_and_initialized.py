@@ -45,7 +45,9 @@ from dovetail.ports.view import ClusterLookups
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4
-SEEN_LOOKS, SEEN_PAUSE = 15, 0.02  # until nominations have been seen; a node waits no longer for them
+# Until every nomination has been seen once, and until all are seen together: others may be taken away meanwhile. A
+# busy API server needs seconds for the first, and a node that is opened before it gives its room to anybody.
+EACH_SECONDS, TOGETHER_SECONDS, SEEN_PAUSE = 5.0, 0.3, 0.02
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
@@ -164,8 +166,12 @@ class Joining:
         raise AssertionError("looks never end")
 
     async def _until_places_stand(self, claim: NodeClaim) -> None:
-        for _ in range(SEEN_LOOKS):
-            if self.places is None or self.places.stand(claim):
+        if self.places is None:
+            return
+        began, seen = self.now(), set[str]()
+        while not self.places.stand(claim, seen):
+            waited = self.now() - began
+            if waited >= (TOGETHER_SECONDS if self.places.each_seen(claim, seen) else EACH_SECONDS):
                 return
             await self.pause(SEEN_PAUSE)
 

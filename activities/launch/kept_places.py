@@ -116,12 +116,18 @@ class KeptPlaces:
         """Whether a pod for which a place is kept is still to be bound."""
         return _asks(claim) and any(_waits(pod) for pod in self._pods_of(claim))
 
-    def stand(self, claim: NodeClaim) -> bool:
-        """Whether our own watch has seen every pod nominated: the kube-scheduler's has it at about the same time, and
-        pods and nodes reach it by different ways."""
+    def stand(self, claim: NodeClaim, seen: set[str]) -> bool:
+        """Whether our own watch shows every pod nominated: the kube-scheduler's has it at about the same time, and
+        pods and nodes reach it by different ways. The UIDs of those that it shows so are added to `seen`."""
         if not _asks(claim) or self.now() < self.forbidden_until:
             return True
-        return all(pod.nominated_node or not _waits(pod) for pod in self._pods_of(claim))
+        waiting = [pod for pod in self._pods_of(claim) if _waits(pod)]
+        seen.update(pod.uid for pod in waiting if pod.nominated_node)
+        return all(pod.nominated_node for pod in waiting)
+
+    def each_seen(self, claim: NodeClaim, seen: set[str]) -> bool:
+        """Whether each pod was seen nominated once; the kube-scheduler takes some of that away again meanwhile."""
+        return all(pod.uid in seen for pod in self._pods_of(claim) if _waits(pod))
 
     def _pods_of(self, claim: NodeClaim) -> Iterator[Pod]:
         for uid in planned_pods(claim):

@@ -137,7 +137,8 @@ def may_become_its_node(claim: NodeClaim, pod: Pod, now: float) -> bool:
 
 
 def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether the node would hold the pod had others not taken its room: then it needs another one at once."""
+    """Whether the node would hold the pod had others not taken its room: then it needs another one at once. Others who
+    took what was left over have taken nothing from it."""
     node = snapshot.pairing.node_of(claim) if claim.provider_id else None
     present = [p for p in on_node.get(node.name, ()) if is_active(p)] if node is not None else []
     if node is None or not present:
@@ -145,6 +146,8 @@ def _has_lost_its_room(snapshot: Snapshot, claim: NodeClaim, pod: Pod, on_node: 
     planned = set(planned_pods(claim))
     own = [p for p in present if p.uid in planned or is_daemon(p) or is_mirror(p)]
     if len(own) == len(present) or not _suits(node, pod):
+        return False
+    if fits(total([p.requests for p in (*present, pod)]), node.allocatable):
         return False
     return fits(total([p.requests for p in (*own, pod)]), node.allocatable)
 

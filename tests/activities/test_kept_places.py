@@ -105,30 +105,41 @@ async def test_pods_are_nominated_before_their_node_is_open_for_pods(stage: Stag
     assert stage.world.clock < 1013.0  # it ends with the last pod that is bound
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "opened_at"),
+    [
+        ((0.0, 9.0), (9.0, 9.0), 5.0),  # one is never seen: the node is opened all the same
+        ((0.0, 9.0), (2.0, 9.0), 2.0),  # a busy API server needs seconds
+        ((0.0, 0.1), (0.1, 9.0), 0.3),  # one is taken away before the other is seen
+    ],
+)
 async def test_a_node_is_opened_once_its_nominations_have_been_seen_and_waits_for_them_a_moment_only(
-    stage: Stage,
+    stage: Stage, first: tuple[float, float], second: tuple[float, float], opened_at: float
 ) -> None:
-    pods = [waiting("seen"), waiting("unseen")]
+    """Each pod is seen nominated between its two moments. Opened before, the node gives its room to anybody."""
+    pods = [waiting("a"), waiting("b")]
     stage.world.put(made_for(a_launched_claim(), *pods), a_node(), *pods)
     lookups, opened, patch = FakeLookups(stage.world), list[float](), stage.joining.nodes.patch
     assert stage.joining.places is not None
     stage.joining.places.lookups = lookups
+    began, shown = stage.world.clock, {pods[0].uid: first, pods[1].uid: second}
 
-    def late(uid: str) -> Pod | None:
-        found = stage.world.pods[uid]
-        return replace(found, nominated_node="") if uid == pods[1].uid else found
+    def as_seen(uid: str) -> Pod | None:
+        since, until = shown[uid]
+        seen = since <= stage.world.clock - began + 1e-6 < until
+        return stage.world.pods[uid] if seen else replace(stage.world.pods[uid], nominated_node="")
 
     async def open_node(*given: Any) -> Any:
         opened.append(stage.world.clock)
         return await patch(*given)
 
-    lookups.pod = late  # type: ignore[method-assign]
+    lookups.pod = as_seen  # type: ignore[method-assign]
     stage.joining.nodes.patch = open_node  # type: ignore[method-assign,assignment]
 
     await stage.join()
 
-    assert stage.writes()[:3] == ["nominate seen node-1", "nominate unseen node-1", "patch node node-1"]
-    assert 1010.2 <= opened[0] <= 1010.4
+    assert stage.writes()[:3] == ["nominate a node-1", "nominate b node-1", "patch node node-1"]
+    assert opened[0] - began == pytest.approx(opened_at, abs=0.05)
 
 
 async def test_a_claim_that_keeps_no_places_writes_nothing_on_pods_and_waits_for_none(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import pod_mark, remembered_text, unused_launch
+from dovetail.placement.earlier_claims import earlier_claims
 from tests.placement.builders import CLASS, NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, groups, placed
 
 TINY = parse_resources({"cpu": "100m", "memory": "1Gi", "pods": "110"})
@@ -153,6 +154,19 @@ def test_a_pod_whose_room_others_have_taken_is_given_another_node_at_once() -> N
     strangers = [replace(stranger, name=f"s{i}", uid=f"s{i}", node_name=f"n{i}") for i in (1, 2, 3)]
 
     assert groups(placed(a_snapshot([pod, *strangers], nodes=held))) == [["web"]]
+
+
+@pytest.mark.parametrize("ready_for", [-1.0, 2.0])
+def test_a_pod_whose_room_is_still_there_waits_for_it_whoever_has_taken_what_was_left_over(ready_for: float) -> None:
+    pods = [a_pod("web", cpu="2"), a_pod("apart", cpu="500m")]
+    room = parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"})
+    node, claim = a_joined("n1", *pods, ready_for=ready_for, room=room)
+    strangers = [a_bound_pod("one", "n1", cpu="700m"), a_bound_pod("other", "n1", cpu="700m")]
+    snapshot = a_snapshot([*pods, *strangers], nodes=[(node, claim)])
+
+    found = earlier_claims(snapshot, pods, {"n1": strangers}, most=2)
+
+    assert found.awaited == {pod.uid: claim.name for pod in pods}
 
 
 def test_a_node_that_would_not_hold_the_pod_even_alone_counts_whoever_runs_there() -> None:
