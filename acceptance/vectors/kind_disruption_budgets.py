@@ -12,7 +12,7 @@ def budgets(case: dict[str, Any]) -> str | None:
     given, expected = case["input"], case["expected"]
     try:
         parsed = tuple(parse_budget(b) for b in given["budgets"])
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         return None if "parseError" in expected else f"ours does not read it: {error}"
     if "parseError" in expected:
         return "ours reads what upstream does not"

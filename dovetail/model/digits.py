@@ -31,3 +31,8 @@ def integer(text: str) -> int | None:
         return None
     value = int(found[2] or "0") * (-1 if found[1] == "-" else 1)
     return value if MIN_INT <= value <= MAX_INT else None
+
+
+def in_32_bits(number: int) -> int:
+    """The number as Go keeps it in 32 bits: what does not fit begins anew at the other end."""
+    return (number + 2**31) % 2**32 - 2**31

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dovetail.model.digits import MAX_INT, integer
+from dovetail.model.digits import MAX_INT, in_32_bits, integer
 from dovetail.model.quoting import shown
 from dovetail.model.remembering import MEGABYTE, remembered
 
@@ -47,11 +47,6 @@ class QuantityError(ValueError):
     """A text that is no Kubernetes quantity."""
 
 
-def _wrapped(number: int) -> int:
-    """The number as Go keeps it in 32 bits: `1e4294967297` is 10."""
-    return (number + 2**31) % 2**32 - 2**31
-
-
 def _power_of(suffix: str, decimals: int) -> int | None:
     """The power of ten by which the digits, written without the point, are to be multiplied."""
     if suffix in _BINARY:
@@ -59,7 +54,7 @@ def _power_of(suffix: str, decimals: int) -> int | None:
     power = _DECIMAL.get(suffix)
     if power is None and suffix[0] in "eE":
         power = integer(suffix[1:])
-    return None if power is None else -_wrapped(decimals + _wrapped(-power))
+    return None if power is None else -in_32_bits(decimals + in_32_bits(-power))
 
 
 def _may_lack_digits(suffix: str, power: int) -> bool:
@@ -100,12 +95,13 @@ def parse_quantity(text: str, scale: int = 1) -> int:
     return -size if sign == "-" else size
 
 
-def parse_amount(resource: str, text: str | int | float) -> int:
-    """The amount of one resource, in the unit that Resources use for it."""
-    return parse_quantity(str(text), NANO if resource == CPU else 1)
+def parse_amount(resource: str, text: str | int | float | None) -> int:
+    """The amount of one resource, in the unit that Resources use for it. In JSON Kubernetes takes spaces around a
+    quantity, and null for 0."""
+    return 0 if text is None else parse_quantity(str(text).strip(), NANO if resource == CPU else 1)
 
 
-def parse_resources(amounts: Mapping[str, str | int | float] | None) -> dict[str, int]:
+def parse_resources(amounts: Mapping[str, str | int | float | None] | None) -> dict[str, int]:
     """A Kubernetes resource list as Resources."""
     return {name: parse_amount(name, text) for name, text in (amounts or {}).items()}
 
@@ -115,9 +111,11 @@ def _as_written(amounts: tuple[tuple[str, str], ...]) -> Resources:
     return {name: parse_amount(name, text) for name, text in amounts}
 
 
-def shared_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
+def shared_resources(amounts: Mapping[str, str | int | float | None] | None) -> Resources:
     """A resource list as one object, never changed, for all lists written alike: many nodes are of one type."""
-    return _as_written(tuple([(name, str(text)) for name, text in amounts.items()])) if amounts else {}
+    if not amounts:
+        return {}
+    return _as_written(tuple([(name, "0" if text is None else str(text)) for name, text in amounts.items()]))
 
 
 def format_amount(resource: str, amount: int) -> str:

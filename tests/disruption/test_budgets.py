@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from dovetail.disruption.budgets.allowances import allowances
-from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
+from dovetail.disruption.budgets.budgets import UNBOUNDED, allowed_nodes, judge_budgets, limit_for
+from dovetail.disruption.budgets.schedules import parse_schedule
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
@@ -27,6 +28,42 @@ def allowed(budgets: tuple[Budget, ...], nodes: int, now: float = NOW, reason: s
 def test_a_percentage_is_rounded_up(text: str, nodes: int, expected: int) -> None:
     """DIS-53."""
     assert allowed((Budget(nodes=text),), nodes) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2147483647", 2147483647),
+        ("2147483648", -2147483648),
+        ("4294967296", 0),
+        ("5000000000", 705032704),
+        ("-2147483649", 2147483647),
+        ("2147483648%", 21474836480),
+    ],
+)
+def test_of_a_number_that_is_beyond_32_bits_those_bits_count(text: str, expected: int) -> None:
+    """DIS-53."""
+    assert allowed_nodes(text, 1000) == expected
+
+
+@pytest.mark.parametrize("text", ["@daily ", " @daily", "\t@hourly", "@every 1h ", " 0 0 * * * "])
+def test_spaces_around_a_schedule_do_not_count(text: str) -> None:
+    """DIS-56."""
+    assert parse_schedule(text) == parse_schedule(text.strip())
+
+
+@pytest.mark.parametrize("text", [", 12 * * *", "0 , * * *", "0 12 * , *", "0 12 , * *", "0 12 * * ,", "0 12 , * ,"])
+def test_a_field_of_commas_admits_nothing_so_that_the_budget_is_always_active(text: str) -> None:
+    """DIS-56, DIQ-20."""
+    assert allowed((Budget(nodes="3", schedule=text, duration=60.0),), 9) == 3
+
+
+@pytest.mark.parametrize("text", ["0 12 , * 4", "0 12 4 * ,"])
+def test_where_both_days_are_restricted_one_that_admits_nothing_leaves_it_to_the_other(text: str) -> None:
+    budget = Budget(nodes="3", schedule=text, duration=3600.0)
+
+    assert allowed((budget,), 9, at("2024-01-04T12:30:00")) == 3  # a Thursday, the fourth
+    assert allowed((budget,), 9, at("2024-01-05T12:30:00")) == UNBOUNDED
 
 
 def test_the_smallest_active_budget_for_the_reason_decides() -> None:

@@ -18,6 +18,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
+from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
@@ -157,6 +158,28 @@ def test_a_destination_inside_its_own_quiet_time_takes_no_running_pod() -> None:
     pools = [a_pool(), a_pool("b", consolidate_after=60.0)]
     world = a_world([a_pair("n1", "m2"), settling], [a_pod("n1"), a_pod("n2")], pools=pools)
     assert isinstance(choose(world, SETTINGS, never), NothingToDo)
+
+
+@pytest.mark.parametrize(
+    ("pool", "claim", "gated"),
+    [
+        ({}, {}, True),
+        ({"replicas": 1}, {}, False),
+        ({"deleting_since": NOW - 60}, {}, False),
+        ({"conditions": (Condition(type="Ready", status="False"),)}, {}, False),
+        ({}, {"conditions": (Condition(type="Initialized", status="Unknown", changed=NOW - 10),)}, False),
+    ],
+    ids=["ready", "static", "deleting", "not ready", "its claim is not initialised"],
+)
+def test_the_quiet_time_holds_in_pools_that_take_part_and_for_claims_that_are_initialised(
+    pool: dict[str, Any], claim: dict[str, Any], gated: bool
+) -> None:
+    """DIS-87, PLC-91."""
+    quiet = replace(a_pool("b", consolidate_after=60.0), **pool)
+    settling = a_pair("n2", pool="b", claim={"last_pod_event": NOW - 10, **claim})
+    world = a_world([a_pair("n1", "m2"), settling], [a_pod("n1"), a_pod("n2")], pools=[a_pool(), quiet])
+
+    assert isinstance(choose(world, SETTINGS, never), NothingToDo) == gated
 
 
 def test_a_protected_pod_or_a_closed_budget_leaves_the_other_node() -> None:

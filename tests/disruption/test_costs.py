@@ -24,6 +24,18 @@ THOUSAND = 1.0 + 1000 / 2.0**27
         ("much", 1.0),
         ("inf", 10.0),
         ("-1e300", -10.0),
+        ("1_0e0_2", THOUSAND),
+        ("0x3e8p0", THOUSAND),
+        ("0x7_dp+3", THOUSAND),
+        ("0x.fap10", THOUSAND),
+        ("0x", 1.0),
+        ("0x1p", 1.0),
+        ("0x1_p3", 1.0),
+        ("1e400", 1.0),  # beyond a float, which only a text that says so may be
+        ("-1e400", 1.0),
+        ("9" * 400, 1.0),
+        ("0x1p5000", 1.0),
+        ("-Infinity", -10.0),
     ],
 )
 def test_a_deletion_cost_is_read_as_go_reads_it(text: str, cost: float) -> None:

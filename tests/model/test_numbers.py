@@ -5,7 +5,16 @@ import pytest
 from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.pods import Toleration
 from dovetail.model.requirements import passes, requirement
-from dovetail.model.resources import MOST, NANO, QuantityError, format_amount, parse_amount, parse_quantity
+from dovetail.model.resources import (
+    MOST,
+    NANO,
+    QuantityError,
+    format_amount,
+    parse_amount,
+    parse_quantity,
+    parse_resources,
+    shared_resources,
+)
 from dovetail.model.taints import Taint, tolerates
 
 LARGEST = 2**63 - 1
@@ -55,6 +64,12 @@ def test_a_quantity_is_what_kubernetes_reads(text: str, value: int) -> None:
 def test_what_kubernetes_does_not_read_is_no_quantity(text: str) -> None:
     with pytest.raises(QuantityError):
         parse_quantity(text)
+
+
+def test_in_json_spaces_around_a_quantity_do_not_count_and_null_is_nothing() -> None:
+    """PLC-77."""
+    assert parse_resources({"cpu": " 1", "memory": "1Ki\n", "pods": None}) == {"cpu": NANO, "memory": 1024, "pods": 0}
+    assert shared_resources({"cpu": "1 ", "pods": None}) == {"cpu": NANO, "pods": 0}
 
 
 @pytest.mark.parametrize("text", ["8Ei", "1e99999", "-1e99999", DIGITS, "1n", "1e98"])

@@ -161,9 +161,24 @@ def test_nothing_fits_on_a_node_that_is_overdrawn_in_anything() -> None:
     """PLC-76: also a pod that asks for none of it."""
     greedy = a_bound_pod("greedy", "n1")
     overdrawn = replace(greedy, requests={**greedy.requests, GPU: 1})
+    node, claim = a_node("n1")
+    none_left = (replace(node, allocatable={**node.allocatable, GPU: 0}), claim)
 
-    assert _takers([greedy, a_pod("p")], a_node("n1")) == ["n1"]
-    assert _takers([overdrawn, a_pod("p")], a_node("n1")) == []
+    assert _takers([greedy, a_pod("p")], none_left) == ["n1"]
+    assert _takers([overdrawn, a_pod("p")], none_left) == []
+
+
+@pytest.mark.parametrize("by", ["a pod", "a DaemonSet"])
+def test_what_a_node_does_not_list_cannot_be_overdrawn(by: str) -> None:
+    """PLC-66: a device's plugin has gone, and who asked for the device is still there, or expected."""
+    pod = a_pod("d", cpu="100m")
+    asks = replace(pod, requests={**pod.requests, GPU: 1})
+    there = [replace(a_bound_pod("greedy", "n1"), requests=asks.requests)] if by == "a pod" else []
+    daemons = {} if there else {"default/d": DaemonSet(name="d", namespace="default", pod=asks)}
+    too_much = replace(a_pod("q"), requests={**a_pod("q").requests, GPU: 1})
+
+    assert _takers([*there, a_pod("p")], a_node("n1"), daemon_sets=daemons) == ["n1"]
+    assert _takers([*there, too_much], a_node("n1"), daemon_sets=daemons) == []
 
 
 def test_nothing_fits_on_a_type_that_a_daemon_set_overdraws_in_anything() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
+from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
 from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.resources import parse_resources
@@ -312,7 +313,8 @@ def test_consolidation_leaves_nodes_alone_that_are_still_filling() -> None:
     """Consolidation leaves nodes alone that are still filling (PLC-91)."""
     pool = a_pool(disruption=DisruptionPolicy(consolidate_after=60.0))
     node, claim = a_node("n2")
-    settling = (node, replace(claim, last_pod_event=NOW - 10))
+    initialized = Condition(type=names.INITIALIZED_CONDITION, status="True", changed=NOW - 600)
+    settling = (node, replace(claim, last_pod_event=NOW - 10, conditions=(initialized,)))
     index = an_index(a_snapshot([a_bound_pod("b", "n1")], [a_node("n1"), settling], pools=[pool]))
 
     drift = simulate(index, frozenset({"n1"}))

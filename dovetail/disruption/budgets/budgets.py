@@ -10,8 +10,8 @@ from typing import Final
 
 from croniter import CroniterBadDateError, croniter
 
-from dovetail.disruption.budgets.schedules import Calendar, Every, Field, ScheduleError, parse_schedule
-from dovetail.model.digits import integer
+from dovetail.disruption.budgets.schedules import EVERY, Calendar, Every, ScheduleError, parse_schedule
+from dovetail.model.digits import in_32_bits, integer
 from dovetail.model.pools import Budget
 from dovetail.model.quoting import shown
 
@@ -69,11 +69,12 @@ def limit_for(states: tuple[BudgetState, ...], reason: str, nodes: int) -> Limit
 
 
 def allowed_nodes(text: str, nodes: int) -> int:
-    """How many nodes the text means: a number, or a percentage of them rounded up (DIS-53)."""
+    """How many nodes the text means: a number, of which upstream keeps 32 bits, or a percentage of them rounded up
+    (DIS-53)."""
     number = integer(text.removesuffix("%"))
     if number is None:
         raise BudgetError(f"invalid nodes value of a budget: {shown(text)}")
-    return -(-number * nodes // 100) if text.endswith("%") else number
+    return -(-number * nodes // 100) if text.endswith("%") else in_32_bits(number)
 
 
 def _limits(budget: Budget, reason: str) -> bool:
@@ -111,6 +112,8 @@ def first_hit_after(schedule: Calendar | Every, moment: float) -> float | None:
     second = int(moment // 1)
     if isinstance(schedule, Every):
         return float(second + schedule.seconds)
+    if schedule.never:
+        return None
     try:
         hit = _cron(schedule, second).get_next(float)
     except CroniterBadDateError:
@@ -122,7 +125,9 @@ def _cron(calendar: Calendar, second: int) -> "croniter[float]":
     days, weekdays = calendar.day, calendar.weekday
     if not days.any and not weekdays.any and (len(days.values) == 31 or len(weekdays.values) == 7):
         # Either day is enough, and one of them admits all: croniter would take the full list for a star.
-        days = weekdays = Field(frozenset(), True)
+        days = weekdays = EVERY
+    elif not days.any and not weekdays.any:  # one that admits nothing leaves it to the other
+        days, weekdays = (each if each.values else EVERY for each in (days, weekdays))
     fields = (calendar.minute, calendar.hour, days, calendar.month, weekdays)
     text = " ".join("*" if f.any else ",".join(map(str, sorted(f.values))) for f in fields)
     start = datetime.fromtimestamp(second, UTC)

@@ -24,10 +24,14 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The values that one field admits. `any`: it restricts nothing (`*` or `?` without a step)."""
+    """The values that one field admits; none where it is nothing but commas. `any`: it restricts nothing (`*` or `?`
+    without a step)."""
 
     values: frozenset[int]
     any: bool
+
+
+EVERY: Final = Field(frozenset(), any=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,13 @@ class Calendar:
     day: Field
     month: Field
     weekday: Field
+
+    @property
+    def never(self) -> bool:
+        """Whether some field admits nothing, so that there is no hit."""
+        empty = [not field.any and not field.values for field in (self.day, self.weekday)]
+        no_day = all(empty) or (any(empty) and (self.day.any or self.weekday.any))
+        return no_day or any(not field.any and not field.values for field in (self.minute, self.hour, self.month))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ def parse_schedule(text: str) -> Calendar | Every:
     """The schedule that a budget names."""
     if len(text) > _LONGEST:
         raise ScheduleError(f"longer than {_LONGEST} characters: {shown(text)}")
+    text = text.strip()
     if text.startswith("@every "):
         return _parse_every(text.removeprefix("@every "))
     if text.startswith("@"):
@@ -102,9 +114,7 @@ def _parse_every(text: str) -> Every:
 
 def _parse_field(text: str, bounds: _Bounds) -> Field:
     ranges = [_parse_range(part, bounds) for part in text.split(",") if part]
-    if not ranges:
-        raise ScheduleError(f"nothing but commas: {text}")
-    return Field(frozenset().union(*(r.values for r in ranges)), any(r.any for r in ranges))
+    return Field(frozenset[int]().union(*(r.values for r in ranges)), any(r.any for r in ranges))
 
 
 def _parse_range(text: str, bounds: _Bounds) -> Field:

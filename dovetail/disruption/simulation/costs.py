@@ -6,6 +6,7 @@ in the one that orders.
 
 import re
 from collections.abc import Iterable, Mapping
+from math import isinf
 from typing import Final
 
 from dovetail.disruption.simulation.offerings import price_of
@@ -18,20 +19,29 @@ NODE_COST: Final = 1.0  # what disturbing a node costs even without pods
 _PRICED: Final = (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)
 MOST: Final = 10.0  # an eviction costs between -10 and 10
 
-# Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32).
-# Possessive, so that a long text is read once.
-_NUMBER: Final = re.compile(
-    r"[+-]?(?:(?:[0-9_]++\.?[0-9_]*+|\.[0-9_]++)(?:[eE][+-]?[0-9]++)?|infinity|inf)", re.IGNORECASE
+# Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32); a hexadecimal
+# number needs an exponent. Possessive, so that a long text is read once.
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9_]++\.?[0-9_]*+|\.[0-9_]++)(?:[eE][+-]?[0-9_]++)?")
+_ENDLESS: Final = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_DIGITS: Final = r"[0-9a-f]++(?:_[0-9a-f]++)*+"
+_HEXADECIMAL: Final = re.compile(
+    rf"[+-]?0x(?:_?{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})p[+-]?[0-9]++(?:_[0-9]++)*+", re.IGNORECASE
 )
 
 
 def _deletion_cost(text: str | None) -> float:
-    if not text or not _NUMBER.fullmatch(text):
+    """The number; 0 for what is none, and for one beyond a float's range."""
+    if not text:
         return 0.0
     try:
-        return float(text)
-    except ValueError:
+        if _HEXADECIMAL.fullmatch(text):
+            return float.fromhex(text.replace("_", ""))
+        if not _NUMBER.fullmatch(text):
+            return float(text) if _ENDLESS.fullmatch(text) else 0.0
+        number = float(text)
+    except (ValueError, OverflowError):
         return 0.0
+    return 0.0 if isinf(number) else number
 
 
 def eviction_cost(pod: Pod) -> float:

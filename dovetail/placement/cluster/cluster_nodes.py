@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dovetail.model import names
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, is_ephemeral
@@ -100,15 +101,13 @@ def cluster_nodes(snapshot: Snapshot, aside: SetAside | None = None) -> list[Clu
     return found
 
 
-def settling(item: ClusterNode, snapshot: Snapshot) -> bool:
-    """Whether an initialised node is still within its pool's consolidateAfter (PLC-91)."""
-    pool = snapshot.pools.get(item.pool)
-    if pool is None or item.claim is None or not item.initialized or not pool.disruption.consolidate_after:
+def settling(item: ClusterNode, pool: NodePool | None, now: float) -> bool:
+    """Whether a node whose claim is initialised is still within its pool's consolidateAfter (PLC-91). `pool`: its
+    NodePool, where that takes part in the pass; the others hold nobody off."""
+    if pool is None or item.claim is None or not pool.disruption.consolidate_after:
+        return False
+    initialized = item.claim.condition(names.INITIALIZED_CONDITION)
+    if initialized is None or initialized.status != "True":
         return False
     since = item.claim.last_pod_event
-    if since is None:
-        condition = item.claim.condition(names.INITIALIZED_CONDITION)
-        if condition is None:
-            return False
-        since = condition.changed
-    return snapshot.now - since < pool.disruption.consolidate_after
+    return now - (initialized.changed if since is None else since) < pool.disruption.consolidate_after

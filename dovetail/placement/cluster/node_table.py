@@ -7,7 +7,7 @@ snapshot. They describe the nodes before the pass: a node that a mask admits is 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import sub
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dovetail.model.taints import Taint, untolerated
 from dovetail.placement.cluster.cluster_nodes import ClusterNode, settling
 from dovetail.placement.cluster.masks import mask_of
 from dovetail.placement.cluster.overhead import Daemon, expected_on_node, held_back
+from dovetail.placement.cluster.templates import usable_pools
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
 
@@ -58,6 +59,23 @@ class _Taken:
         return left
 
 
+class _Size(NamedTuple):
+    """What a node has of each dimension, which of them it lists, and whether no entry is negative."""
+
+    amounts: tuple[int, ...]
+    listed: tuple[bool, ...]
+    sound: bool
+
+    @classmethod
+    def of(cls, allocatable: Resources, dimensions: Sequence[str]) -> "_Size":
+        """Of a node with this allocatable."""
+        return cls(
+            amounts=tuple([allocatable.get(name, 0) for name in dimensions]),
+            listed=tuple([name in allocatable for name in dimensions]),
+            sound=min(allocatable.values(), default=0) >= 0,
+        )
+
+
 class _Expected:
     """What DaemonSets will still take on a node, worked out once for all nodes that look alike to them."""
 
@@ -93,9 +111,10 @@ class NodeTable:
         self.number = {item.node_name: bit for bit, item in enumerate(nodes) if item.node_name}
         self.by_hostname: dict[str, tuple[int, ...]] = {}  # nearly always one
         self.settling = 0
+        taking_part = {pool.name: pool for pool in usable_pools(snapshot)}
         for bit, item in enumerate(nodes):
             self.by_hostname[item.hostname] = (*self.by_hostname.get(item.hostname, ()), bit)
-            if settling(item, snapshot):
+            if settling(item, taking_part.get(item.pool), snapshot.now):
                 self.settling |= 1 << bit
         # The same where no two nodes have the same hostname, as should be; else None.
         self.bit_of_hostname: dict[str, int] | None = None
@@ -115,23 +134,27 @@ class NodeTable:
     def measure(self, daemons: Sequence[Daemon], vector: Callable[[Resources], tuple[int, ...]]) -> None:
         """Work out what is left on each node after its pods and the daemons that are still to come (PLC-66).
 
+        A resource that the node does not list is 0, whatever its pods ask of it: a device whose plugin has gone.
         `vector`: requests as amounts in the order of the dimensions.
         """
         taken = _Taken(vector)
         sizes: list[tuple[int, ...]] = []
-        known: dict[int, tuple[tuple[int, ...], bool]] = {}  # by allocatable, which nodes of one type share
+        known: dict[int, _Size] = {}  # by allocatable, which nodes of one type share
         sound: list[bool] = []
+        listed: list[tuple[bool, ...]] = []
         expected = _Expected(daemons, self._dimensions)
         for bit, item in enumerate(self.nodes):
             size = known.get(id(item.allocatable))
             if size is None:
-                amounts = tuple([item.allocatable.get(name, 0) for name in self._dimensions])
-                size = known[id(item.allocatable)] = (amounts, min(item.allocatable.values(), default=0) >= 0)
+                size = known[id(item.allocatable)] = _Size.of(item.allocatable, self._dimensions)
             pods = self._on_node.get(item.node_name, ())
             taken.add(bit, pods)
-            sound.append(size[1])
-            sizes.append(tuple(map(sub, size[0], expected.on(item, self, bit, pods))) if daemons else size[0])
+            sound.append(size.sound)
+            listed.append(size.listed)
+            amounts = size.amounts
+            sizes.append(tuple(map(sub, amounts, expected.on(item, self, bit, pods))) if daemons else amounts)
         left = taken.left_of(sizes, len(self._dimensions))
+        left[~np.array(listed, dtype=bool).reshape(left.shape)] = 0
         self.remaining = list(map(tuple, left.tolist()))
         fits = (left >= 0).all(axis=1) & np.array(sound, dtype=bool)  # PLC-76: one negative entry and nothing fits
         self.usable = mask_of(fits)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of
+from dovetail.adapters.aws.instance_types.capacity import Sizes, sizes_of, threshold
 from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
 from dovetail.adapters.aws.instance_types.type_facts import read_type
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_class
@@ -150,6 +150,15 @@ def test_evictions_keep_a_tenth_of_the_storage_or_what_the_class_says(hard: dict
     found = sizes("m5.large", kubelet={"evictionHard": hard} if hard else None)
 
     assert found.overhead["ephemeral-storage"] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "kept"),
+    [("25%", 498 * MIB, 130547713), ("25%", 7 * 2**30, 1879048193), ("10%", 7 * 2**30, 751619277), ("100%", 9, 0)],
+)
+def test_a_share_is_worked_out_in_floats_as_upstream_does(text: str, total: int, kept: int) -> None:
+    """AWS-61: of one percent first, and a byte more where that is not exact."""
+    assert threshold(text, total) == kept
 
 
 def test_the_share_of_memory_that_the_hypervisor_keeps_is_a_setting() -> None:

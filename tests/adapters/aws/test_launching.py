@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from tests.adapters.aws.conftest import Stage
@@ -332,6 +333,12 @@ async def test_a_claim_of_a_class_that_is_leaving_finds_no_capacity_and_says_why
     assert ready.calls("CreateFleet") == []
 
 
+def test_a_fleet_that_is_refused_for_want_of_rights_says_so_whichever_code_it_has() -> None:
+    """AWS-90: in an answer `AuthFailure` is no word about our credentials, with which the call went through."""
+    assert reason_for([("AuthFailure", "Not authorized for the subnet")]) == "Unauthorized"
+    assert reason_for([("AuthFailure", "Not authorized for images: [ami-1]")]) == "AMIAuthorizationFailure"
+
+
 @pytest.mark.parametrize(
     ("code", "text", "reason"),
     [
@@ -342,6 +349,7 @@ async def test_a_claim_of_a_class_that_is_leaving_finds_no_capacity_and_says_why
         ),
         ("InvalidParameterValue", "Value (7) for parameter groupId is invalid", "LaunchFailed"),
         ("AuthFailure", "Not authorized for images: [ami-1]", "AMIAuthorizationFailure"),
+        ("InvalidLaunchTemplateId.NotFound", "The launch template lt-1 does not exist", "LaunchTemplateNotFound"),
         ("InvalidUserData.Malformed", "User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
         ("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data", "LaunchFailed"),
         ("InvalidAMIID.NotFound", "The image id '[ami-1]' does not exist", "InvalidAMIID"),

@@ -31,6 +31,24 @@ def test_never_is_no_duration() -> None:
     assert (pool.disruption.consolidate_after, claim.expire_after) == (None, None)
 
 
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"nodes": 5},
+        {"nodes": "1", "schedule": 5},
+        {"nodes": "1", "reasons": "Empty"},
+        {"reasons": [5]},
+        {"duration": 9},
+    ],
+)
+def test_a_budget_of_other_types_than_the_api_has_is_unreadable(budget: dict[str, Any]) -> None:
+    """DIS-49: a text has letters, which are no reasons."""
+    with pytest.raises(UnreadableObject) as caught:
+        parse_node_pool(a_pool(disruption={"budgets": [budget]}))
+
+    assert "spec.disruption" in str(caught.value)
+
+
 def test_an_empty_list_of_reasons_is_not_an_absent_one() -> None:
     """DIS-52."""
     budgets = [{"nodes": "1", "reasons": []}, {"nodes": "1"}]

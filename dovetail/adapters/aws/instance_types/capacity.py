@@ -7,6 +7,7 @@ network interfaces allow, not maxPods, except in the families where it does.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 from dovetail.adapters.aws import names
@@ -209,8 +210,7 @@ def threshold(text: str, total: int) -> int:
     percent = min(float(share[1]), 1000.0)  # validation refuses what is above 100
     if percent == 100.0:
         return 0
-    exact = total * percent / 100
-    return int(exact) + (exact > int(exact))
+    return ceil(float(total) / 100 * percent)  # in floats and in this order: a byte more or less is a difference
 
 
 def _quantities(raw: Json | None) -> dict[str, int]:

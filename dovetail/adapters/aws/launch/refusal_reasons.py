@@ -31,7 +31,7 @@ class _Sign(NamedTuple):
 _REASONS: Final[tuple[tuple[str, tuple[_Sign, ...]], ...]] = (
     (SPOT_ROLE_MISSING, (_Sign(SPOT_ROLE),)),
     ("AMIAuthorizationFailure", (_Sign("AuthFailure", NOT_AUTHORISED_FOR_IMAGES),)),
-    ("Unauthorized", tuple(_Sign(code) for code in sorted(UNAUTHORISED))),
+    ("Unauthorized", tuple(_Sign(code) for code in (*sorted(UNAUTHORISED), "AuthFailure"))),
     ("SecurityGroupSubnetVPCMismatch", (_Sign("InvalidParameterCombination"),)),
     (
         "InstanceProfileNameInvalid",
@@ -41,7 +41,10 @@ _REASONS: Final[tuple[tuple[str, tuple[_Sign, ...]], ...]] = (
             _Sign("InvalidParameterValue", "Invalid IAM Instance Profile"),
         ),
     ),
-    ("LaunchTemplateNotFound", (_Sign("InvalidLaunchTemplateName.NotFoundException"),)),
+    (
+        "LaunchTemplateNotFound",
+        (_Sign("InvalidLaunchTemplateName.NotFoundException"), _Sign("InvalidLaunchTemplateId.NotFound")),
+    ),
     (
         "UserDataSizeLimitExceeded",
         (

@@ -7,7 +7,7 @@ does. Raises UnreadableObject and nothing else.
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions, node_class
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
-from dovetail.adapters.kubernetes_json.parsing.reading import name_of, reading
+from dovetail.adapters.kubernetes_json.parsing.reading import list_of, name_of, optional_text, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions, parse_taints
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
@@ -81,8 +81,8 @@ def parse_budget(raw: ReadOnlyJson) -> Budget:
     """One budget, as written: whether it makes sense is judged where it is evaluated (DIS-54)."""
     reasons, duration = raw.get("reasons"), raw.get("duration")
     return Budget(
-        nodes=raw.get("nodes") or "",
-        reasons=None if reasons is None else tuple(reasons),
-        schedule=raw.get("schedule"),
-        duration=None if duration is None else parse_seconds(duration),
+        nodes=optional_text(raw.get("nodes")) or "",
+        reasons=None if reasons is None else tuple(text_of(each) for each in list_of(reasons)),
+        schedule=optional_text(raw.get("schedule")),
+        duration=None if duration is None else parse_seconds(text_of(duration)),
     )
