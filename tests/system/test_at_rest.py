@@ -168,6 +168,17 @@ async def nodes_of_somebody_else(stage: Stage) -> None:
     stage.start_worker()
 
 
+async def unreadable_objects(stage: Stage) -> None:
+    """A NodePool and a pod that no API server would keep, beside a pool with a node and a pod that fits nowhere."""
+    await a_settled_node(stage)
+    pool, pod = node_pool([SMALL], name="unreadable"), a_pod("unreadable", cpu="much")
+    pool["spec"]["limits"] = {"cpu": "much"}
+    for number, body in enumerate((pool, pod)):
+        body["metadata"] |= {"uid": f"unreadable-{number}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        stage.world.put_raw(body)
+    stage.world.apply(a_pod("huge", cpu="4000"))
+
+
 async def paused(stage: Stage) -> None:
     stage.apply_pool()
     stage.start_worker()
@@ -192,7 +203,7 @@ STATES: Final[tuple[State, ...]] = (
     *(pods_that_want_a_volume_that_is_missing, pods_of_another_scheduler, a_pool_at_its_limit, no_capacity),
     *(a_pool_whose_limit_is_nothing, a_running_pod, a_blocked_drain, a_replacement_that_never_joins, paused),
     *(an_undone_disruption_and_a_resting_node, an_empty_node_without_a_budget, nodes_of_somebody_else),
-    a_drifted_node_that_must_not_be_disrupted,
+    *(a_drifted_node_that_must_not_be_disrupted, unreadable_objects),
 )
 
 
