@@ -125,7 +125,7 @@ async def test_a_changed_pool_goes_along_and_is_played_forward(asked: tuple[Api,
     _, _, text = await asked[0].answer(f"plan?{urlencode({**words, 'view': 'markdown'})}")
 
     found = json.loads(body)
-    assert (code, found["kind"], found["left_behind"], found["nodes"]) == (200, "PlannedChange", False, [])
+    assert (code, found["kind"], found["leftBehind"], found["nodes"]) == (200, "PlannedChange", False, [])
     assert "default" in text
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
-from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.cli.wording import duration_text, plural
@@ -53,10 +52,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswer:
-    """The entries, oldest first. Times in JSON are RFC 3339 beside the seconds of the entries."""
+    """The entries, oldest first."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "Log"
     cluster: str
     since: str
     until: str | None

@@ -12,7 +12,6 @@ from typing import Final
 
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
-from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -57,8 +56,6 @@ class PoolSavings:
 class SavingsAnswer:
     """All pools, and their sum."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "Savings"
     cluster: str
     since: str
     until: str

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 from dovetail.cli.change.carried import unpacked
 from dovetail.cli.change.command import change_in, change_on
 from dovetail.cli.change.documents import documents_of
-from dovetail.cli.change.forecast import forecast_markdown, forecast_on, forecast_text
+from dovetail.cli.change.forecast import forecast_in, forecast_on
 from dovetail.cli.change.ground import ground_in
 from dovetail.cli.doctor.doctor import doctor_of_worker
 from dovetail.cli.doctor.text import doctor_text
@@ -265,13 +265,13 @@ class Api:
         ground = ground_in(self.world, look, await self._paces())
         answer = await change_on(ground, documents, seconds_of(asked.word("for", "30d")))
         shown = _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
-        return asdict(answer), shown
+        return document("PlannedChange", self.settings.cluster, answer), shown
 
     async def _forecast(self, asked: Question) -> Shown:
         ground = ground_in(self.world, await self._look(), await self._paces())
         answer = await forecast_on(ground, seconds_of(asked.word("for", "7d")), asked.word("pool"))
-        text = forecast_markdown if asked.form == "markdown" else forecast_text
-        return asdict(answer), _fitted(lambda: text(answer), asked.width)
+        shown = _fitted(lambda: forecast_in(answer, asked.form), asked.width)
+        return document("Forecast", self.settings.cluster, answer), shown
 
     async def _paces(self) -> Paces:
         """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""
@@ -321,13 +321,15 @@ class Api:
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
         answer = log_from(self.settings.cluster, wanted, await self._entries(period))
-        return asdict(answer), log_in(answer, asked.form, asked.width or None)
+        shown = log_in(answer, asked.form, asked.width or None)
+        return document("Log", self.settings.cluster, answer), shown
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
         answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
-        return asdict(answer), savings_in(answer, asked.form, asked.width or None)
+        shown = savings_in(answer, asked.form, asked.width or None)
+        return document("Savings", self.settings.cluster, answer), shown
 
     async def _entries(self, period: Period) -> Entries:
         client = self._connected()
