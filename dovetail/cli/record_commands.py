@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 KINDS: Final = ("disruption", "launch", "termination")
+_POD: Final = "only what made a node for this pod: disruptions, and launches as far back as Temporal's retention"
 _TIME: Final = "a time ago (12h, 30d) or a moment (2026-05-01T12:00:00Z)"
 
 
@@ -28,7 +29,7 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
     entries.add_argument("--since", default="24h", metavar="TIME", help=f"{_TIME}; 24h")
     entries.add_argument("--pool", default="", help="only of this NodePool")
     entries.add_argument("--reason", default="", help="only for this reason: Drifted, Empty, Underutilized, …")
-    entries.add_argument("--pod", default="", metavar="NS/NAME", help="only what made a new node for this pod")
+    entries.add_argument("--pod", default="", metavar="NS/NAME", help=_POD)
     entries.add_argument(
         "--kind", action="append", choices=KINDS, default=[], help="only of this kind; may be repeated"
     )

@@ -60,7 +60,7 @@ class Entry:
     zone: str = ""
     capacity_type: str = ""
     pods: int = 0  # that had to move
-    pod_names: tuple[str, ...] = ()  # of those for which a replacement was made
+    pod_names: tuple[str, ...] = ()  # for which a replacement was made; of a launch: where they are asked for
     price_before: float | None = None
     price_after: float | None = None
     saved: float | None = None  # as predicted

@@ -6,6 +6,7 @@ from typing import Final
 
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
+from dovetail.cli.record.planned import with_pods
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.cli.wording import duration_text, plural
@@ -63,10 +64,12 @@ class LogAnswer:
 
 async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
     """What happened."""
+    client = await connect(settings)
     async with kept_objects(settings) as kept:
-        return log_from(
-            settings.cluster, wanted, await entries_of(await connect(settings), settings, kept, wanted.period)
-        )
+        found = await entries_of(client, settings, kept, wanted.period)
+    if wanted.pod:
+        found = await with_pods(client, settings.cluster, wanted.period, found)
+    return log_from(settings.cluster, wanted, found)
 
 
 def log_from(cluster: str, wanted: Wanted, found: Entries) -> LogAnswer:

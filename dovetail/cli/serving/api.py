@@ -45,6 +45,7 @@ from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
 from dovetail.cli.record.paces import KEPT_SECONDS as PACES_SECONDS
 from dovetail.cli.record.paces import read_paces
+from dovetail.cli.record.planned import with_pods
 from dovetail.cli.record.savings import savings_from, savings_in
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
@@ -320,7 +321,10 @@ class Api:
         kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
-        answer = log_from(self.settings.cluster, wanted, await self._entries(period))
+        found = await self._entries(period)
+        if pod:
+            found = await with_pods(self._connected(), self.settings.cluster, period, found)
+        answer = log_from(self.settings.cluster, wanted, found)
         shown = log_in(answer, asked.form, asked.width or None)
         return document("Log", self.settings.cluster, answer), shown
 
