@@ -162,10 +162,12 @@ async def entries_of(
 
 
 async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ...]:
-    """What was kept of a Node, a NodeClaim or a workflow."""
+    """What was kept of a Node, a NodeClaim, a pod or a workflow."""
     hours = [hour for hour in await archive.hours() if hour >= now - LONGEST_BACK]
     entries = joined((await archive.read(hours)).entries)
-    return tuple(e for e in entries if name == e.workflow or name in (*e.nodes, *e.claims, *e.replacements))
+    return tuple(
+        e for e in entries if name == e.workflow or name in (*e.nodes, *e.claims, *e.replacements, *e.pod_names)
+    )
 
 
 def _first_gap(kept: Sequence[int], first: int) -> int:

@@ -4,7 +4,7 @@ Only who asks for a pod pays for it: each run of the Scheduler within the time i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from temporalio.api.enums.v1 import EventType
@@ -25,18 +25,28 @@ CREATE: Final = "create_node_claims"
 async def with_pods(client: Client, cluster: str, period: Period, found: Entries) -> Entries:
     """The same entries; launches name the pods that they were made for. Runs that Temporal has forgotten count as such,
     and their launches stay without."""
-    pods, cut, forgotten = await _planned(client, cluster, period)
+    plans = await planned_pods(client, cluster, period)
     entries = tuple(
-        replace(entry, pod_names=pods[entry.claims[0]])
-        if entry.kind == "launch" and entry.claims and entry.claims[0] in pods
+        replace(entry, pod_names=plans.pods[entry.claims[0]])
+        if entry.kind == "launch" and entry.claims and entry.claims[0] in plans.pods
         else entry
         for entry in found.entries
     )
-    return replace(found, entries=entries, cut=found.cut or cut, forgotten=found.forgotten + forgotten)
+    return replace(found, entries=entries, cut=found.cut or plans.cut, forgotten=found.forgotten + plans.forgotten)
 
 
-async def _planned(client: Client, cluster: str, period: Period) -> tuple[Mapping[str, tuple[str, ...]], bool, int]:
-    """By claim; whether there are more runs than were read; and how many are forgotten."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The pods of each NodeClaim that the Scheduler has asked for. `cut`: there are more of its runs than were read;
+    `forgotten`: runs that the retention has taken meanwhile."""
+
+    pods: Mapping[str, tuple[str, ...]]
+    cut: bool = False
+    forgotten: int = 0
+
+
+async def planned_pods(client: Client, cluster: str, period: Period) -> Planned:
+    """In that time."""
     within = f"(ExecutionStatus = 'Running' OR CloseTime >= '{moment_text(period.since)}')"
     if period.until is not None:
         within += f" AND StartTime <= '{moment_text(period.until)}'"
@@ -53,7 +63,7 @@ async def _planned(client: Client, cluster: str, period: Period) -> tuple[Mappin
             forgotten += 1
             continue
         pods.update(await pods_of_claims(client, history.events))
-    return pods, len(runs) > MOST_RUNS, forgotten
+    return Planned(pods=pods, cut=len(runs) > MOST_RUNS, forgotten=forgotten)
 
 
 async def pods_of_claims(client: Client, events: Sequence[HistoryEvent]) -> dict[str, tuple[str, ...]]:
