@@ -43,7 +43,7 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
 
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
-    """Ask a worker, which reads the histories of a thousand workflows at most."""
+    """Ask a worker, which reads the histories of some thousand workflows at most."""
     from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 

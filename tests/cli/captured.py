@@ -329,7 +329,7 @@ class Watched:
 class RecordedApi(Api):
     """The worker's API, over a record that is made up."""
 
-    async def _entries(self, period: Any) -> Entries:
+    async def _entries(self, period: Any, most: int = 0) -> Entries:
         return Entries(entries=tuple(each for each in ENTRIES if each.began >= period.since))
 
     async def _paces(self) -> Paces:

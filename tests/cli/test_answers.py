@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -15,8 +16,9 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.change.carried import packed, unpacked
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.record.entries import Entries
 from dovetail.cli.serving import api as serving
-from dovetail.cli.serving.api import Api
+from dovetail.cli.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
 from dovetail.cli.status.answer import StatusAnswer
 from dovetail.cli.status.status import status_of
 from dovetail.worker.wiring import open_world
@@ -85,6 +87,24 @@ async def test_the_record_is_temporals_and_without_it_there_is_none(
 async def test_a_time_that_cannot_be_read_is_named(asked: tuple[Api, SimulatedWorld]) -> None:
     code, _, body = await asked[0].answer("log?since=yesterday")
     assert code == 404 and "--since: 'yesterday' is no time" in json.loads(body)["message"]
+
+
+async def test_savings_read_more_of_the_record_than_a_log(
+    asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = []
+
+    async def entries(*given: Any) -> Entries:
+        most.append(given[-1])
+        return Entries(entries=(), cut=True)
+
+    monkeypatch.setattr(serving, "entries_of", entries)
+    monkeypatch.setattr(Api, "_connected", lambda _: None)
+
+    log, saved = [json.loads((await asked[0].answer(path))[2]) for path in ("log", "savings")]
+
+    assert most == [MOST_ENTRIES, MOST_SAVINGS] and MOST_SAVINGS >= 5 * MOST_ENTRIES
+    assert (log["notes"], saved["partial"]) == (["there is more: ask for a shorter time"], True)
 
 
 async def test_whoever_follows_sees_each_status_and_is_let_go(

@@ -129,7 +129,9 @@ async def test_an_hour_that_was_kept_before_is_read_by_the_names_that_it_was_wri
 
     assert (found.began, found.ended, found.price_before) == (START + 1.5, START + 9.25, 0.5)
     assert (found.instance_type, found.pod_names) == ("m5.large", ("shop/cart-1",))
-    await archive.put(START + HOUR, [found])
+    await archive.put(START + HOUR, [replace(found, saved_dollars=9.0)])
+    written = gzip.decompress(await archive.objects.get("demo/record/v1/2026-01-01/01.json.gz") or b"")
+    assert b"price_before" in written and b"saved_dollars" not in written, "it grows with time"
     assert (await archive.read([START + HOUR])).entries == (found,)
 
 

@@ -61,7 +61,7 @@ async def test_a_launch_names_the_pods_that_waited_for_it() -> None:
     began = "StartTime <= '1970-01-01T00:01:00.000000Z'"
     assert client.asked == [f"WorkflowId = 'demo/scheduler' AND {ended} AND {began}"]
     for name in (pods[0], pods[0].partition("/")[2]):
-        assert log_from("demo", Wanted(period=period, pod=name), found).entries == (found.entries[0],)
+        assert log_from("demo", Wanted(period=period, pod=name), found, 60.0).entries == (found.entries[0],)
 
 
 async def test_more_runs_than_are_read_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

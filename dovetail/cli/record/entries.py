@@ -8,7 +8,7 @@ as it was decided, with its prices, and how it ended. What Temporal's retention 
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -69,6 +69,8 @@ class Entry:
     disruption: str = ""  # the workflow that this launch or termination is part of
     drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
     instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
+    # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
+    saved_dollars: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

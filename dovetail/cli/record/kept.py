@@ -66,7 +66,7 @@ class Archive:
             "format": FORMAT,
             "cluster": self.cluster,
             "hour": moment_text(hour),
-            "entries": [asdict(entry) for entry in kept],
+            "entries": [_raw(entry) for entry in kept],
             "forgotten": forgotten,
         }
         await self.objects.put(self._name(hour), gzip.compress(orjson.dumps(body), mtime=hour))
@@ -218,7 +218,12 @@ def _body(data: bytes) -> dict[str, Any]:
     return {"entries": [], "forgotten": 1}
 
 
-_NAMES: Final = frozenset(Entry.__dataclass_fields__)
+_NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
+
+
+def _raw(entry: Entry) -> dict[str, Any]:
+    """As it is written."""
+    return {name: value for name, value in asdict(entry).items() if name in _NAMES}
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:

@@ -69,6 +69,7 @@ KEPT_FACTOR: Final = 4.0  # and for this many times as long as it took to make
 MOST_KEPT: Final = 64
 NO_TEMPORAL: Final = "the worker is not connected to Temporal: nominations and held plans are not considered"
 MOST_ENTRIES: Final = 1000  # workflows whose histories are read for one answer
+MOST_SAVINGS: Final = 5000  # the same for savings, whose sum is of use as a whole; half a millisecond of ours each
 MOST_FOLLOWERS: Final = 16
 FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
 STREAM_SECONDS: Final = 2.0
@@ -317,28 +318,29 @@ class Api:
         return client
 
     async def _log(self, asked: Question) -> Shown:
-        period = period_of(asked.word("since", "24h"), asked.word("until"), time.time())
+        now = time.time()
+        period = period_of(asked.word("since", "24h"), asked.word("until"), now)
         kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
         found = await self._entries(period)
         if pod:
             found = await with_pods(self._connected(), self.settings.cluster, period, found)
-        answer = log_from(self.settings.cluster, wanted, found)
+        answer = log_from(self.settings.cluster, wanted, found, now)
         shown = log_in(answer, asked.form, asked.width or None)
         return document("Log", self.settings.cluster, answer), shown
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
-        answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
+        answer = savings_from(self.settings.cluster, period, await self._entries(period, MOST_SAVINGS), now)
         shown = savings_in(answer, asked.form, asked.width or None)
         return document("Savings", self.settings.cluster, answer), shown
 
-    async def _entries(self, period: Period) -> Entries:
+    async def _entries(self, period: Period, most: int = MOST_ENTRIES) -> Entries:
         client = self._connected()
         async with kept_objects(self.settings) as kept:
-            return await entries_of(client, self.settings, kept, period, MOST_ENTRIES)
+            return await entries_of(client, self.settings, kept, period, most)
 
     async def _doctor(self, asked: Question) -> Shown:
         answer = await doctor_of_worker(self.settings, self.world, self.client())
