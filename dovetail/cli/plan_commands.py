@@ -102,7 +102,7 @@ async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
 
     answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
     form = "json" if given.json else given.output
-    found = document("Forecast", settings.cluster, answer)
+    found = document("Forecast", answer.cluster, answer)
     say(_dumped(found) if form == "json" else forecast_in(answer, form))
 
 
@@ -131,7 +131,7 @@ async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) 
     if given.json:
         say(as_json(answer))
     elif form == "json":
-        say(_dumped(document("Plan", settings.cluster, answer)))
+        say(_dumped(document("Plan", found.settings.cluster, answer)))
     else:
         say(_fenced(plan_text(answer), form))
 

@@ -94,7 +94,7 @@ async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
-    shown_locally(given, ("NodeExplanation", settings.cluster, answer), node_text)
+    shown_locally(given, ("NodeExplanation", found.settings.cluster, answer), node_text)
 
 
 async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
@@ -105,7 +105,7 @@ async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_pod, found, pod_name(given))
-    shown_locally(given, ("PodExplanation", settings.cluster, answer), pod_text)
+    shown_locally(given, ("PodExplanation", found.settings.cluster, answer), pod_text)
 
 
 async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
