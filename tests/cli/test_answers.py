@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -16,13 +17,14 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.change.carried import packed, unpacked
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.output import CommandFailed
-from dovetail.cli.record.entries import Entries
+from dovetail.cli.record.entries import Entries, Period
 from dovetail.cli.serving import api as serving
 from dovetail.cli.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
 from dovetail.cli.status.answer import StatusAnswer
 from dovetail.cli.status.status import status_of
 from dovetail.worker.wiring import open_world
 from tests.adapters.simulator.manifests import a_deployment
+from tests.cli.test_savings import LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
 
@@ -105,6 +107,24 @@ async def test_savings_read_more_of_the_record_than_a_log(
 
     assert most == [MOST_ENTRIES, MOST_SAVINGS] and MOST_SAVINGS >= 5 * MOST_ENTRIES
     assert (log["notes"], saved["partial"]) == (["there is more: ask for a shorter time"], True)
+
+
+async def test_only_who_asks_for_a_pod_has_the_plans_read(
+    asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def entries(*_: Any) -> Entries:
+        return Entries(entries=(LAUNCH,))
+
+    async def with_pods(_: Any, cluster: str, period: Period, found: Entries) -> Entries:
+        return Entries(entries=tuple(replace(each, pod_names=("shop/cart-1",)) for each in found.entries))
+
+    monkeypatch.setattr(serving, "entries_of", entries)
+    monkeypatch.setattr(serving, "with_pods", with_pods)
+    monkeypatch.setattr(Api, "_connected", lambda _: None)
+
+    found = [json.loads((await asked[0].answer(f"log{words}"))[2]) for words in ("", "?pod=cart-1", "?pod=cart-2")]
+
+    assert [[each["podNames"] for each in log["entries"]] for log in found] == [[[]], [["shop/cart-1"]], []]
 
 
 async def test_whoever_follows_sees_each_status_and_is_let_go(

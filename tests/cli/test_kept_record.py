@@ -191,7 +191,7 @@ async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_wh
     settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
     answer = await kept_history.stories_or_kept(CLIENT, settings, "n1", None)
     assert [line.text for line in answer.stories[0].lines] == [
-        "disruption of n1, for Underutilized, saves $0.4000/h",
+        "disruption of n1, for Underutilized, 4 pods, $0.5000/h → $0.1000/h",
         "done",
     ]
     assert answer.notes == (kept_history.NOTE,)
