@@ -71,10 +71,6 @@ DOCUMENTS: Final[Mapping[str, Printed]] = {
     "FlightList": Printed(answer=FlightsAnswer, says="dovetail replay"),
     "Replay": Printed(answer=ReplayAnswer, says="dovetail replay DECISION"),
     "ShadowReport": Printed(answer=ShadowReport, says="dovetail shadow report"),
-}
-
-# Documents that have their version and kind among their own fields: names and moments as those fields are.
-WHOLE: Final[Mapping[str, Printed]] = {
     "PlannedChange": Printed(answer=ChangeAnswer, says="dovetail plan -f"),
     "Forecast": Printed(answer=ForecastAnswer, says="dovetail forecast"),
     "Log": Printed(answer=LogAnswer, says="dovetail log"),
@@ -94,8 +90,7 @@ _PLAIN: Final[Mapping[Any, Schema]] = {
 
 def schemas() -> dict[str, Schema]:
     """By kind."""
-    made = {kind: _Schemas(told=True).whole(kind, printed) for kind, printed in DOCUMENTS.items()}
-    made |= {kind: _Schemas(told=False).whole(kind, printed) for kind, printed in WHOLE.items()}
+    made = {kind: _Schemas().whole(kind, printed) for kind, printed in DOCUMENTS.items()}
     message = {"message": {"type": "string"}}
     made["Error"] = _head("Error", "the API, where it has no answer", message, ["apiVersion", "kind", "message"])
     return made
@@ -119,17 +114,15 @@ def _head(kind: str, says: str, properties: Schema, required: list[str]) -> Sche
 
 
 class _Schemas:
-    """The schemas of one document. `told`: names are camelCase and moments RFC 3339."""
+    """The schemas of one document."""
 
-    def __init__(self, *, told: bool) -> None:
-        self.told = told
+    def __init__(self) -> None:
         self.parts: dict[str, Schema] = {}
 
     def whole(self, kind: str, printed: Printed) -> Schema:
         """The document with the classes that it is made of."""
         body = self._object(printed.answer)
-        own = {name: part for name, part in body["properties"].items() if name not in ("apiVersion", "kind")}
-        properties = {"cluster": {"type": "string"}, **own, **(printed.besides or {})}
+        properties = {"cluster": {"type": "string"}, **body["properties"], **(printed.besides or {})}
         always = ["apiVersion", "kind"]
         required = always if printed.partial else list(dict.fromkeys([*always, "cluster", *body["required"]]))
         return {**_head(kind, printed.says, properties, required), "$defs": dict(sorted(self.parts.items()))}
@@ -137,14 +130,11 @@ class _Schemas:
     def _object(self, answer: type) -> Schema:
         hints = get_type_hints(answer)
         shown = [each for each in fields(answer) if each.init or each.default is not MISSING]
-        properties = {self._name(each.name): self._field(each.name, hints[each.name]) for each in shown}
+        properties = {camel(each.name): self._field(each.name, hints[each.name]) for each in shown}
         return {"type": "object", "required": list(properties), "properties": properties}
 
-    def _name(self, name: str) -> str:
-        return camel(name) if self.told else name
-
     def _field(self, name: str, hint: Any) -> Schema:
-        if not self.told or name not in MOMENTS:
+        if name not in MOMENTS:
             return self._of(hint)
         parts = get_args(hint) or (hint,)
         moment: Schema = {"type": "string", "format": "date-time"}

@@ -72,7 +72,7 @@ def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
         say(_dumped(found))
     else:
         _say_asked(given, workers, "plan", {**words, **({"diff": "true"} if given.diff else {})})
-    return LEFT_BEHIND if found["left_behind"] else 0
+    return LEFT_BEHIND if found["leftBehind"] else 0
 
 
 def _remote_forecast(given: argparse.Namespace, workers: "Workers") -> int:
@@ -97,12 +97,13 @@ def _say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: 
 
 
 async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.change.forecast import forecast, forecast_markdown, forecast_text
+    from dovetail.cli.change.forecast import forecast, forecast_in
+    from dovetail.cli.shown.documents import document
 
     answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
     form = "json" if given.json else given.output
-    printed = {"json": as_json, "markdown": forecast_markdown}.get(form, forecast_text)
-    say(printed(answer))
+    found = document("Forecast", answer.cluster, answer)
+    say(_dumped(found) if form == "json" else forecast_in(answer, form))
 
 
 async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
@@ -130,7 +131,7 @@ async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) 
     if given.json:
         say(as_json(answer))
     elif form == "json":
-        say(_dumped(document("Plan", settings.cluster, answer)))
+        say(_dumped(document("Plan", found.settings.cluster, answer)))
     else:
         say(_fenced(plan_text(answer), form))
 

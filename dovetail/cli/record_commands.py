@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.output import CommandFailed, say
 from dovetail.cli.plan_commands import FORMS
 from dovetail.cli.remote.asking import add_place
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 KINDS: Final = ("disruption", "launch", "termination")
+_POD: Final = "only what made a node for this pod: disruptions, and launches as far back as Temporal's retention"
 _TIME: Final = "a time ago (12h, 30d) or a moment (2026-05-01T12:00:00Z)"
 
 
@@ -28,7 +29,7 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
     entries.add_argument("--since", default="24h", metavar="TIME", help=f"{_TIME}; 24h")
     entries.add_argument("--pool", default="", help="only of this NodePool")
     entries.add_argument("--reason", default="", help="only for this reason: Drifted, Empty, Underutilized, …")
-    entries.add_argument("--pod", default="", metavar="NS/NAME", help="only what made a new node for this pod")
+    entries.add_argument("--pod", default="", metavar="NS/NAME", help=_POD)
     entries.add_argument(
         "--kind", action="append", choices=KINDS, default=[], help="only of this kind; may be repeated"
     )
@@ -42,8 +43,8 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
 
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
-    """Ask a worker, which reads the histories of a thousand workflows at most."""
-    from dovetail.cli.shown.formats import as_json as as_document
+    """Ask a worker, which reads the histories of some thousand workflows at most."""
+    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     keys = ("since", "until", "pool", "reason", "pod")
@@ -51,7 +52,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     if kinds := getattr(given, "kind", []):
         words["kind"] = ",".join(kinds)
     if given.output == "json":
-        say(as_document(workers.document(given.path, words)))
+        say(as_json(workers.document(given.path, words)))
     else:
         say(workers.text(given.path, screen().width, {**words, "view": given.output}))
     return 0
@@ -60,6 +61,8 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
 async def _log(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
     from dovetail.cli.record.log import Wanted, log, log_in
+    from dovetail.cli.shown.documents import document
+    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     _named(settings)
@@ -67,19 +70,23 @@ async def _log(given: argparse.Namespace, settings: "Settings") -> None:
     wanted = Wanted(period=period, pool=given.pool, reason=given.reason, pod=given.pod, kinds=tuple(given.kind))
     answer = await log(settings, wanted)
     form = "json" if given.json else given.output
-    say(as_json(answer) if form == "json" else log_in(answer, form, screen().width))
+    found = document("Log", settings.cluster, answer)
+    say(as_json(found) if form == "json" else log_in(answer, form, screen().width))
 
 
 async def _savings(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
     from dovetail.cli.record.savings import savings, savings_in
+    from dovetail.cli.shown.documents import document
+    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     _named(settings)
     now = time.time()
     answer = await savings(settings, period_of(given.since, given.until, now), now)
     form = "json" if given.json else given.output
-    say(as_json(answer) if form == "json" else savings_in(answer, form, screen().width))
+    found = document("Savings", settings.cluster, answer)
+    say(as_json(found) if form == "json" else savings_in(answer, form, screen().width))
 
 
 def _named(settings: "Settings") -> None:

@@ -204,6 +204,10 @@ STORIES: Final = HistoryAnswer(
             started=NOW - 765.0,
             ended=NOW - 720.0,
             lines=(
+                Line(
+                    at=NOW - 765.0,
+                    text=f"DisruptNodes starts: Drifted of {HELD}: 11 pods, 1 replacement, $0.3840/h → $0.1920/h",
+                ),
                 Line(at=NOW - 764.8, text="mark and taint default-40c4 for Drifted (0.1s)", seconds=0.1),
                 Line(at=NOW - 764.6, text="create 1 replacement -> default-f3 (0.1s)", seconds=0.1),
                 Line(at=NOW - 720.4, text="wait for the replacement -> ready (44s)", seconds=44.0),
@@ -325,7 +329,7 @@ class Watched:
 class RecordedApi(Api):
     """The worker's API, over a record that is made up."""
 
-    async def _entries(self, period: Any) -> Entries:
+    async def _entries(self, period: Any, most: int = 0) -> Entries:
         return Entries(entries=tuple(each for each in ENTRIES if each.began >= period.since))
 
     async def _paces(self) -> Paces:

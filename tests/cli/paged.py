@@ -26,7 +26,12 @@ FLIGHT = {
 }
 FLIGHTS: Any = {"kind": "FlightList", "flights": [FLIGHT]}
 ENTRY = {"kind": "disruption", "outcome": "done", "reason": "Drifted", "pool": "default", "nodes": ["n"], "by": ""}
-LOG = {"entries": [{**ENTRY, "claims": [], "saved": 0.1 * i, "began": NOW - i, "ended": NOW + i} for i in (1, 2, 3)]}
+LOG = {
+    "entries": [
+        {**ENTRY, "claims": [], "saved": 0.1 * i, "began": format_time(NOW - i), "ended": format_time(NOW + i)}
+        for i in (1, 2, 3)
+    ]
+}
 
 
 def a_stream() -> str:

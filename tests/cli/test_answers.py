@@ -4,7 +4,9 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -15,12 +17,14 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.change.carried import packed, unpacked
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.record.entries import Entries, Period
 from dovetail.cli.serving import api as serving
-from dovetail.cli.serving.api import Api
+from dovetail.cli.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
 from dovetail.cli.status.answer import StatusAnswer
 from dovetail.cli.status.status import status_of
 from dovetail.worker.wiring import open_world
 from tests.adapters.simulator.manifests import a_deployment
+from tests.cli.test_savings import LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
 
@@ -87,6 +91,42 @@ async def test_a_time_that_cannot_be_read_is_named(asked: tuple[Api, SimulatedWo
     assert code == 404 and "--since: 'yesterday' is no time" in json.loads(body)["message"]
 
 
+async def test_savings_read_more_of_the_record_than_a_log(
+    asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = []
+
+    async def entries(*given: Any) -> Entries:
+        most.append(given[-1])
+        return Entries(entries=(), cut=True)
+
+    monkeypatch.setattr(serving, "entries_of", entries)
+    monkeypatch.setattr(Api, "_connected", lambda _: None)
+
+    log, saved = [json.loads((await asked[0].answer(path))[2]) for path in ("log", "savings")]
+
+    assert most == [MOST_ENTRIES, MOST_SAVINGS] and MOST_SAVINGS >= 5 * MOST_ENTRIES
+    assert (log["notes"], saved["partial"]) == (["there is more: ask for a shorter time"], True)
+
+
+async def test_only_who_asks_for_a_pod_has_the_plans_read(
+    asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def entries(*_: Any) -> Entries:
+        return Entries(entries=(LAUNCH,))
+
+    async def with_pods(_: Any, cluster: str, period: Period, found: Entries) -> Entries:
+        return Entries(entries=tuple(replace(each, pod_names=("shop/cart-1",)) for each in found.entries))
+
+    monkeypatch.setattr(serving, "entries_of", entries)
+    monkeypatch.setattr(serving, "with_pods", with_pods)
+    monkeypatch.setattr(Api, "_connected", lambda _: None)
+
+    found = [json.loads((await asked[0].answer(f"log{words}"))[2]) for words in ("", "?pod=cart-1", "?pod=cart-2")]
+
+    assert [[each["podNames"] for each in log["entries"]] for log in found] == [[[]], [["shop/cart-1"]], []]
+
+
 async def test_whoever_follows_sees_each_status_and_is_let_go(
     asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +165,7 @@ async def test_a_changed_pool_goes_along_and_is_played_forward(asked: tuple[Api,
     _, _, text = await asked[0].answer(f"plan?{urlencode({**words, 'view': 'markdown'})}")
 
     found = json.loads(body)
-    assert (code, found["kind"], found["left_behind"], found["nodes"]) == (200, "PlannedChange", False, [])
+    assert (code, found["kind"], found["leftBehind"], found["nodes"]) == (200, "PlannedChange", False, [])
     assert "default" in text
 
 

@@ -1,12 +1,14 @@
 """The record beyond Temporal's retention: each hour copied once, whoever does it, and read as if it were Temporal's."""
 
 import asyncio
+import gzip
 import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
@@ -115,6 +117,24 @@ async def test_what_temporal_has_forgotten_is_read_from_where_it_was_kept_and_no
     assert [entry.workflow for entry in later.entries] == ["demo/b", "demo/d", "demo/c"]
 
 
+async def test_an_hour_that_was_kept_before_is_read_by_the_names_that_it_was_written_with(archive: Archive) -> None:
+    """Documents spell their fields otherwise; what is stored stays as it was."""
+    name = "demo/record/v1/2026-01-01/00.json.gz"
+    entry = {"kind": "disruption", "workflow": "demo/a", "run": "1", "began": START + 1.5, "ended": START + 9.25}
+    entry |= {"outcome": "done", "price_before": 0.5, "instance_type": "m5.large", "pod_names": ["shop/cart-1"]}
+    body = {"format": kept.FORMAT, "cluster": "demo", "hour": "", "entries": [entry], "forgotten": 0}
+    await archive.objects.put(name, gzip.compress(orjson.dumps(body)))
+
+    [found] = (await archive.read([START])).entries
+
+    assert (found.began, found.ended, found.price_before) == (START + 1.5, START + 9.25, 0.5)
+    assert (found.instance_type, found.pod_names) == ("m5.large", ("shop/cart-1",))
+    await archive.put(START + HOUR, [replace(found, saved_dollars=9.0)])
+    written = gzip.decompress(await archive.objects.get("demo/record/v1/2026-01-01/01.json.gz") or b"")
+    assert b"price_before" in written and b"saved_dollars" not in written, "it grows with time"
+    assert (await archive.read([START + HOUR])).entries == (found,)
+
+
 async def test_a_launch_is_joined_with_its_disruption_across_hours(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +191,7 @@ async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_wh
     settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
     answer = await kept_history.stories_or_kept(CLIENT, settings, "n1", None)
     assert [line.text for line in answer.stories[0].lines] == [
-        "disruption of n1, for Underutilized, saves $0.4000/h",
+        "disruption of n1, for Underutilized, 4 pods, $0.5000/h → $0.1000/h",
         "done",
     ]
     assert answer.notes == (kept_history.NOTE,)

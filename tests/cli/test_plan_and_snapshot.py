@@ -153,6 +153,31 @@ def test_json_holds_the_same_facts_for_scripts(tmp_path: Path, capsys: pytest.Ca
     assert found["now"] <= time.time()
 
 
+def test_an_answer_from_a_recording_names_the_cluster_that_was_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CLUSTER_NAME", raising=False)
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web", cpu="1500m"))
+    file, change = str(tmp_path / "one.gz"), tmp_path / "change.yaml"
+    assert main(["snapshot", file, "--cluster", CLUSTER, "--world", str(world.file)]) == 0
+    capsys.readouterr()
+    pool = a_ready_pool()
+    del pool["status"]
+    change.write_text(json.dumps(pool))
+
+    asked = (["plan"], ["plan", "-f", str(change)], ["forecast"], ["explain", "pod", "default/web"])
+    found = {}
+    for words in asked:
+        main([*words, "-o", "json", "--snapshot", file])
+        answer = json.loads(capsys.readouterr().out)
+        found[answer["kind"]] = answer["cluster"]
+    main(["plan", "-o", "json", "--snapshot", file, "--cluster", "another"])
+    of_another = json.loads(capsys.readouterr().out)["cluster"]
+
+    assert found == dict.fromkeys(("Plan", "PlannedChange", "Forecast", "PodExplanation"), CLUSTER)
+    assert of_another == CLUSTER, "what is typed beside a file does not rename what it holds"
+
+
 async def test_a_recorded_buffer_asks_for_the_same_room_and_its_templates_hold_no_secrets(tmp_path: Path) -> None:
     """PLC-211: of a PodTemplate and of a workload."""
     container = {"name": "c", "env": [{"name": "PASSWORD", "value": "hidden"}], "resources": {"requests": {"cpu": "1"}}}

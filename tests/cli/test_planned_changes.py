@@ -282,6 +282,14 @@ async def test_markdown_has_the_verdict_the_fields_and_the_nodes(tmp_path: Path)
     [
         ({"weigth": 3}, "NodePool default: spec.weigth: unknown field"),
         ({"weight": "3"}, "NodePool default: spec.weight: "),
+        (
+            {"tmplate": {}, "template": None},
+            "NodePool default: spec.tmplate: unknown field; spec.template: Required value",
+        ),
+        (
+            {"template": {"spec": {"taints": [{"key": "a", "efect": "NoSchedule"}]}}},
+            "NodePool default: spec.template.spec.taints[0].efect: unknown field; ",
+        ),
         ({"disruption": {"budgets": [{"nodes": "200%"}]}}, "NodePool default: spec.disruption.budgets[0].nodes: "),
         ({"replicas": 2}, "NodePool default: "),
     ],

@@ -6,9 +6,9 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.cli.record.entries import Entry, Period, author_in, instance_gone
-from dovetail.cli.record.log import LogAnswer, Wanted, log_markdown, log_text
-from dovetail.cli.record.savings import pool_savings
+from dovetail.cli.record.entries import Entries, Entry, Period, author_in, instance_gone
+from dovetail.cli.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
+from dovetail.cli.record.savings import pool_savings, savings_from, savings_markdown, savings_text
 
 HOUR = 3600.0
 DISRUPTION = Entry(
@@ -35,7 +35,7 @@ def test_a_saving_counts_from_the_end_of_the_move() -> None:
 
     assert (found.moves, found.undone, found.pods, found.predicted) == (1, 0, 4, 0.4)
     assert round(found.saved, 6) == 2.0
-    assert found.per_pod == found.saved / 4
+    assert (found.per_pod, found.per_move) == (found.saved / 4, found.saved)
 
 
 def test_a_saving_counts_from_the_end_of_the_last_instance_where_the_record_has_it() -> None:
@@ -109,6 +109,45 @@ def test_the_log_is_one_line_each() -> None:
     assert "n1 → 1 new" in text and "−0.4000" in text and "cancelled by ann" in text
     assert "not now" in wide and "demo/disrupt/1" in wide
     assert log_markdown(answer).count("\n") == 3
+
+
+def test_a_sum_of_what_could_be_read_says_that_it_is_one() -> None:
+    whole, part = (
+        savings_from("demo", Period(since=0.0), Entries(entries=(DISRUPTION,), cut=cut), 6 * HOUR)
+        for cut in (False, True)
+    )
+
+    least = "at least $2.00 saved: the oldest workflows of that time were not read"
+    assert (whole.partial, part.partial) == (False, True)
+    assert savings_text(part).splitlines()[1] == savings_markdown(part).splitlines()[0] == least
+    assert "at least" not in savings_text(whole) + savings_markdown(whole)
+    assert "| $ per move |" in savings_markdown(whole)
+
+
+def test_each_move_that_is_done_says_what_it_has_saved_until_now_or_until_its_replacement_left() -> None:
+    moved = replace(DISRUPTION, claims=("web-0",), replacements=("web-1",))
+    ended = replace(DISRUPTION, kind="termination", claims=("web-1",), began=2 * HOUR, saved=None)
+    undone = replace(DISRUPTION, outcome="cancelled")
+    entries = Entries(entries=(DISRUPTION, moved, undone, ended, LAUNCH))
+
+    answer = log_from("demo", Wanted(period=Period(since=0.0), kinds=("disruption",)), entries, 6 * HOUR)
+    until = log_from("demo", Wanted(period=Period(since=0.0, until=3 * HOUR)), entries, 6 * HOUR)
+
+    assert [each.saved_dollars and round(each.saved_dollars, 6) for each in answer.entries] == [2.0, 0.4, None]
+    assert [each.saved_dollars and round(each.saved_dollars, 6) for each in until.entries] == [0.8, 0.4, *[None] * 3]
+    assert "SAVED $" in log_text(answer, wide=True) and "2.0000" in log_text(answer, wide=True)
+    assert "SAVED $" not in log_text(answer)
+
+
+def test_many_nodes_are_counted_and_moments_say_their_zone() -> None:
+    many = replace(DISRUPTION, nodes=("n1", "n2", "n3"))
+    answer = LogAnswer(cluster="demo", since="1970-01-01T00:00:00Z", until=None, entries=(many,))
+
+    head, line = log_text(answer).splitlines()
+
+    assert "n1, n2 and 1 more" in line and head.startswith("BEGAN (UTC)")
+    assert head.index("$/H") + len("$/H") == line.index("0.4000") + len("0.4000"), "amounts end below one another"
+    assert log_markdown(answer).startswith("| began (UTC) |")
 
 
 @pytest.mark.parametrize(("attempt", "gone"), [(1, 100.0), (2, 99.75), (4, 99.5), (9, 97.5)])

@@ -1,8 +1,8 @@
 """What is printed as JSON is what its schema says: over a simulated world, through the API and the command line."""
 
 import json
-from collections.abc import AsyncIterator
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -27,9 +27,10 @@ from tests.adapters.simulator.manifests import a_deployment, a_pod
 from tests.cli.schemas import faults_of, kinds
 from tests.cli.test_answers import a_change
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
-from tests.cli.test_savings import DISRUPTION, LAUNCH
+from tests.cli.test_savings import DISRUPTION, HOUR, LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
+ENDED = replace(DISRUPTION, kind="termination", drained=2 * HOUR, instance_gone=3 * HOUR)
 CHANGE = urlencode({"file": packed(a_change(weight=7, disruption=OPEN)), "called": "change.yaml", "for": "1d"})
 ANSWERED = {
     "status": "ClusterStatus",
@@ -90,8 +91,31 @@ def test_what_is_made_of_temporal_s_record_is_what_its_schema_says() -> None:
     saved = savings_from("demo", Period(since=0.0), Entries(entries=entries), 9000.0)
     story = Story(workflow="w", type="LaunchNode", status="running", started=1.0, lines=(Line(at=1.0, text="launch"),))
     history = document("History", "demo", HistoryAnswer(name="n1", stories=(story,)))
-    found = [json.loads(orjson.dumps(each)) for each in (asdict(log), asdict(saved), history)]
+    found = [
+        json.loads(orjson.dumps(each))
+        for each in (document("Log", "demo", log), document("Savings", "demo", saved), history)
+    ]
     assert [fault for each in found for fault in faults_of(each)] == []
+
+
+async def test_every_document_has_names_in_camel_case_and_no_moment_in_seconds(api: Api) -> None:
+    found = [json.loads((await api.answer(path))[2]) for path in ANSWERED]
+    log = LogAnswer(cluster="demo", since="2026-01-01T00:00:00Z", until=None, entries=(DISRUPTION, ENDED))
+    found.append(document("Log", "demo", log))
+
+    names = {name for each in found for name in names_in(each)}
+    assert [name for name in names if "_" in name] == []
+    [_, ended] = found[-1]["entries"]
+    moments = tuple(ended[name] for name in ("began", "ended", "drained", "instanceGone"))
+    assert moments == tuple(f"1970-01-01T0{n}:00:00Z" for n in (0, 1, 2, 3))
+
+
+def names_in(value: object) -> Iterator[str]:
+    """Of every field, however deep."""
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from names_in(each)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def wrong_sizes(entries: list[Entry], instances: Mapping[str, InstanceRow]) -> l
         claim
         for claim, row in instances.items()
         if claim in launches
-        and tuple(launches[claim][key] for key in ("instance_type", "zone", "capacity_type")) != tuple(row.pool)
+        and tuple(launches[claim][key] for key in ("instanceType", "zone", "capacityType")) != tuple(row.pool)
     ]
 
 
@@ -137,9 +137,9 @@ def wrong_prices(moves: list[Entry], instances: Mapping[str, InstanceRow]) -> li
     found = []
     for move in moves:
         before, after = (sum(price[instances[c].pool] for c in move[key]) for key in ("claims", "replacements"))
-        if abs(move["price_before"] - before) > 1e-9 or abs(move["saved"] - (before - after)) > 1e-9:
+        if abs(move["priceBefore"] - before) > 1e-9 or abs(move["saved"] - (before - after)) > 1e-9:
             found.append(
-                f"{move['workflow']}: {move['price_before']} for {before}, {move['saved']} for {before - after}"
+                f"{move['workflow']}: {move['priceBefore']} for {before}, {move['saved']} for {before - after}"
             )
     return found
 
@@ -160,8 +160,8 @@ def told_apart(
 ) -> str:
     """Where the books and the cloud differ: by how much later the record sees the end of an instance, and a delete."""
     left, ends = leaving(stage), [each for each in entries if each["kind"] == "termination"]
-    gone = {each["claims"][0]: each["instance_gone"] for each in ends}
-    began = {each["claims"][0]: each["began"] for each in ends}
+    gone = {each["claims"][0]: middle(each["instanceGone"]) for each in ends}
+    began = {each["claims"][0]: middle(each["began"]) for each in ends}
     late_ends = [gone[c] - (instances[c].ends or 0.0) for move in moves for c in move["claims"]]
     late_deletes = [began[c] - left[c] for move in moves for c in move["replacements"] if left.get(c, until) < until]
     return "; ".join(
@@ -172,6 +172,11 @@ def told_apart(
 
 
 def leaving(stage: Stage) -> dict[str, float]:
-    """When each claim that is gone was deleted: in the middle of the second that the API server names."""
+    """When each claim that is gone was deleted."""
     gone = [claim["metadata"] for claim in stage.departed("NodeClaim")]
-    return {each["name"]: parse_time(each["deletionTimestamp"]) + 0.5 for each in gone if each.get("deletionTimestamp")}
+    return {each["name"]: middle(each["deletionTimestamp"]) for each in gone if each.get("deletionTimestamp")}
+
+
+def middle(text: str) -> float:
+    """The middle of the second that is named."""
+    return parse_time(text) + 0.5

@@ -11,6 +11,7 @@ from typing import Final
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 
+from dovetail.cli.history.events import HARMLESS
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.workflows.options import ENDS
 from tests.system.histories import executions, replayer
@@ -189,14 +190,6 @@ async def account(flight: Flight, played: Played) -> None:
     async for execution in client.list_workflows(problems):
         played.note(TASKS, f"{rows.get(execution.id, execution.id)}: reported by the server")
     played.looked_at = len(found)
-
-
-# Causes that belong to every day: two things came at once, a worker was asked to leave.
-HARMLESS: Final = {
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
-}
 
 
 def failed_tasks(history: WorkflowHistory) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Final
 from dovetail.cli.change.fields import FieldChange, field_changes
 from dovetail.cli.change.ground import Ground
 from dovetail.cli.change.supposition import ChangedObject, Supposed
-from dovetail.cli.shown.documents import API_VERSION
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
 from dovetail.disruption.outlook.paces import FIRST_SECONDS, Source
@@ -138,8 +137,6 @@ class Costs:
 class ChangeAnswer:
     """Everything that the change would bring about."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "PlannedChange"
     cluster: str = ""
     source: str
     at: str

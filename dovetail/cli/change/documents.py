@@ -5,15 +5,16 @@ object and field. As kubectl does by default, an unknown field is refused and no
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 import yaml
 
 from dovetail.api.kinds import KINDS, ResourceKind
+from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
 from dovetail.cli.output import CommandFailed
 from dovetail.model.json import Json
@@ -117,9 +118,14 @@ def _admitted(kind: ResourceKind, document: Document, body: Json, live: Json | N
     if document.body.get("apiVersion") != kind.api_version:
         wrong = f"{document.body.get('apiVersion')!r} is not served, only {kind.api_version}"
         raise InvalidObject(kind.kind, document.name, (("apiVersion", wrong),))
-    model = parse(kind.model, body)
+    given = document.body.get("spec")
+    try:
+        model = parse(kind.model, body)
+    except InvalidObject as error:  # what is missing may only have been misspelt
+        unknown = _named_unknown(unknown_to(kind.model.model_fields["spec"].annotation, given, "spec"))
+        raise InvalidObject(error.kind, error.name, (*unknown, *error.problems)) from None
     kept = model.as_object()
-    unknown = tuple((path, "unknown field") for path in _unknown(document.body.get("spec"), kept.get("spec"), "spec"))
+    unknown = _named_unknown(_unknown(given, kept.get("spec"), "spec"))
     if unknown:
         raise InvalidObject(kind.kind, document.name, unknown)
     if live is not None:
@@ -129,6 +135,10 @@ def _admitted(kind: ResourceKind, document: Document, body: Json, live: Json | N
     if live is not None and spec != live.get("spec"):
         metadata = {**metadata, "generation": int(metadata.get("generation") or 1) + 1}
     return {**body, "spec": spec, "metadata": metadata}
+
+
+def _named_unknown(paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((path, "unknown field") for path in paths)
 
 
 def _refuse_change(kind: ResourceKind, live: Json, body: Json) -> None:
@@ -188,6 +198,31 @@ def _merged(given: Json, live: Json, before: Json) -> Json:
 
 def _without_status(body: Json) -> Json:
     return {key: value for key, value in body.items() if key != "status"}
+
+
+def unknown_to(hint: Any, given: Any, path: str) -> Iterator[str]:
+    """The fields of an object that cannot be read that its model does not know. `hint`: the type of what was given."""
+    if isinstance(given, list):
+        for number, one in enumerate(given):
+            yield from unknown_to(hint, one, f"{path}[{number}]")
+        return
+    model = next(_models_in(hint), None)
+    if model is None or not isinstance(given, dict):
+        return
+    known = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+    for key, value in given.items():
+        if key in known:
+            yield from unknown_to(known[key], value, f"{path}.{key}")
+        elif value is not None:
+            yield f"{path}.{key}"
+
+
+def _models_in(hint: Any) -> Iterator[type[ApiModel]]:
+    """The models that a type is made of: itself, or what may be in it."""
+    if isinstance(hint, type) and issubclass(hint, ApiModel):
+        yield hint
+    for part in get_args(hint):
+        yield from _models_in(part)
 
 
 def _unknown(given: Any, kept: Any, path: str) -> Iterator[str]:

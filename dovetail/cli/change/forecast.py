@@ -14,7 +14,6 @@ from typing import Final
 from dovetail.cli.change.ground import Ground, ground_of
 from dovetail.cli.change.supposition import standing
 from dovetail.cli.output import CommandFailed
-from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.wording import plural, shown, wrapped
 from dovetail.disruption.outlook.forecast import Coming, foretell
 from dovetail.model.time import format_time
@@ -49,8 +48,6 @@ class StayingAnswer:
 class ForecastAnswer:
     """Everything that is due."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "Forecast"
     cluster: str = ""
     source: str
     at: str
@@ -94,6 +91,11 @@ def _coming(each: Coming) -> ComingAnswer:
     return ComingAnswer(at=format_time(each.at), what=each.what, pool=each.pool, text=each.text, nodes=each.nodes)
 
 
+def forecast_in(answer: ForecastAnswer, form: str) -> str:
+    """As text or as Markdown."""
+    return forecast_markdown(answer) if form == "markdown" else forecast_text(answer)
+
+
 def forecast_text(answer: ForecastAnswer) -> str:
     """For a terminal, day by day."""
     return "\n".join(_lines(answer))
@@ -108,7 +110,7 @@ def _lines(answer: ForecastAnswer) -> Iterator[str]:
     for day, of_day in groupby(answer.coming[:MOST], key=lambda each: each.at[:10]):
         yield day
         for each in of_day:
-            yield from wrapped(f"{each.at[11:16]}  {each.what:6}  {each.pool or 'all pools'}  ", each.text)
+            yield from wrapped(f"{each.at[11:16]}Z  {each.what:6}  {each.pool or 'all pools'}  ", each.text)
     if len(answer.coming) > MOST:
         yield f"  and {len(answer.coming) - MOST} more (-o json has all)"
     if answer.staying:

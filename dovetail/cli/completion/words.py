@@ -23,7 +23,7 @@ _KINDS: Final = {
     ("cancel", "node"): ("nodes", "claims"),
     ("replace", "node"): ("nodes", "claims"),
     ("node", "name"): ("nodes", "claims"),
-    ("history", "name"): ("nodes", "claims"),
+    ("history", "name"): ("nodes", "claims", "pods"),
     ("pod", "name"): ("pods",),
     ("", "pool"): ("pools",),
 }

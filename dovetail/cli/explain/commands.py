@@ -54,8 +54,10 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     snapshot.add_argument("out", type=Path, metavar="OUT", help="the file to write (gzip)")
     snapshot.set_defaults(act=_snapshot)
 
-    story = commands.add_parser("history", parents=[shared, printed], help="the story of a node, claim or disruption")
-    story.add_argument("name", metavar="NODE|CLAIM|WORKFLOW", help="a Node, a NodeClaim or a workflow id")
+    story = commands.add_parser(
+        "history", parents=[shared, printed], help="the story of a node, claim, pod or disruption"
+    )
+    story.add_argument("name", metavar="NODE|CLAIM|NS/POD|WORKFLOW", help="a Node, NodeClaim, pod or workflow id")
     add_place(story)
     add_output(story)
     story.set_defaults(act=_history, remote=remote_answer, path="history")
@@ -92,7 +94,7 @@ async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
-    shown_locally(given, ("NodeExplanation", settings.cluster, answer), node_text)
+    shown_locally(given, ("NodeExplanation", found.settings.cluster, answer), node_text)
 
 
 async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
@@ -103,7 +105,7 @@ async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_pod, found, pod_name(given))
-    shown_locally(given, ("PodExplanation", settings.cluster, answer), pod_text)
+    shown_locally(given, ("PodExplanation", found.settings.cluster, answer), pod_text)
 
 
 async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:

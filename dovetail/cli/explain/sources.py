@@ -91,7 +91,7 @@ async def opened(settings: Settings) -> AsyncIterator[World]:
 
 
 def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
-    """At a recording, under the settings that it was made under."""
+    """At a recording, under the settings that it was made under; its cluster's name is the recorded one."""
     view = recorded_view(recording.objects, recording.taken_at)
     whole = replace(
         view.snapshot(),
@@ -101,7 +101,7 @@ def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
     snapshot = for_disruption(whole, recording.nominations, recording.disrupting)
     return Look(
         snapshot=snapshot,
-        settings=settings.model_copy(update=dict(recording.settings)),
+        settings=settings.model_copy(update={**recording.settings, "cluster": recording.cluster}),
         unreadable=view.unreadable(),
         source=f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}",
         notes=recording.notes,

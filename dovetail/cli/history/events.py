@@ -8,12 +8,23 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from temporalio.api.common.v1 import SearchAttributes
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
 from dovetail.activities.identity.search_attributes import PHASE
+from dovetail.cli.history.beginnings import beginning_text, called_off_text
 from dovetail.cli.history.steps import Step, StoryLines, failure_text, moment, outcome_text
 from dovetail.cli.wording import duration_text
+
+# Causes of a failed workflow task that belong to every day: two things came at once, a worker was asked to leave. The
+# task is tried again at once, and nothing is wrong with the code.
+HARMLESS: Final = frozenset(
+    {
+        WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+        WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+        WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+    }
+)
 
 
 def read_run(story: StoryLines, events: Sequence[HistoryEvent]) -> None:
@@ -27,7 +38,7 @@ def read_run(story: StoryLines, events: Sequence[HistoryEvent]) -> None:
 
 def _started(story: StoryLines, event: HistoryEvent) -> None:
     given = event.workflow_execution_started_event_attributes
-    summary = story.summary(event)
+    summary = beginning_text(story, given.workflow_type.name, given.input) or story.summary(event)
     _show_phase(story, given.search_attributes)
     if not given.continued_execution_run_id:
         story.add(event, f"{given.workflow_type.name} starts{f': {summary}' if summary else ''}")
@@ -128,7 +139,10 @@ def _cancel_asked(story: StoryLines, event: HistoryEvent) -> None:
 
 
 def _task_failed(story: StoryLines, event: HistoryEvent) -> None:
-    story.task_failure = failure_text(event.workflow_task_failed_event_attributes.failure)
+    given = event.workflow_task_failed_event_attributes
+    if given.cause in HARMLESS:
+        return
+    story.task_failure = failure_text(given.failure)
     story.add(event, f"its code could not go on: {story.task_failure}")
 
 
@@ -138,7 +152,8 @@ def _goes_on(story: StoryLines, event: HistoryEvent) -> None:
 
 
 def _ended(story: StoryLines, event: HistoryEvent) -> None:
-    text = outcome_text(story.value(event.workflow_execution_completed_event_attributes.result))
+    result = story.value(event.workflow_execution_completed_event_attributes.result)
+    text = called_off_text(result) or outcome_text(result)
     story.add(event, f"ends{f': {text}' if text else ''}")
 
 

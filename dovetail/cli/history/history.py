@@ -1,4 +1,4 @@
-"""`dovetail history NODE|CLAIM|WORKFLOW`: what became of it, step by step, from Temporal's own record.
+"""`dovetail history NODE|CLAIM|POD|WORKFLOW`: what became of it, step by step, from Temporal's own record.
 
 A claim's story stands under one workflow id for its whole life, run after run; beside it stand the disruptions that
 took its node, and the one that it was launched for. For which pods it was launched is said by the claim. The newest run
@@ -7,6 +7,8 @@ visibility list, which may lag by a moment and forgets after the retention.
 """
 
 import re
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +21,7 @@ from dovetail.cli.explain.sources import opened
 from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.events import read_run
 from dovetail.cli.history.origins import origins_of
+from dovetail.cli.history.pods import trail_of
 from dovetail.cli.history.steps import Line, Pending, StoryLines, moment, pending_of
 from dovetail.cli.output import CommandFailed
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
@@ -31,6 +34,7 @@ from dovetail.worker.settings import Settings, SettingsError
 MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
 MOST_DISRUPTIONS: Final = 20
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+_POD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
 _WORKFLOW: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._/:]*\Z")
 
 
@@ -60,27 +64,62 @@ class HistoryAnswer:
 
 
 async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
-    """The stories of a node, a claim or a workflow. Without a snapshot the cluster is asked, where that is needed."""
+    """The stories of a node, a claim, a pod or a workflow. Without a snapshot the cluster is asked, where that is
+    needed."""
     if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
         found = await story_of(client, name)
-        if found is None:
+        if found is not None:
+            return HistoryAnswer(name=name, stories=(found,))
+        if not _POD.match(name):  # a namespace may have the cluster's name
             raise CommandFailed(f"{name}: there is no such workflow, or its retention has passed")
-        return HistoryAnswer(name=name, stories=(found,))
+    if _POD.match(name):
+        return await _of_pod(client, settings, name, snapshot)
     if not _NAME.match(name):
-        raise CommandFailed(f"{name}: it is no name of a Node or NodeClaim, and no workflow id of {settings.cluster}")
+        raise CommandFailed(
+            f"{name}: it is no name of a Node, NodeClaim or pod (NAMESPACE/NAME), and no workflow id of "
+            f"{settings.cluster}"
+        )
     snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
+    ids, said = await _workflows_of(client, settings, name, snapshot)
+    found_stories = await _told(client, ids)
+    if not found_stories:
+        raise CommandFailed(
+            f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
+        )
+    return HistoryAnswer(name=name, stories=found_stories, notes=(*said, *notes))
+
+
+async def _of_pod(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
+    """The stories of its node and of what made nodes for it; a pod that waits may have none yet."""
+    snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
+    trail = await trail_of(client, settings.cluster, name, snapshot, time.time())
+    if not trail.notes:
+        raise CommandFailed(f"{name}: there is no such pod, and within the last day no node was made for one")
+    ids, said = list(trail.workflows), list[str]()
+    for place in trail.places:
+        more, words = await _workflows_of(client, settings, place, snapshot)
+        ids += more
+        said += words
+    notes = tuple(dict.fromkeys((*trail.notes, *said, *notes)))
+    return HistoryAnswer(name=name, stories=await _told(client, ids), notes=notes)
+
+
+async def _workflows_of(
+    client: Client, settings: Settings, name: str, snapshot: Snapshot | None
+) -> tuple[list[str], list[str]]:
+    """The ids of those that have worked on a node or claim, and what it was made for."""
     claims = await _claims_of(client, settings, name, snapshot)
     made = origins_of(snapshot, claims) if snapshot is not None else ()
     ids = [*[each.disruption(settings.cluster) for each in made], node_owner_id(settings.cluster, name)]
     ids += [claim_owner_id(settings.cluster, claim) for claim in claims]
     ids += await _disruptions(client, settings.cluster, name, claims)
+    return ids, [each.text for each in made]
+
+
+async def _told(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
+    """The stories of those that there are, the oldest first."""
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
-    found_stories = sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow))
-    if not found_stories:
-        raise CommandFailed(
-            f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
-        )
-    return HistoryAnswer(name=name, stories=tuple(found_stories), notes=(*[each.text for each in made], *notes))
+    return tuple(sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow)))
 
 
 async def _seen(settings: Settings) -> tuple[Snapshot | None, tuple[str, ...]]:

@@ -49,10 +49,17 @@ def _story(entry: Entry) -> Story:
     )
 
 
+def _price(entry: Entry) -> str:
+    if entry.price_before is not None and entry.price_after is not None:
+        return f"{price_text(entry.price_before)} → {price_text(entry.price_after)}"
+    return f"saves {price_text(entry.saved)}" if entry.saved else ""
+
+
 def _begun(entry: Entry) -> str:
     parts = [f"{entry.kind} of {shown(entry.nodes or entry.claims)}"]
     parts += [f"for {entry.reason}"] if entry.reason else []
     parts += [" ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))]
     parts += [f"after {plural(len(entry.replacements), 'replacement')}"] if entry.replacements else []
-    parts += [f"saves {price_text(entry.saved)}"] if entry.saved else []
+    parts += [plural(entry.pods, "pod")] if entry.pods else []
+    parts += [_price(entry)]
     return ", ".join(filter(None, parts))

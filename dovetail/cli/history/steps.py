@@ -116,6 +116,8 @@ def outcome_text(value: Any) -> str:
             return str(value)
         case {"name": str(name), **_rest}:
             return name
+        case {"claim": {}, "deadline": _, "reason": str(reason), "nodes": list(nodes)}:  # what a termination works on
+            return " of ".join(filter(None, (reason, _names(nodes))))
         case dict():
             words = [str(value[key]) for key in ("kind", "outcome", "message") if value.get(key)]
             lists = [

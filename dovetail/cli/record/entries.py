@@ -8,7 +8,7 @@ as it was decided, with its prices, and how it ended. What Temporal's retention 
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -60,7 +60,7 @@ class Entry:
     zone: str = ""
     capacity_type: str = ""
     pods: int = 0  # that had to move
-    pod_names: tuple[str, ...] = ()  # of those for which a replacement was made
+    pod_names: tuple[str, ...] = ()  # for which a replacement was made; of a launch: where they are asked for
     price_before: float | None = None
     price_after: float | None = None
     saved: float | None = None  # as predicted
@@ -69,6 +69,8 @@ class Entry:
     disruption: str = ""  # the workflow that this launch or termination is part of
     drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
     instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
+    # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
+    saved_dollars: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,7 @@ class Archive:
             "format": FORMAT,
             "cluster": self.cluster,
             "hour": moment_text(hour),
-            "entries": [asdict(entry) for entry in kept],
+            "entries": [_raw(entry) for entry in kept],
             "forgotten": forgotten,
         }
         await self.objects.put(self._name(hour), gzip.compress(orjson.dumps(body), mtime=hour))
@@ -162,10 +162,12 @@ async def entries_of(
 
 
 async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ...]:
-    """What was kept of a Node, a NodeClaim or a workflow."""
+    """What was kept of a Node, a NodeClaim, a pod or a workflow."""
     hours = [hour for hour in await archive.hours() if hour >= now - LONGEST_BACK]
     entries = joined((await archive.read(hours)).entries)
-    return tuple(e for e in entries if name == e.workflow or name in (*e.nodes, *e.claims, *e.replacements))
+    return tuple(
+        e for e in entries if name == e.workflow or name in (*e.nodes, *e.claims, *e.replacements, *e.pod_names)
+    )
 
 
 def _first_gap(kept: Sequence[int], first: int) -> int:
@@ -216,7 +218,12 @@ def _body(data: bytes) -> dict[str, Any]:
     return {"entries": [], "forgotten": 1}
 
 
-_NAMES: Final = frozenset(Entry.__dataclass_fields__)
+_NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
+
+
+def _raw(entry: Entry) -> dict[str, Any]:
+    """As it is written."""
+    return {name: value for name, value in asdict(entry).items() if name in _NAMES}
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:

@@ -1,32 +1,34 @@
 """`dovetail log`: what happened, filtered and printed."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
-from dovetail.cli.shown.documents import API_VERSION
+from dovetail.cli.record.planned import with_pods
+from dovetail.cli.record.savings import with_dollars
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
-from dovetail.cli.wording import duration_text, plural
+from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.time import format_time
 from dovetail.worker.settings import Settings
 from dovetail.worker.temporal import connect
 
 SHOWN_NODES: Final = 2
 COLUMNS: Final = (
-    Column(head="BEGAN"),
+    Column(head="BEGAN (UTC)"),
     Column(head="TOOK", rank=3),
     Column(head="WHAT"),
     Column(head="REASON", rank=1),
     Column(head="POOL", rank=4),
     Column(head="NODES", cut=True, least=16),
-    Column(head="PODS", rank=5),
-    Column(head="$/H", rank=2),
+    Column(head="PODS", rank=5, right=True),
+    Column(head="$/H", rank=2, right=True),
     Column(head="OUTCOME", cut=True),
 )
-MORE: Final = (Column(head="MESSAGE"), Column(head="WORKFLOW"))  # of the wide form
+MORE: Final = (Column(head="SAVED $", right=True), Column(head="MESSAGE"), Column(head="WORKFLOW"))  # of the wide form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +55,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswer:
-    """The entries, oldest first. Times in JSON are RFC 3339 beside the seconds of the entries."""
+    """The entries, oldest first."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "Log"
     cluster: str
     since: str
     until: str | None
@@ -66,13 +66,15 @@ class LogAnswer:
 
 async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
     """What happened."""
+    client = await connect(settings)
     async with kept_objects(settings) as kept:
-        return log_from(
-            settings.cluster, wanted, await entries_of(await connect(settings), settings, kept, wanted.period)
-        )
+        found = await entries_of(client, settings, kept, wanted.period)
+    if wanted.pod:
+        found = await with_pods(client, settings.cluster, wanted.period, found)
+    return log_from(settings.cluster, wanted, found, time.time())
 
 
-def log_from(cluster: str, wanted: Wanted, found: Entries) -> LogAnswer:
+def log_from(cluster: str, wanted: Wanted, found: Entries, now: float) -> LogAnswer:
     """The same, from entries that have been read."""
     notes = []
     if found.cut:
@@ -80,11 +82,12 @@ def log_from(cluster: str, wanted: Wanted, found: Entries) -> LogAnswer:
     if found.forgotten:
         notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
     period = wanted.period
+    entries = with_dollars(found.entries, min(period.until or now, now))
     return LogAnswer(
         cluster=cluster,
         since=format_time(period.since),
         until=None if period.until is None else format_time(period.until),
-        entries=tuple(entry for entry in found.entries if wanted.takes(entry)),
+        entries=tuple(entry for entry in entries if wanted.takes(entry)),
         notes=tuple(notes),
     )
 
@@ -101,7 +104,7 @@ def log_text(answer: LogAnswer, width: int | None = None, *, wide: bool = False)
     rows = [tuple(_row(entry)) for entry in answer.entries]
     if not wide:
         return "\n".join([*table(COLUMNS, rows, Screen(width=width)), *answer.notes])
-    rows = [(*row, entry.message, entry.workflow) for row, entry in zip(rows, answer.entries, strict=True)]
+    rows = [(*row, *_more(entry)) for row, entry in zip(rows, answer.entries, strict=True)]
     return "\n".join([*table((*COLUMNS, *MORE), rows, Screen()), *answer.notes])
 
 
@@ -117,17 +120,22 @@ def _row(entry: Entry) -> Iterator[str]:
     yield f"{entry.outcome} by {entry.by}" if entry.by else entry.outcome
 
 
+def _more(entry: Entry) -> Iterator[str]:
+    yield "" if entry.saved_dollars is None else f"{entry.saved_dollars:.4f}"
+    yield entry.message
+    yield entry.workflow
+
+
 def _nodes(entry: Entry) -> str:
     if entry.kind == "launch":
         size = " ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))
         return f"{entry.claims[0]} ({size})" if size else entry.claims[0]
-    names = entry.nodes or entry.claims
-    shown = ", ".join(names[:SHOWN_NODES]) + (f" and {len(names) - SHOWN_NODES}" if len(names) > SHOWN_NODES else "")
-    return f"{shown} → {len(entry.replacements)} new" if entry.replacements else shown
+    names = shown(entry.nodes or entry.claims, SHOWN_NODES)
+    return f"{names} → {len(entry.replacements)} new" if entry.replacements else names
 
 
 def log_markdown(answer: LogAnswer) -> str:
     """As a table."""
-    heads = ("began", "took", "what", "reason", "pool", "nodes", "pods", "$/h", "outcome")
+    heads = ("began (UTC)", "took", "what", "reason", "pool", "nodes", "pods", "$/h", "outcome")
     rows = [f"| {' | '.join(_row(entry))} |" for entry in answer.entries]
     return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

@@ -7,12 +7,11 @@ that nobody takes the figure for more than it is.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.cli.record.entries import Entries, Entry, Period
 from dovetail.cli.record.kept import entries_of, kept_objects
-from dovetail.cli.shown.documents import API_VERSION
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -29,8 +28,9 @@ COLUMNS: Final = (
     Column(head="CAME BACK", rank=1, right=True),
     Column(head="PREDICTED $/H", right=True),
     Column(head="SAVED $", right=True),
+    Column(head="$ PER MOVE", rank=4, right=True),
     Column(head="PODS MOVED", rank=3, right=True),
-    Column(head="$ PER POD", rank=4, right=True),
+    Column(head="$ PER POD", rank=5, right=True),
 )
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 
@@ -48,6 +48,11 @@ class PoolSavings:
     pods: int
 
     @property
+    def per_move(self) -> float | None:
+        """Dollars for each node that went."""
+        return self.saved / self.moves if self.moves else None
+
+    @property
     def per_pod(self) -> float | None:
         """Dollars for each pod that had to move."""
         return self.saved / self.pods if self.pods else None
@@ -55,16 +60,22 @@ class PoolSavings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavingsAnswer:
-    """All pools, and their sum."""
+    """All pools, and their sum. `partial`: not everything of that time could be read."""
 
-    apiVersion: str = API_VERSION  # noqa: N815 - as Kubernetes spells it, for scripts
-    kind: str = "Savings"
     cluster: str
     since: str
     until: str
     pools: tuple[PoolSavings, ...]
     total: PoolSavings
+    partial: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """Of which time, at which prices, and whether it is the whole of it."""
+        told = f"{self.since} to {self.until}, at the prices of each decision"
+        least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
+        return (told, least) if self.partial else (told,)
 
 
 async def savings(settings: Settings, period: Period, now: float) -> SavingsAnswer:
@@ -85,6 +96,7 @@ def savings_from(cluster: str, period: Period, found: Entries, now: float) -> Sa
         until=format_time(until),
         pools=pools,
         total=_total(pools),
+        partial=found.cut,
         notes=notes,
     )
 
@@ -113,7 +125,7 @@ def _of_pool(pool: str, entries: Sequence[Entry], ends: _Ends, until: float) -> 
         undone=sum(len(entry.claims) for entry in undone),
         back=_back(pool, entries),
         predicted=sum(entry.saved or 0.0 for entry in done),
-        saved=sum((entry.saved or 0.0) * _held(entry, ends, until) / HOUR for entry in done),
+        saved=sum(_dollars(entry, ends, until) for entry in done),
         pods=sum(entry.pods for entry in done),
     )
 
@@ -137,6 +149,21 @@ def _held(entry: Entry, ends: _Ends, until: float) -> float:
         begins = max((ends.gone[claim] for claim in entry.claims), default=begins)
     over = min((ends.left[claim] for claim in entry.replacements if claim in ends.left), default=until)
     return max(0.0, min(over, until) - begins)
+
+
+def _dollars(entry: Entry, ends: _Ends, until: float) -> float:
+    return (entry.saved or 0.0) * _held(entry, ends, until) / HOUR
+
+
+def with_dollars(entries: Sequence[Entry], until: float) -> tuple[Entry, ...]:
+    """The same entries; each disruption that is done says what it has saved until then."""
+    ends = _ends(entries)
+    return tuple(
+        replace(entry, saved_dollars=_dollars(entry, ends, until))
+        if entry.kind == "disruption" and entry.outcome == "done" and entry.saved is not None
+        else entry
+        for entry in entries
+    )
 
 
 def _back(pool: str, entries: Sequence[Entry]) -> int:
@@ -180,8 +207,7 @@ def savings_in(answer: SavingsAnswer, form: str, width: int | None = None) -> st
 def savings_text(answer: SavingsAnswer, width: int | None = None) -> str:
     """A table."""
     rows = [tuple(_row(each)) for each in (*answer.pools, answer.total)]
-    head = f"{answer.since} to {answer.until}, at the prices of each decision"
-    return "\n".join([head, *table(COLUMNS, rows, Screen(width=width)), *answer.notes])
+    return "\n".join([*answer.head, *table(COLUMNS, rows, Screen(width=width)), *answer.notes])
 
 
 def _row(each: PoolSavings) -> Iterator[str]:
@@ -189,12 +215,18 @@ def _row(each: PoolSavings) -> Iterator[str]:
     yield from (str(each.moves), str(each.undone), str(each.back))
     yield f"{each.predicted:.4f}"
     yield f"{each.saved:.2f}"
+    yield _each(each.per_move)
     yield str(each.pods)
-    yield "–" if each.per_pod is None else f"{each.per_pod:.4f}"
+    yield _each(each.per_pod)
+
+
+def _each(dollars: float | None) -> str:
+    return "–" if dollars is None else f"{dollars:.4f}"
 
 
 def savings_markdown(answer: SavingsAnswer) -> str:
     """As a table."""
-    heads = ("pool", "moves", "undone", "came back", "predicted $/h", "saved $", "pods moved", "$ per pod")
+    heads = tuple(column.head.lower() for column in COLUMNS)
     rows = [f"| {' | '.join(_row(each))} |" for each in (*answer.pools, answer.total)]
-    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])
+    told = [*answer.head[1:], ""] if answer.partial else []
+    return "\n".join([*told, f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

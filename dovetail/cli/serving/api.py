@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 from dovetail.cli.change.carried import unpacked
 from dovetail.cli.change.command import change_in, change_on
 from dovetail.cli.change.documents import documents_of
-from dovetail.cli.change.forecast import forecast_markdown, forecast_on, forecast_text
+from dovetail.cli.change.forecast import forecast_in, forecast_on
 from dovetail.cli.change.ground import ground_in
 from dovetail.cli.doctor.doctor import doctor_of_worker
 from dovetail.cli.doctor.text import doctor_text
@@ -45,6 +45,7 @@ from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
 from dovetail.cli.record.paces import KEPT_SECONDS as PACES_SECONDS
 from dovetail.cli.record.paces import read_paces
+from dovetail.cli.record.planned import with_pods
 from dovetail.cli.record.savings import savings_from, savings_in
 from dovetail.cli.serving.names import names_of
 from dovetail.cli.serving.versions import versions_of, worker_count
@@ -68,6 +69,7 @@ KEPT_FACTOR: Final = 4.0  # and for this many times as long as it took to make
 MOST_KEPT: Final = 64
 NO_TEMPORAL: Final = "the worker is not connected to Temporal: nominations and held plans are not considered"
 MOST_ENTRIES: Final = 1000  # workflows whose histories are read for one answer
+MOST_SAVINGS: Final = 5000  # the same for savings, whose sum is of use as a whole; half a millisecond of ours each
 MOST_FOLLOWERS: Final = 16
 FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
 STREAM_SECONDS: Final = 2.0
@@ -265,13 +267,13 @@ class Api:
         ground = ground_in(self.world, look, await self._paces())
         answer = await change_on(ground, documents, seconds_of(asked.word("for", "30d")))
         shown = _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
-        return asdict(answer), shown
+        return document("PlannedChange", self.settings.cluster, answer), shown
 
     async def _forecast(self, asked: Question) -> Shown:
         ground = ground_in(self.world, await self._look(), await self._paces())
         answer = await forecast_on(ground, seconds_of(asked.word("for", "7d")), asked.word("pool"))
-        text = forecast_markdown if asked.form == "markdown" else forecast_text
-        return asdict(answer), _fitted(lambda: text(answer), asked.width)
+        shown = _fitted(lambda: forecast_in(answer, asked.form), asked.width)
+        return document("Forecast", self.settings.cluster, answer), shown
 
     async def _paces(self) -> Paces:
         """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""
@@ -316,23 +318,29 @@ class Api:
         return client
 
     async def _log(self, asked: Question) -> Shown:
-        period = period_of(asked.word("since", "24h"), asked.word("until"), time.time())
+        now = time.time()
+        period = period_of(asked.word("since", "24h"), asked.word("until"), now)
         kinds = tuple(kind for kind in asked.word("kind").split(",") if kind)
         pool, reason, pod = (asked.word(key) for key in ("pool", "reason", "pod"))
         wanted = Wanted(period=period, pool=pool, reason=reason, pod=pod, kinds=kinds)
-        answer = log_from(self.settings.cluster, wanted, await self._entries(period))
-        return asdict(answer), log_in(answer, asked.form, asked.width or None)
+        found = await self._entries(period)
+        if pod:
+            found = await with_pods(self._connected(), self.settings.cluster, period, found)
+        answer = log_from(self.settings.cluster, wanted, found, now)
+        shown = log_in(answer, asked.form, asked.width or None)
+        return document("Log", self.settings.cluster, answer), shown
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
-        answer = savings_from(self.settings.cluster, period, await self._entries(period), now)
-        return asdict(answer), savings_in(answer, asked.form, asked.width or None)
+        answer = savings_from(self.settings.cluster, period, await self._entries(period, MOST_SAVINGS), now)
+        shown = savings_in(answer, asked.form, asked.width or None)
+        return document("Savings", self.settings.cluster, answer), shown
 
-    async def _entries(self, period: Period) -> Entries:
+    async def _entries(self, period: Period, most: int = MOST_ENTRIES) -> Entries:
         client = self._connected()
         async with kept_objects(self.settings) as kept:
-            return await entries_of(client, self.settings, kept, period, MOST_ENTRIES)
+            return await entries_of(client, self.settings, kept, period, most)
 
     async def _doctor(self, asked: Question) -> Shown:
         answer = await doctor_of_worker(self.settings, self.world, self.client())

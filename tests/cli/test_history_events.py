@@ -1,0 +1,121 @@
+"""What `dovetail history` makes of single events, and what it leaves out."""
+
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+
+from dovetail.cli.history.events import HARMLESS, read_run
+from dovetail.cli.history.steps import StoryLines
+from dovetail.messages.inputs import DisruptInput
+from dovetail.messages.outcomes import DisruptionRecord
+from dovetail.messages.plans import DisruptionCommand, PlannedPod, ProposedNode, Seen, Target
+from dovetail.messages.subjects import ClaimRef, Departure
+from dovetail.model.nodes import NodeClassRef
+from dovetail.workflows.converter import DATA_CONVERTER
+
+CONVERTER = DATA_CONVERTER.payload_converter
+TARGETS = tuple(
+    Target(claim=f"web-{n}", claim_uid=f"u{n}", node=f"n{n}", node_uid="", provider_id="", pool="web", pods=pods)
+    for n, pods in ((1, ("a", "b")), (2, ("c",)))
+)
+NEW = ProposedNode(
+    pool="web",
+    pool_uid="p",
+    node_class=NodeClassRef(group="g", kind="k", name="default"),
+    requirements=(),
+    type_list=0,
+    pods=(PlannedPod(namespace="shop", name="cart-1", uid="a"),),
+)
+
+
+def lines(*events: HistoryEvent) -> list[str]:
+    story = StoryLines(CONVERTER)
+    read_run(story, events)
+    return [line.text for line in story.lines]
+
+
+def begun(**command: Any) -> HistoryEvent:
+    """A disruption of two nodes."""
+    event = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
+    given = event.workflow_execution_started_event_attributes
+    given.workflow_type.name = "DisruptNodes"
+    asked = DisruptionCommand(**{"reason": "Drifted", "method": "drift", "targets": TARGETS, **command})
+    held = DisruptInput(cluster="demo", plan_id="1", command=asked, seen=Seen(taken_at=0.0))
+    given.input.payloads.extend(CONVERTER.to_payloads([held]))
+    event.user_metadata.summary.CopyFrom(CONVERTER.to_payloads(["Drifted: n1, n2"])[0])
+    return event
+
+
+def ended(record: DisruptionRecord) -> HistoryEvent:
+    event = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+    event.workflow_execution_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([record]))
+    return event
+
+
+@pytest.mark.parametrize("cause", WorkflowTaskFailedCause.values())
+def test_a_workflow_task_that_is_tried_again_every_day_is_no_failure_of_the_code(
+    cause: WorkflowTaskFailedCause.ValueType,
+) -> None:
+    event = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED)
+    given = event.workflow_task_failed_event_attributes
+    given.cause, given.failure.message = cause, "UnhandledCommand"
+    story = StoryLines(CONVERTER)
+
+    read_run(story, [event])
+
+    told = [] if cause in HARMLESS else ["its code could not go on: UnhandledCommand"]
+    assert ([line.text for line in story.lines], bool(story.task_failure)) == (told, bool(told))
+
+
+def test_the_causes_of_every_day_are_three() -> None:
+    assert sorted(WorkflowTaskFailedCause.Name(cause).split("CAUSE_")[1] for cause in HARMLESS) == [
+        "FORCE_CLOSE_COMMAND",
+        "RESET_STICKY_TASK_QUEUE",
+        "UNHANDLED_COMMAND",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ({"replacements": (NEW,), "price": 0.384, "savings": 0.192}, "3 pods, 1 replacement, $0.3840/h → $0.1920/h"),
+        ({"replacements": (NEW,), "price": 0.2, "savings": -0.1}, "3 pods, 1 replacement, $0.2000/h → $0.3000/h"),
+        ({"savings": 0.4}, "3 pods, saves $0.4000/h"),
+        ({"price": 0.2, "drain_first": True}, "3 pods, $0.2000/h until it leaves"),
+        ({}, "3 pods"),
+    ],
+)
+def test_a_disruption_says_its_pods_and_its_price_before_and_after(command: dict[str, Any], says: str) -> None:
+    assert lines(begun(**command)) == [f"DisruptNodes starts: Drifted of n1, n2: {says}"]
+
+
+def test_an_input_that_cannot_be_read_leaves_the_summary() -> None:
+    event = begun()
+    event.workflow_execution_started_event_attributes.input.payloads[0].metadata["encoding"] = b"binary/other"
+
+    assert lines(event) == ["DisruptNodes starts: Drifted: n1, n2"]
+
+
+def test_a_disruption_that_somebody_called_off_names_them() -> None:
+    by_ann = DisruptionRecord(outcome="cancelled", reason="Drifted", message="not now (by ann (system:admin))")
+    by_nobody = DisruptionRecord(outcome="cancelled", reason="Drifted", message="not now")
+    done = DisruptionRecord(outcome="done", reason="Drifted", deleted=("web-1",))
+
+    assert lines(ended(by_ann), ended(by_nobody), ended(done)) == [
+        "ends: called off by ann (system:admin): not now",
+        "ends: cancelled: not now",
+        "ends: done deleted web-1",
+    ]
+
+
+def test_a_termination_says_why_and_of_which_node() -> None:
+    departure = Departure(claim=ClaimRef(name="web-1", uid="u1", pool="web"), nodes=("n1",), reason="Drifted")
+    scheduled = HistoryEvent(event_id=5, event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
+    scheduled.activity_task_scheduled_event_attributes.activity_type.name = "begin_departure"
+    done = HistoryEvent(event_id=6, event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+    done.activity_task_completed_event_attributes.scheduled_event_id = 5
+    done.activity_task_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([departure]))
+
+    assert lines(scheduled, done) == ["begin_departure -> Drifted of n1 (0s)"]
