@@ -97,6 +97,7 @@ def a_status() -> Document:
                 what="drain held for 12m by PDB payments/api",
                 since=NOW - 720,
                 command="dovetail explain node ip-10-0-3-17.eu-west-1.compute.internal",
+                pool="default",
             ),
             Need(
                 about="ml/train-7f", what="pending for 9m", since=NOW - 540, command="dovetail explain pod ml/train-7f"

@@ -47,9 +47,9 @@ def _pool(disruption: Json, marks: dict[str, str] | None = None, **spec: Any) ->
 
 ASKED = {names.REPLACE: "a noisy neighbour"}
 AT_ONCE = {**ASKED, names.REPLACE_NOW: "true"}
-EXPIRES = {"expireAfter": "0s"}
+EXPIRES: Json = {"expireAfter": "0s"}
 FIRST = {names.REPLACE_FIRST: "true"}
-GRACE = {"terminationGracePeriod": "1h"}
+GRACE: Json = {"terminationGracePeriod": "1h"}
 PAUSED = {names.PAUSED: "disruption", names.PAUSED_BY: "alice", names.PAUSED_REASON: "a release"}
 
 # What there is, which method takes the node, and else in what words it stays.

@@ -80,9 +80,11 @@ def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
 
 def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
     """The text and the exit code."""
+    from dovetail.cli.status.asked_pool import status_of_pool
     from dovetail.cli.status.text import status_markdown, status_names, status_text
 
-    found = _of_pool(found, given.pool)
+    if given.pool:
+        found = status_of_pool(found, given.pool)
     others = {
         "table": lambda d: status_text(d, on),
         "wide": lambda d: status_text(d, on, wide=True),
@@ -91,16 +93,6 @@ def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> t
     }
     needed = given.check and found["needsPerson"]
     return rendered(found, given.output, others), NEEDS_PERSON if needed else 0
-
-
-def _of_pool(found: "Document", pool: str) -> "Document":
-    if not pool:
-        return found
-    pools = [each for each in found["pools"] if each["name"] == pool]
-    if not pools:
-        known = ", ".join(each["name"] for each in found["pools"]) or "none"
-        raise CommandFailed(f"--pool {pool}: there is no such NodePool of ours; there is {known}")
-    return {**found, "pools": pools, "underWay": [move for move in found["underWay"] if move["pool"] == pool]}
 
 
 def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:

@@ -3,7 +3,7 @@
 100,000 pods are looked at once and not once a node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.cli.status.answer import Use
@@ -78,6 +78,17 @@ class FleetFacts:
 
 def _room(node: Node) -> Room:
     return Room(cpu=node.allocatable.get(CPU, 0) / NANO, memory=float(node.allocatable.get(MEMORY, 0)))
+
+
+def spot_share(claims: Iterable[NodeClaim]) -> float:
+    """The share of spot among those that have a capacity type."""
+    known = [kind for claim in claims if (kind := claim.labels.get(names.CAPACITY_TYPE))]
+    return known.count(names.CAPACITY_SPOT) / len(known) if known else 0.0
+
+
+def selected_pool(pod: Pod) -> str:
+    """The NodePool that the pod's node selector names; empty where it names none."""
+    return dict(pod.shape.node_selector).get(names.NODE_POOL, "")
 
 
 def is_marked(claim: NodeClaim) -> bool:

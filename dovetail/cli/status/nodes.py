@@ -42,6 +42,7 @@ class NodesAnswer:
     source: str
     now: float
     nodes: tuple[NodeRow, ...] = ()
+    pools: tuple[str, ...] = ()  # the NodePools that are ours, with nodes or without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,8 @@ def nodes_of(look: Look) -> NodesAnswer:
     stays = stays_of(look)
     rows = [_row(facts, claim, going.get(name), stays.get(name, "")) for name, claim in snapshot.claims.items()]
     rows.sort(key=lambda row: (-(row.price or 0.0), row.name))
-    return NodesAnswer(source=look.source, now=snapshot.now, nodes=tuple(rows))
+    ours = sorted(pool.name for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class))
+    return NodesAnswer(source=look.source, now=snapshot.now, nodes=tuple(rows), pools=tuple(ours))
 
 
 def pods_of(look: Look) -> PodsAnswer:

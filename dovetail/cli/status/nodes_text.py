@@ -6,6 +6,7 @@ from typing import Any, Final
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, markdown_table, table
+from dovetail.cli.status.asked_pool import check_pool
 from dovetail.cli.status.terms import meets
 from dovetail.cli.status.terms import selector as terms_of
 from dovetail.cli.wording import duration_text
@@ -82,6 +83,8 @@ def nodes_names(found: Document) -> str:
 def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
     """The nodes of that pool for which the selector's terms hold, in that order."""
     terms = terms_of(selector)
+    if pool:
+        check_pool(pool, {*found.get("pools", ()), *(node["pool"] for node in found["nodes"] if node["pool"])})
     kept = [node for node in found["nodes"] if (not pool or node["pool"] == pool) and meets(node, terms)]
     keys = {
         "price": lambda node: -(node["price"] or 0.0),

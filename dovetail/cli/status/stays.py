@@ -1,7 +1,7 @@
 """Why each node stays, in the words of the check that says most of it: one pass of the very checks that decide.
 
-A node stays if every method refuses it, or has no allowance left for it. What only a simulation knows (that its pods fit
-nowhere else, that nothing is cheaper) is in `dovetail explain node`.
+A node stays if every method refuses it, or has no allowance left for it. What only a simulation knows (that its pods
+fit nowhere else, that nothing is cheaper) is in `dovetail explain node`.
 """
 
 from collections.abc import Mapping

@@ -73,7 +73,7 @@ def _totals(found: Document) -> list[str]:
     pending = f" ({totals['pendingPods']:,} pending)" if totals["pendingPods"] else ""
     workers = found.get("workers")
     return [
-        found["cluster"] or "cluster",
+        _whose(found),
         _counted(totals["nodes"], "node"),
         _counted(totals["pods"], "pod") + pending,
         money,
@@ -81,6 +81,11 @@ def _totals(found: Document) -> list[str]:
         *([_counted(workers, "worker")] if workers is not None else []),
         f"Scheduler: {found['scheduler']}",
     ]
+
+
+def _whose(found: Document) -> str:
+    cluster = str(found["cluster"] or "cluster")
+    return f"{cluster}, NodePool {found['pool']}" if found.get("pool") else cluster
 
 
 def _dollars(amount: float) -> str:
