@@ -25,7 +25,11 @@ POOLS = ("default", "default", "batch", "gpu")
 def a_fleet(count: int) -> Document:
     """So many nodes, no two alike; every 50th does something."""
     rows = tuple(_node(i) for i in range(count))
-    return document("NodeList", "prod-eu1", NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows))
+    return document(
+        "NodeList",
+        "prod-eu1",
+        NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows, pools=tuple(sorted(set(POOLS)))),
+    )
 
 
 def _node(i: int) -> NodeRow:

@@ -29,6 +29,7 @@ class Totals:
     spot: float  # the share of spot among the claims that have a capacity type
     cpu: Use
     memory: Use
+    not_ours: int = 0  # of the nodes: those of no NodeClaim, or of another provider's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,4 +36,4 @@ def _totals(found: Document, pool: Document) -> Document:
         whole: Document = found["totals"]
         return whole
     sums = {name: pool[name] for name in _SUMS}
-    return {**found["totals"], "nodes": pool["nodes"], "claims": pool["nodes"], **sums}
+    return {**found["totals"], "nodes": pool["nodes"], "claims": pool["nodes"], "notOurs": 0, **sums}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.cli.status.answer import Use
+from dovetail.cli.status.not_ours import Types
 from dovetail.disruption.simulation.costs import claim_price
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
@@ -26,6 +27,16 @@ class Room:
     memory_used: float = 0.0
     pods: int = 0
 
+    @property
+    def cpu_share(self) -> float:
+        """Of one; 0 where there is no room."""
+        return self.cpu_used / self.cpu if self.cpu else 0.0
+
+    @property
+    def memory_share(self) -> float:
+        """The same of memory."""
+        return self.memory_used / self.memory if self.memory else 0.0
+
 
 @dataclass(kw_only=True)
 class FleetFacts:
@@ -37,6 +48,7 @@ class FleetFacts:
     pending: list[Pod] = field(default_factory=list)
     running: int = 0
     prices: dict[str, float | None] = field(default_factory=dict)  # by claim; None: not known
+    types: Types = field(default_factory=dict)  # of the catalogues
 
     @classmethod
     def of(cls, snapshot: Snapshot, closer: frozenset[str] = frozenset()) -> "FleetFacts":
@@ -46,6 +58,7 @@ class FleetFacts:
         for pod in snapshot.pods.values():
             facts._count(pod)
         types = {pool: {each.name: each for each in catalogue.types} for pool, catalogue in snapshot.catalogues.items()}
+        facts.types = types
         facts.prices = {name: claim_price(claim, types) for name, claim in snapshot.claims.items()}
         return facts
 

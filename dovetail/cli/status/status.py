@@ -5,6 +5,7 @@ from dovetail.cli.status.answer import Done, StatusAnswer, Totals
 from dovetail.cli.status.fleet_facts import FleetFacts, is_busy, spot_share
 from dovetail.cli.status.moves import moves
 from dovetail.cli.status.needs import needs_of
+from dovetail.cli.status.not_ours import count_not_ours
 from dovetail.cli.status.pools import pools_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.worker.deciding import disruption_settings
@@ -60,4 +61,5 @@ def totals_of(facts: FleetFacts) -> Totals:
         spot=spot_share(snapshot.claims.values()),
         cpu=cpu,
         memory=memory,
+        not_ours=count_not_ours(snapshot),
     )

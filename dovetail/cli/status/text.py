@@ -71,10 +71,10 @@ def _totals(found: Document) -> list[str]:
     if totals["unpriced"]:
         money += f" and {_counted(totals['unpriced'], 'node')} of unknown price"
     pending = f" ({totals['pendingPods']:,} pending)" if totals["pendingPods"] else ""
-    workers = found.get("workers")
+    workers, others = found.get("workers"), totals.get("notOurs")
     return [
         _whose(found),
-        _counted(totals["nodes"], "node"),
+        _counted(totals["nodes"], "node") + (f" ({others:,} not ours)" if others else ""),
         _counted(totals["pods"], "pod") + pending,
         money,
         f"spot {totals['spot']:.0%}",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, bar, table
-from dovetail.cli.status.nodes_text import node_cells
+from dovetail.cli.status.nodes_text import node_cells, node_colour
 from dovetail.cli.top.view import Group, Item, Node, View
 from dovetail.cli.wording import plural
 from dovetail.model.time import parse_time
@@ -85,11 +85,12 @@ def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
 
 def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     totals = shown.status["totals"]
-    price = totals["price"]
+    price, others = totals["price"], totals.get("notOurs")
+    nodes = plural(totals["nodes"], "node")
     month = f"${price * HOURS_IN_MONTH:,.0f}/month"
     parts = [
         shown.status["cluster"] or "cluster",
-        plural(totals["nodes"], "node"),
+        nodes + (f" ({others:,} not ours)" if others else ""),
         f"{plural(totals['pods'], 'pod')} ({totals['pendingPods']:,} pending)",
         f"${price:,.2f}/h",
         month,
@@ -98,6 +99,8 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     ]
     if len(" · ".join(parts)) > size.columns:
         parts.remove(month)
+    if len(" · ".join(parts)) > size.columns:
+        parts[1] = nodes
     cells = max(6, min(24, size.columns // 8))
     use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
     spark = sparkline(shown.prices, max(8, size.columns // 8))
@@ -164,11 +167,7 @@ def _where(shown: Shown, view: View, page: range) -> str:
 
 
 def _colour(item: Item) -> str:
-    if isinstance(item, Group):
-        return "1"
-    if item["state"] == "ready":
-        return WAITS if item["what"] else ""
-    return GOES_ON
+    return "1" if isinstance(item, Group) else node_colour(item)
 
 
 def _row(item: Item, now: float) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from dovetail.cli.remote.workers import Workers
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import Screen
+from dovetail.cli.status.terms import NOT_OURS
 from dovetail.cli.top.desk import Answer, Desk, Look, Said, Told
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines
@@ -152,9 +153,9 @@ class Top:
             "R": lambda: self._change("replace"),
             "N": lambda: self._change("replace", "--now"),
             "p": lambda: self._pause(""),
-            "P": lambda: self._pause(self._pool()),
+            "P": lambda: self._of_pool(self._pause),
             "u": lambda: self.desk.command("resume"),
-            "U": lambda: self._resume(self._pool()),
+            "U": lambda: self._of_pool(self._resume),
             "?": lambda: self.take(Told(title="keys", lines=list(HELP))),
             ESCAPE: self._clear,
         }
@@ -225,13 +226,20 @@ class Top:
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
+        if item["state"] == NOT_OURS:
+            self._say(f"{item['name']} is not ours: nobody can {verb} it here")
+            return
         claim = str(item["claim"])
         said = " ".join((verb, item["name"], *more))
         self._prompt(f"{said}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
 
-    def _pool(self) -> str:
+    def _of_pool(self, act: Callable[[str], None]) -> None:
+        """Do it to the NodePool of the node under the cursor."""
         item = self._under()
-        return "" if item is None or isinstance(item, Group) else str(item["pool"])
+        if item is None or isinstance(item, Group) or not item["pool"] or item["state"] == NOT_OURS:
+            self._say("move to a node of one of our NodePools first")
+            return
+        act(str(item["pool"]))
 
     def _pause(self, pool: str) -> None:
         where = f"NodePool {pool}" if pool else "all NodePools"
@@ -279,13 +287,15 @@ def _text(workers: Workers, path: str, columns: int, words: Mapping[str, str] | 
 
 
 def _explained(workers: Workers, node: Node, columns: int, at: str = "") -> Told:
-    path = f"explain/node/{quote(node['claim'])}"
+    path = f"explain/node/{quote(node['claim'] or node['name'])}"
     lines = _text(workers, path, columns, {"at": at} if at else None)
     return Told(title=f"explain {node['name']}{f' --at {at}' if at else ''}", lines=lines)
 
 
 def _history(workers: Workers, node: Node, columns: int) -> Told:
     """The bars, and the same in words below them."""
+    if not node["claim"]:
+        return Told(title=f"history {node['name']}", lines=["it is not ours: there is no record of it"])
     path = f"history/{quote(node['claim'])}"
     bars = gantt_lines(workers.document(path), time.time(), columns)
     return Told(title=f"history {node['name']}", lines=[*bars, "", *_text(workers, path, columns)])
