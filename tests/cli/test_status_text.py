@@ -226,6 +226,26 @@ def test_names_are_what_kubectl_takes_and_markdown_has_every_column() -> None:
     assert "| default | 120 | 48.10 |" in status_markdown(a_status())
 
 
+def test_why_a_node_stays_is_in_the_wide_table() -> None:
+    found = some_nodes()
+    found["nodes"][0]["stays"] = "consolidateAfter has not elapsed"
+    wide, narrow = nodes_text(found, Screen(width=80), wide=True), nodes_text(found, Screen(width=200))
+
+    assert "ready        stays: consolidateAfter has not elapsed" in wide and "stays:" not in narrow
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_what_cancel_takes_can_be_copied_where_the_command_has_no_room(width: int) -> None:
+    found = a_status()
+    found["underWay"][0]["claim"] = claim = "general-purpose-on-demand-8f2c3d1e-0"
+    found["underWay"][0]["stop"] = f"dovetail cancel {claim} --reason TEXT"
+
+    text = status_text(found, Screen(width=width))
+
+    assert claim in text.split() and "dovetail cancel NODECLAIM --reason TEXT" in " ".join(text.split())
+    assert max(map(len, text.split("NEEDS")[0].splitlines())) <= width
+
+
 def test_nodes_are_chosen_by_pool_and_labels_and_sorted() -> None:
     def names(pool: str, selector: str, order: str) -> list[str]:
         found = chosen(some_nodes(), pool, selector, order)["nodes"]

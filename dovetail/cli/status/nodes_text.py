@@ -35,7 +35,10 @@ def nodes_text(found: Document, screen: Screen, wide: bool = False) -> str:
     nodes = found["nodes"]
     if not nodes:
         return "no nodes"
-    rows = [node_cells(node, now) + ((node["claim"],) if wide else ()) for node in nodes]
+    rows = [
+        (*node_cells(node, now, stays=stays_words(node)), node["claim"]) if wide else node_cells(node, now)
+        for node in nodes
+    ]
     columns = (*COLUMNS, *WIDE) if wide else COLUMNS
     lines = table(columns, rows, Screen(colours=screen.colours) if wide else screen, [node_colour(n) for n in nodes])
     return "\n".join([*lines, "", _sum(nodes)])
@@ -77,6 +80,11 @@ def node_cells(
         node["state"],
         node["what"] or stays,
     )
+
+
+def stays_words(node: Mapping[str, Any]) -> str:
+    """What keeps it, where a check does."""
+    return f"stays: {node['stays']}" if node.get("stays") else ""
 
 
 def nodes_markdown(found: Document) -> str:

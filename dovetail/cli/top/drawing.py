@@ -10,8 +10,8 @@ from typing import Any, Final
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, bar, table
-from dovetail.cli.status.nodes_text import node_cells, node_colour
-from dovetail.cli.top.view import Group, Item, Node, View
+from dovetail.cli.status.nodes_text import node_cells, node_colour, stays_words
+from dovetail.cli.top.view import Group, Item, View
 from dovetail.cli.wording import plural
 from dovetail.model.time import parse_time
 
@@ -171,7 +171,7 @@ def _colour(item: Item) -> str:
 
 
 def _row(item: Item, now: float) -> tuple[str, ...]:
-    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, _stays(item))
+    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, stays_words(item))
 
 
 def _group_row(group: Group) -> tuple[str, ...]:
@@ -184,10 +184,6 @@ def _group_row(group: Group) -> tuple[str, ...]:
         f"{group.pods:,}",
         *("", ""),
     )
-
-
-def _stays(node: Node) -> str:
-    return f"stays: {node['stays']}" if node.get("stays") else ""
 
 
 def _use(share: float) -> str:
