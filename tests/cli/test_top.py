@@ -1,5 +1,6 @@
 """`dovetail top`: frames line by line, keys through a real terminal, 5,000 nodes."""
 
+import argparse
 import os
 import pty
 import re
@@ -16,6 +17,8 @@ import pytest
 
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.screen import Screen
+from dovetail.cli.top.desk import Saved
+from dovetail.cli.top.desk import saved as saved_now
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import keys_in
@@ -41,6 +44,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def drawn(view: View, width: int, lines: int = 40, count: int = 5000) -> list[str]:
     nodes = a_fleet(count)
     shown = Shown(status=a_status(), nodes=nodes, items=items_of(nodes, view), prices=[60.0, 61.0, 63.2, 61.4])
+    shown.saved = [30.9, 31.1, 31.5]
     return frame(shown, view, Size(columns=width, lines=lines), Screen())
 
 
@@ -152,6 +156,35 @@ def test_prices_are_drawn_once_there_are_two() -> None:
     assert (sparkline([1.0], 10), sparkline([1.0, 2.0, 1.5], 10)) == ("", "▁█▅")
 
 
+@pytest.mark.parametrize(
+    ("columns", "saved", "words"),
+    [
+        (200, [31.5], "saved $31.50 in 24h"),
+        (200, [30.0, 31.5], "saved ▁█ $31.50 in 24h"),
+        (62, [30.0, 31.5], "+$1.40/h"),
+        (200, [], "+$1.40/h"),
+    ],
+)
+def test_savings_stand_beside_the_price_where_they_are_known_and_have_room(
+    columns: int, saved: list[float], words: str
+) -> None:
+    nodes = a_fleet(1)
+    shown = Shown(status=a_status(), nodes=nodes, items=[], prices=[60.0, 61.4], saved=saved)
+    line = frame(shown, View(), Size(columns=columns, lines=40), Screen())[1]
+
+    assert line.endswith(words) and len(line) <= columns
+
+
+def test_savings_that_a_worker_does_not_know_are_not_shown(tmp_path: Path) -> None:
+    def asked(total: object) -> Saved:
+        answers = {"savings": {"total": {"saved": total}}} if total is not None else {}
+        with serving(tmp_path, answers) as found:
+            place = argparse.Namespace(kubeconfig=found.kubeconfig, context="", service="", namespace="dovetail")
+            return saved_now(place)
+
+    assert (asked(31.5), asked(None)) == (Saved(dollars=31.5), Saved(dollars=None))
+
+
 class Session:
     """`dovetail top` in a terminal of its own. The screen is what was sent, without its codes."""
 
@@ -209,6 +242,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> None:
     with a_session(served) as top:
         top.until("of 5,000")
+        top.until("saved $31.50 in 24h")
         top.presses("g")
         top.until("grouped by pool")
         top.presses("ggg/pool=gpu\r")

@@ -65,6 +65,7 @@ class Shown:
     nodes: Document
     items: Sequence[Item]
     prices: Sequence[float] = ()  # of the last looks, the oldest first
+    saved: Sequence[float] = ()  # what disruption saved in 24 hours, of the last times that it was asked
     says: str = ""  # the last answer to a key
     prompt: str | None = None  # what is being typed
     text: list[str] = field(default_factory=list)
@@ -105,7 +106,9 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
     spark = sparkline(shown.prices, max(8, size.columns // 8))
     trend = f"   $ {spark} {_change(shown.prices)}" if spark else ""
-    lines = [_fitted(" · ".join(parts), size.columns), _fitted("  ".join(use) + trend, size.columns)]
+    second = "  ".join(use) + trend
+    second += _savings(shown.saved, size.columns - len(second))
+    lines = [_fitted(" · ".join(parts), size.columns), _fitted(second, size.columns)]
     lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status["pauses"][:2]]
     return [*lines, ""]
 
@@ -125,6 +128,17 @@ def sparkline(values: Sequence[float], most: int) -> str:
     low, high = min(last), max(last)
     span = (high - low) or 1.0
     return "".join(SPARKS[round((value - low) / span * (len(SPARKS) - 1))] for value in last)
+
+
+def _savings(values: Sequence[float], room: int) -> str:
+    """What was saved, with its line where there is one and room for it; empty where nothing is known."""
+    if not values:
+        return ""
+    amount = f"${values[-1]:,.2f} in 24h"
+    spark = sparkline(values, max(8, room - len(amount) - 10))
+    whole = f"   saved {spark} {amount}" if spark else ""
+    short = f"   saved {amount}"
+    return whole if whole and len(whole) <= room else short if len(short) <= room else ""
 
 
 def _change(values: Sequence[float]) -> str:

@@ -11,7 +11,7 @@ from dovetail.cli.remote.workers import Workers
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import Screen
 from dovetail.cli.status.terms import NOT_OURS
-from dovetail.cli.top.desk import Answer, Desk, Look, Said, Told
+from dovetail.cli.top.desk import Answer, Desk, Look, Said, Saved, Told
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import BACK, ENTER, ESCAPE, keys_in
@@ -66,6 +66,7 @@ class Top:
         self.trouble = "asking a worker …"
         self.columns = 80
         self.ended = False
+        self._saved: list[float] = []
         self._typed: Typed | None = None
         self._question = ""
         self._text = ""
@@ -84,6 +85,8 @@ class Top:
                 self.shown.title, self.shown.text, self.shown.scrolled, self.shown.says = title, lines, 0, ""
             case Said(text=text):
                 self._say(text)
+            case Saved(dollars=dollars):
+                self._saved = [] if dollars is None else [*self._saved, dollars][-MOST_PRICES:]
 
     def _say(self, text: str) -> None:
         if self.shown is not None:
@@ -104,6 +107,7 @@ class Top:
         self.columns = size.columns
         if self.shown is None:
             return [self.trouble[: size.columns]] + [""] * (size.lines - 1)
+        self.shown.saved = self._saved
         key = self.view.key(self.shown.nodes)
         if key != self._key:
             self._key, self.shown.items = key, items_of(self.shown.nodes, self.view)
