@@ -17,13 +17,14 @@ import pytest
 
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.screen import Screen
+from dovetail.cli.status.orders import checked_sort
 from dovetail.cli.top.desk import Saved
 from dovetail.cli.top.desk import saved as saved_now
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import keys_in
 from dovetail.cli.top.top import HELP, OF_ALL
-from dovetail.cli.top.view import Group, View, checked_sort, items_of
+from dovetail.cli.top.view import Group, View, items_of
 from tests.cli.fleet import HISTORY, Served, a_fleet, documents, serving
 from tests.cli.test_status_text import GOLDEN, NOW, a_status
 
@@ -125,8 +126,9 @@ def test_orders_are_read_as_eks_node_viewer_writes_them() -> None:
     assert checked_sort("creation=dsc") == ("age", True)
     assert checked_sort("price") == ("price", False)
     assert checked_sort("price=asc") == ("price", True)
-    with pytest.raises(CommandFailed, match="--sort colour: it is one of price"):
-        checked_sort("colour")
+    for wrong in ("colour", "price=", "price=up"):
+        with pytest.raises(CommandFailed, match=f"--sort {wrong}: it is one of price"):
+            checked_sort(wrong)
 
 
 def test_keys_of_terminals_are_told_from_the_escape_key() -> None:
@@ -193,7 +195,7 @@ class Session:
         termios.tcsetwinsize(child, (30, 120))
         self.sent = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dovetail.cli.main", "top", "--every", "0.3", *words],
+            [sys.executable, "-m", "dovetail.cli.main", "top", "--every", "1", *words],
             env={**os.environ, **served.environment, "TERM": "xterm"},
             stdin=child,
             stdout=child,

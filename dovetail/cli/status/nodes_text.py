@@ -7,6 +7,7 @@ from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, markdown_table, table
 from dovetail.cli.status.asked_pool import check_pool
+from dovetail.cli.status.orders import checked_sort, ordered
 from dovetail.cli.status.terms import NOT_OURS, meets
 from dovetail.cli.status.terms import selector as terms_of
 from dovetail.cli.wording import duration_text, plural
@@ -109,11 +110,4 @@ def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
         # A worker of an older version names the NodePools of nodes alone.
         check_pool(pool, found["pools"] if "pools" in found else {node["pool"] for node in found["nodes"]})
     kept = [node for node in found["nodes"] if (not pool or node["pool"] == pool) and meets(node, terms)]
-    keys = {
-        "price": lambda node: -(node["price"] or 0.0),
-        "age": lambda node: node["since"],
-        "cpu": lambda node: node["cpuShare"],
-        "memory": lambda node: node["memoryShare"],
-        "name": lambda node: node["name"],
-    }
-    return {**found, "nodes": sorted(kept, key=keys[order])}
+    return {**found, "nodes": ordered(kept, *checked_sort(order))}
