@@ -11,6 +11,7 @@ from dovetail.cli.status.stays import stays_of
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.methods.cheaper import CHEAPER
 from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.model import names
 from dovetail.model.json import Json
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
@@ -109,3 +110,7 @@ async def test_a_node_stays_where_every_method_refuses_it_and_nowhere_else(tmp_p
 def test_every_method_that_can_take_a_node_alone_is_among_the_cases() -> None:
     taken = {goes_for for _, goes_for, _ in CASES.values()} - {""}
     assert taken == {method.name for method in METHODS} - {MULTI.name, CHEAPER.name}
+
+
+def test_both_ways_of_consolidation_ask_the_same_so_that_one_is_asked() -> None:
+    assert MULTI.why_not is SINGLE.why_not and MULTI.reason is SINGLE.reason and MULTI.eventual is SINGLE.eventual

@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.cli.explain.sources import Look
 from dovetail.disruption.choose import METHODS
+from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.requests import REQUESTS
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round, out_of_budget, why_not
@@ -18,6 +19,10 @@ from dovetail.worker.deciding import disruption_settings
 
 # That a node is empty or not says which method looks at it, and nothing of why that one leaves it alone.
 _SORTING: Final = frozenset({WhyNot.IS_EMPTY, WhyNot.NOT_EMPTY})
+
+# From the last to the first: most nodes may be consolidated, and need no further question. The two ways of
+# consolidation ask the same.
+_METHODS: Final = tuple(method for method in reversed(METHODS) if method is not MULTI)
 
 
 def stays_of(look: Look) -> Mapping[str, str]:
@@ -38,13 +43,13 @@ def _refused(round_: Round, candidate: Candidate, held: Block | None) -> Block |
     """What says most among the answers of all methods; None where one of them may take the node. `held`: what keeps the
     node from the methods that honour pods of any kind."""
     answers: list[Block] = []
-    for method in METHODS:
+    for method in _METHODS:
         block = held if held is not None and not method.eventual else _why_not(method, round_, candidate)
         if block is None:
             return None
         answers.append(block)
-    telling = (block for block in answers if not block.why.concerns_others and block.why not in _SORTING)
-    return next(telling, answers[-1])
+    telling = (block for block in reversed(answers) if not block.why.concerns_others and block.why not in _SORTING)
+    return next(telling, answers[0])
 
 
 def _why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
