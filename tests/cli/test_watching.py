@@ -41,7 +41,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         if len(found) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.time, "sleep", pause)
+    monkeypatch.setattr("time.sleep", pause)
     return found
 
 
