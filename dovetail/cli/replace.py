@@ -74,13 +74,14 @@ def _chosen(given: argparse.Namespace) -> list[str]:
     """The NodeClaims that a worker lists with those labels, or of that pool."""
     from dovetail.cli.remote.workers import Workers
     from dovetail.cli.status.nodes_text import chosen
+    from dovetail.cli.status.terms import NOT_OURS
 
     workers = Workers(where_of(given))
     try:
         found = chosen(workers.document("nodes"), given.pool, given.selector, "name")["nodes"]
     finally:
         workers.close()
-    names = [str(node["claim"]) for node in found if node["state"] != "terminating"]
+    names = [str(node["claim"]) for node in found if node["state"] not in ("terminating", NOT_OURS)]
     if not names:
         raise CommandFailed(f"replace: no node matches {' '.join(filter(None, (given.pool, given.selector)))}")
     return names

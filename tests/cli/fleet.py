@@ -25,7 +25,11 @@ POOLS = ("default", "default", "batch", "gpu")
 def a_fleet(count: int) -> Document:
     """So many nodes, no two alike; every 50th does something."""
     rows = tuple(_node(i) for i in range(count))
-    return document("NodeList", "prod-eu1", NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows))
+    return document(
+        "NodeList",
+        "prod-eu1",
+        NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows, pools=tuple(sorted(set(POOLS)))),
+    )
 
 
 def _node(i: int) -> NodeRow:
@@ -97,6 +101,7 @@ def documents(count: int) -> dict[str, Any]:
         "forecast": "a window opens at 20:00",
         "log": "an empty node left",
         "savings": "$31.50 were saved",
+        "savings document": {"total": {"saved": 31.5}},
         "replay": "two decisions are kept",
         "shadow": "both decide alike",
     }
@@ -110,11 +115,14 @@ def kind_of(body: bytes) -> str:
 
 @contextmanager
 def serving(folder: Path, answers: Mapping[str, Any]) -> Iterator[Served]:
-    """As long as the block lasts. Each path of the API has one answer, whatever follows it."""
+    """As long as the block lasts. Each path of the API has one answer, whatever follows it; one
+    that has a text and a document has two."""
     bodies = {path: found if isinstance(found, str) else json.dumps(found) for path, found in answers.items()}
 
     def answer(target: str) -> Reply:
-        body = bodies.get(urlsplit(target).path.partition("/")[0])
+        url = urlsplit(target)
+        path = url.path.partition("/")[0]
+        body = bodies.get(path if "view=" in url.query else f"{path} document", bodies.get(path))
         return (200, kind_of(body.encode()), body) if body is not None else NOTHING
 
     with serving_by(folder, answer) as served:

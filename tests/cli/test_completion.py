@@ -38,6 +38,8 @@ def completed(*words: str) -> list[str]:
         (("pause", "dis"), ["disruption"]),
         (("status", "-o", "wi"), ["wide"]),
         (("nodes", "--pool", ""), ["default", "gpu"]),
+        (("nodes", "--sort", "p"), ["price", "pods", "pool"]),
+        (("top", "--sort", "p"), ["price", "pods", "pool"]),
         (("nodes", "x", ""), []),
     ],
 )

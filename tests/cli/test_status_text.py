@@ -7,6 +7,7 @@ to be looked at before they are committed.
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from dovetail.cli.shown.tables import Column, table
 from dovetail.cli.status.answer import Allowed, Done, Move, Need, PoolStatus, StatusAnswer, Totals, Use
 from dovetail.cli.status.nodes import NodeRow, NodesAnswer
 from dovetail.cli.status.nodes_text import chosen, nodes_text
+from dovetail.cli.status.terms import NOT_OURS
 from dovetail.cli.status.text import status_markdown, status_names, status_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -41,6 +43,7 @@ def a_status() -> Document:
             spot=0.62,
             cpu=Use(used=740.0, room=1000.0),
             memory=Use(used=550 * GIB, room=1000 * GIB),
+            not_ours=2,
         ),
         pauses=("PAUSED: expiry for NodePool db until 2026-05-28T20:30:00Z, by alice: a release",),
         under_way=(
@@ -97,6 +100,7 @@ def a_status() -> Document:
                 what="drain held for 12m by PDB payments/api",
                 since=NOW - 720,
                 command="dovetail explain node ip-10-0-3-17.eu-west-1.compute.internal",
+                pool="default",
             ),
             Need(
                 about="ml/train-7f", what="pending for 9m", since=NOW - 540, command="dovetail explain pod ml/train-7f"
@@ -134,7 +138,7 @@ def a_status() -> Document:
 
 
 def some_nodes() -> Document:
-    rows = tuple(
+    rows = [
         NodeRow(
             name=f"ip-10-0-3-{i}.eu-west-1.compute.internal",
             claim=f"default-{i}",
@@ -152,8 +156,28 @@ def some_nodes() -> Document:
             labels={"team": "web" if i < 3 else "ml"},
         )
         for i in (1, 2, 3, 4)
+    ]
+    rows += [_not_ours(5, price=0.192, type="m5.xlarge"), _not_ours(6, price=None, type="")]
+    pools = ("default", "gpu")
+    answer = NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=tuple(rows), pools=pools)
+    return document("NodeList", "prod-eu1", answer)
+
+
+def _not_ours(i: int, **more: Any) -> NodeRow:
+    """Of a managed node group, or of Fargate, which has no type."""
+    return NodeRow(
+        name=f"ip-10-0-3-{i}.eu-west-1.compute.internal",
+        claim="",
+        pool="",
+        zone="eu-west-1a",
+        capacity_type="on-demand" if more["type"] else "",
+        since=NOW - 86400.0 * i,
+        cpu_share=0.4,
+        memory_share=0.3,
+        pods=8,
+        state=NOT_OURS,
+        **more,
     )
-    return document("NodeList", "prod-eu1", NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
@@ -202,9 +226,30 @@ def test_names_are_what_kubectl_takes_and_markdown_has_every_column() -> None:
     assert "| default | 120 | 48.10 |" in status_markdown(a_status())
 
 
+def test_why_a_node_stays_is_in_the_wide_table() -> None:
+    found = some_nodes()
+    found["nodes"][0]["stays"] = "consolidateAfter has not elapsed"
+    wide, narrow = nodes_text(found, Screen(width=80), wide=True), nodes_text(found, Screen(width=200))
+
+    assert "ready        stays: consolidateAfter has not elapsed" in wide and "stays:" not in narrow
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_what_cancel_takes_can_be_copied_where_the_command_has_no_room(width: int) -> None:
+    found = a_status()
+    found["underWay"][0]["claim"] = claim = "general-purpose-on-demand-8f2c3d1e-0"
+    found["underWay"][0]["stop"] = f"dovetail cancel {claim} --reason TEXT"
+
+    text = status_text(found, Screen(width=width))
+
+    assert claim in text.split() and "dovetail cancel NODECLAIM --reason TEXT" in " ".join(text.split())
+    assert max(map(len, text.split("NEEDS")[0].splitlines())) <= width
+
+
 def test_nodes_are_chosen_by_pool_and_labels_and_sorted() -> None:
     def names(pool: str, selector: str, order: str) -> list[str]:
-        return [node["claim"].rpartition("-")[2] for node in chosen(some_nodes(), pool, selector, order)["nodes"]]
+        found = chosen(some_nodes(), pool, selector, order)["nodes"]
+        return [node["claim"].rpartition("-")[2] for node in found if node["claim"]]
 
     assert names("", "", "price") == ["1", "2", "3", "4"]
     assert names("", "", "age") == ["4", "3", "2", "1"]

@@ -61,4 +61,10 @@ def test_the_page_has_the_same_fields_and_signs() -> None:
     fields = re.search(r"const FIELDS = \{(.*?)\};", page())
     assert fields is not None
     assert dict(re.findall(r'(\w+): "(\w+)"', fields[1])) == FIELDS
-    assert "(!=|==?|~)" in page()
+    assert "(!=|==?|~)" in page() and '.replaceAll(" ", "-")' in page()
+
+
+def test_a_space_in_a_field_is_typed_as_a_hyphen() -> None:
+    other = {**NODES[1], "state": "not ours"}
+    assert meets(other, selector("state=not-ours")) and not meets(other, selector("state!=not-ours"))
+    assert not meets(NODES[1], selector("state=not-ours")) and meets(other, sieve("state~ours"))

@@ -1,5 +1,6 @@
 """`dovetail top`: frames line by line, keys through a real terminal, 5,000 nodes."""
 
+import argparse
 import os
 import pty
 import re
@@ -16,11 +17,14 @@ import pytest
 
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.screen import Screen
+from dovetail.cli.status.orders import checked_sort
+from dovetail.cli.top.desk import Saved
+from dovetail.cli.top.desk import saved as saved_now
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import keys_in
 from dovetail.cli.top.top import HELP, OF_ALL
-from dovetail.cli.top.view import Group, View, checked_sort, items_of
+from dovetail.cli.top.view import Group, View, items_of
 from tests.cli.fleet import HISTORY, Served, a_fleet, documents, serving
 from tests.cli.test_status_text import GOLDEN, NOW, a_status
 
@@ -41,6 +45,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def drawn(view: View, width: int, lines: int = 40, count: int = 5000) -> list[str]:
     nodes = a_fleet(count)
     shown = Shown(status=a_status(), nodes=nodes, items=items_of(nodes, view), prices=[60.0, 61.0, 63.2, 61.4])
+    shown.saved = [30.9, 31.1, 31.5]
     return frame(shown, view, Size(columns=width, lines=lines), Screen())
 
 
@@ -121,8 +126,9 @@ def test_orders_are_read_as_eks_node_viewer_writes_them() -> None:
     assert checked_sort("creation=dsc") == ("age", True)
     assert checked_sort("price") == ("price", False)
     assert checked_sort("price=asc") == ("price", True)
-    with pytest.raises(CommandFailed, match="--sort colour: it is one of price"):
-        checked_sort("colour")
+    for wrong in ("colour", "price=", "price=up"):
+        with pytest.raises(CommandFailed, match=f"--sort {wrong}: it is one of price"):
+            checked_sort(wrong)
 
 
 def test_keys_of_terminals_are_told_from_the_escape_key() -> None:
@@ -152,6 +158,35 @@ def test_prices_are_drawn_once_there_are_two() -> None:
     assert (sparkline([1.0], 10), sparkline([1.0, 2.0, 1.5], 10)) == ("", "▁█▅")
 
 
+@pytest.mark.parametrize(
+    ("columns", "saved", "words"),
+    [
+        (200, [31.5], "saved $31.50 in 24h"),
+        (200, [30.0, 31.5], "saved ▁█ $31.50 in 24h"),
+        (62, [30.0, 31.5], "+$1.40/h"),
+        (200, [], "+$1.40/h"),
+    ],
+)
+def test_savings_stand_beside_the_price_where_they_are_known_and_have_room(
+    columns: int, saved: list[float], words: str
+) -> None:
+    nodes = a_fleet(1)
+    shown = Shown(status=a_status(), nodes=nodes, items=[], prices=[60.0, 61.4], saved=saved)
+    line = frame(shown, View(), Size(columns=columns, lines=40), Screen())[1]
+
+    assert line.endswith(words) and len(line) <= columns
+
+
+def test_savings_that_a_worker_does_not_know_are_not_shown(tmp_path: Path) -> None:
+    def asked(total: object) -> Saved:
+        answers = {"savings": {"total": {"saved": total}}} if total is not None else {}
+        with serving(tmp_path, answers) as found:
+            place = argparse.Namespace(kubeconfig=found.kubeconfig, context="", service="", namespace="dovetail")
+            return saved_now(place)
+
+    assert (asked(31.5), asked(None)) == (Saved(dollars=31.5), Saved(dollars=None))
+
+
 class Session:
     """`dovetail top` in a terminal of its own. The screen is what was sent, without its codes."""
 
@@ -160,7 +195,7 @@ class Session:
         termios.tcsetwinsize(child, (30, 120))
         self.sent = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dovetail.cli.main", "top", "--every", "0.3", *words],
+            [sys.executable, "-m", "dovetail.cli.main", "top", "--every", "1", *words],
             env={**os.environ, **served.environment, "TERM": "xterm"},
             stdin=child,
             stdout=child,
@@ -209,6 +244,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> None:
     with a_session(served) as top:
         top.until("of 5,000")
+        top.until("saved $31.50 in 24h")
         top.presses("g")
         top.until("grouped by pool")
         top.presses("ggg/pool=gpu\r")

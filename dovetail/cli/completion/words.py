@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.status.orders import SORTS
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Where
@@ -82,6 +83,8 @@ class _Line:
     def _values(self, action: argparse.Action, names: "Names") -> Iterator[str]:
         if action.choices is not None:
             yield from map(str, action.choices)
+        if action.dest == "sort":
+            yield from SORTS
         if action.dest == "context":
             yield from _contexts(self._where())
         for kind in _KINDS.get((self.command, action.dest), _KINDS.get(("", action.dest), ())):

@@ -29,6 +29,7 @@ class Totals:
     spot: float  # the share of spot among the claims that have a capacity type
     cpu: Use
     memory: Use
+    not_ours: int = 0  # of the nodes: those of no NodeClaim, or of another provider's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Need:
     what: str
     since: float | None = None
     command: str = ""  # the command that says more
+    pool: str = ""  # the NodePool that it concerns; empty: none alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,10 @@ class PoolStatus:
     may_go: tuple[Allowed, ...]
     next_due: float | None = None  # the first thing that is due by time
     next: str = ""
+    pods: int = 0
+    pending_pods: int = 0  # those that select the pool by its label
+    unpriced: int = 0
+    spot: float = 0.0  # as in the totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +114,4 @@ class StatusAnswer:
     recent: tuple[Done, ...] = ()
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    pool: str = ""  # the NodePool that was asked for alone; empty: the whole cluster

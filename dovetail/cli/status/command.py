@@ -5,9 +5,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from dovetail.cli.output import CommandFailed, say
-from dovetail.cli.remote.asking import add_place
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.remote.asking import add_place, where_of
 from dovetail.cli.shown.formats import FORMATS, rendered
+from dovetail.cli.status.orders import SORT_HELP
+from dovetail.cli.status.watching import Watch, add_every
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 NEEDS_PERSON = 4  # the exit code of --check where something needs a person
-CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -38,7 +39,7 @@ def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "-l", "--selector", default="", help="of labels and fields: KEY=VALUE, KEY!=VALUE, KEY~PART, KEY, !KEY"
     )
-    rows.add_argument("--sort", choices=("price", "age", "cpu", "memory", "name"), default="price")
+    rows.add_argument("--sort", default="price", help=SORT_HELP)
     rows.set_defaults(act=_nodes, remote=_remote_nodes)
 
 
@@ -46,30 +47,38 @@ def _shown(command: argparse.ArgumentParser) -> None:
     add_place(command)
     command.add_argument("-o", "--output", choices=FORMATS, default="table", help="how it is shown")
     command.add_argument("-w", "--watch", action="store_true", help="again and again, until it is interrupted")
-    command.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="with --watch (default: 2)")
+    add_every(command, "with --watch")
 
 
 def _remote_status(given: argparse.Namespace, workers: "Workers") -> int:
-    return _again(given, lambda: workers.document("status"), show_status)
+    return _again(given, workers, "status", show_status)
 
 
 def _remote_nodes(given: argparse.Namespace, workers: "Workers") -> int:
-    return _again(given, lambda: workers.document("nodes"), show_nodes)
+    return _again(given, workers, "nodes", show_nodes)
 
 
-def _again(given: argparse.Namespace, ask: "Callable[[], Document]", show: "Show") -> int:
+def _again(given: argparse.Namespace, workers: "Workers | None", path: str, show: "Show") -> int:
     """Once, or for as long as the person watches."""
+    from dovetail.cli.remote.workers import Workers
     from dovetail.cli.shown.screen import screen
 
+    watch = Watch(given)
     while True:
-        found = ask()
-        _check_cluster(given, found)
         on = screen()
-        text, code = show(found, given, on)
-        say(f"{CLEAR if given.watch and on.width else ''}{text}")
-        if not given.watch:
-            return code
-        time.sleep(max(0.2, given.every))
+        try:
+            workers = workers or Workers(where_of(given))
+            found = workers.document(path)
+            _check_cluster(given, found)
+            text, code = show(found, given, on)
+        except CommandFailed as error:
+            watch.keep(error, on)
+            workers = None  # asked anew, with the kubeconfig of then: a token may have ended
+        else:
+            watch.show(text, on)
+            if not given.watch:
+                return code
+        time.sleep(given.every)
 
 
 def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
@@ -80,9 +89,11 @@ def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
 
 def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
     """The text and the exit code."""
+    from dovetail.cli.status.asked_pool import status_of_pool
     from dovetail.cli.status.text import status_markdown, status_names, status_text
 
-    found = _of_pool(found, given.pool)
+    if given.pool:
+        found = status_of_pool(found, given.pool)
     others = {
         "table": lambda d: status_text(d, on),
         "wide": lambda d: status_text(d, on, wide=True),
@@ -91,16 +102,6 @@ def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> t
     }
     needed = given.check and found["needsPerson"]
     return rendered(found, given.output, others), NEEDS_PERSON if needed else 0
-
-
-def _of_pool(found: "Document", pool: str) -> "Document":
-    if not pool:
-        return found
-    pools = [each for each in found["pools"] if each["name"] == pool]
-    if not pools:
-        known = ", ".join(each["name"] for each in found["pools"]) or "none"
-        raise CommandFailed(f"--pool {pool}: there is no such NodePool of ours; there is {known}")
-    return {**found, "pools": pools, "underWay": [move for move in found["underWay"] if move["pool"] == pool]}
 
 
 def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
@@ -130,17 +131,30 @@ async def _nodes(given: argparse.Namespace, settings: "Settings") -> int:
 
 
 async def _local(given: argparse.Namespace, ask: "Callable[[], Awaitable[Document]]", show: "Show") -> int:
-    from dovetail.cli.shown.screen import screen
-
-    while True:
-        text, code = show(await ask(), given, screen())
-        say(text)
-        if not given.watch:
-            return code
-        await _pause(given.every)
-
-
-async def _pause(seconds: float) -> None:
     import asyncio
 
-    await asyncio.sleep(max(0.2, seconds))
+    from dovetail.cli.shown.screen import screen
+
+    watch = Watch(given)
+    while True:
+        on = screen()
+        try:
+            text, code = show(await ask(), given, on)
+        except _failures() as error:
+            watch.keep(error, on)
+        else:
+            watch.show(text, on)
+            if not given.watch:
+                return code
+        await asyncio.sleep(given.every)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What a look from here may end with, and the next one may not."""
+    from temporalio.service import RPCError
+
+    from dovetail.ports.failures import Failure
+    from dovetail.worker.connection.configuration import TemporalUnusable
+    from dovetail.workflows.converter import UnreadablePayload
+
+    return CommandFailed, Failure, RPCError, TemporalUnusable, UnreadablePayload

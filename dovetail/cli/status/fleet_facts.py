@@ -3,10 +3,11 @@
 100,000 pods are looked at once and not once a node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.cli.status.answer import Use
+from dovetail.cli.status.not_ours import Types
 from dovetail.disruption.simulation.costs import claim_price
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
@@ -26,6 +27,16 @@ class Room:
     memory_used: float = 0.0
     pods: int = 0
 
+    @property
+    def cpu_share(self) -> float:
+        """Of one; 0 where there is no room."""
+        return self.cpu_used / self.cpu if self.cpu else 0.0
+
+    @property
+    def memory_share(self) -> float:
+        """The same of memory."""
+        return self.memory_used / self.memory if self.memory else 0.0
+
 
 @dataclass(kw_only=True)
 class FleetFacts:
@@ -37,6 +48,7 @@ class FleetFacts:
     pending: list[Pod] = field(default_factory=list)
     running: int = 0
     prices: dict[str, float | None] = field(default_factory=dict)  # by claim; None: not known
+    types: Types = field(default_factory=dict)  # of the catalogues
 
     @classmethod
     def of(cls, snapshot: Snapshot, closer: frozenset[str] = frozenset()) -> "FleetFacts":
@@ -46,6 +58,7 @@ class FleetFacts:
         for pod in snapshot.pods.values():
             facts._count(pod)
         types = {pool: {each.name: each for each in catalogue.types} for pool, catalogue in snapshot.catalogues.items()}
+        facts.types = types
         facts.prices = {name: claim_price(claim, types) for name, claim in snapshot.claims.items()}
         return facts
 
@@ -78,6 +91,17 @@ class FleetFacts:
 
 def _room(node: Node) -> Room:
     return Room(cpu=node.allocatable.get(CPU, 0) / NANO, memory=float(node.allocatable.get(MEMORY, 0)))
+
+
+def spot_share(claims: Iterable[NodeClaim]) -> float:
+    """The share of spot among those that have a capacity type."""
+    known = [kind for claim in claims if (kind := claim.labels.get(names.CAPACITY_TYPE))]
+    return known.count(names.CAPACITY_SPOT) / len(known) if known else 0.0
+
+
+def selected_pool(pod: Pod) -> str:
+    """The NodePool that the pod's node selector names; empty where it names none."""
+    return dict(pod.shape.node_selector).get(names.NODE_POOL, "")
 
 
 def is_marked(claim: NodeClaim) -> bool:

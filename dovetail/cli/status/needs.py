@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dovetail.cli.status.answer import Move, Need
-from dovetail.cli.status.fleet_facts import FleetFacts
+from dovetail.cli.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.cli.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.nodes import Node
@@ -37,14 +37,14 @@ def _pools(snapshot: Snapshot) -> Iterator[Need]:
         stop = stop_of(pool)
         if stop is not None:
             words = f"launches are stopped since {stop.since or 'an unknown time'}: {stop.why}"
-            yield Need(about=f"NodePool {name}", what=words, command=f"dovetail resume --pool {name}")
+            yield Need(about=f"NodePool {name}", what=words, command=f"dovetail resume --pool {name}", pool=name)
         ready = next((c for c in pool.conditions if c.type == names.READY), None)
         if ready is not None and ready.status == "False":
             words = f"not ready: {ready.message or ready.reason}"
-            yield Need(about=f"NodePool {name}", what=words, since=ready.changed, command="dovetail doctor")
+            yield Need(about=f"NodePool {name}", what=words, since=ready.changed, command="dovetail doctor", pool=name)
         error = snapshot.catalogues[name].error if name in snapshot.catalogues else ""
         if error:
-            yield Need(about=f"NodePool {name}", what=f"no prices: {error}", command="dovetail doctor")
+            yield Need(about=f"NodePool {name}", what=f"no prices: {error}", command="dovetail doctor", pool=name)
 
 
 def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
@@ -54,7 +54,8 @@ def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
         ends = claim is not None and names.TERMINATION_DEADLINE in claim.annotations
         if move.kind == "termination" and move.blockers and age > DRAIN_SECONDS and not ends:
             words = f"drain held for {duration_text(age)} by {shown(move.blockers, 2)}"
-            yield Need(about=move.name, what=words, since=move.since, command=f"dovetail explain node {move.name}")
+            command = f"dovetail explain node {move.name}"
+            yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
 
 
 def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
@@ -62,7 +63,8 @@ def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
         age = facts.snapshot.now - move.since
         if move.kind == "launch" and age > JOIN_SECONDS:
             words = f"made {duration_text(age)} ago and not ready yet: {move.step}"
-            yield Need(about=move.name, what=words, since=move.since, command=f"dovetail history {move.claim}")
+            command = f"dovetail history {move.claim}"
+            yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
 
 
 def _pods(facts: FleetFacts) -> Iterator[Need]:
@@ -70,7 +72,8 @@ def _pods(facts: FleetFacts) -> Iterator[Need]:
     for pod in sorted(facts.pending, key=lambda p: (p.created, p.key)):
         if now - pod.created > PENDING_SECONDS:
             words = f"pending for {duration_text(now - pod.created)}"
-            yield Need(about=pod.key, what=words, since=pod.created, command=f"dovetail explain pod {pod.key}")
+            command = f"dovetail explain pod {pod.key}"
+            yield Need(about=pod.key, what=words, since=pod.created, command=command, pool=selected_pool(pod))
 
 
 def _nodes(snapshot: Snapshot) -> Iterator[Need]:
@@ -79,7 +82,8 @@ def _nodes(snapshot: Snapshot) -> Iterator[Need]:
         since = None if name in leaving else _sick_since(node, snapshot.now)
         if since is not None:
             words = f"not ready for {duration_text(snapshot.now - since)}"
-            yield Need(about=name, what=words, since=since, command=f"dovetail explain node {name}")
+            pool = node.labels.get(names.NODE_POOL, "")
+            yield Need(about=name, what=words, since=since, command=f"dovetail explain node {name}", pool=pool)
 
 
 def _sick_since(node: Node, now: float) -> float | None:

@@ -1,22 +1,24 @@
-"""What `dovetail nodes` answers: every node with its price, its use, and what becomes of it."""
+"""What `dovetail nodes` answers: every node with its price, its use, and what becomes of it; also those not ours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.status.answer import Move
-from dovetail.cli.status.fleet_facts import FleetFacts, is_busy
+from dovetail.cli.status.fleet_facts import FleetFacts, Room, is_busy
 from dovetail.cli.status.moves import moves
+from dovetail.cli.status.not_ours import market_of, nodes_without_claim, price_of_node
 from dovetail.cli.status.stays import stays_of
+from dovetail.cli.status.terms import NOT_OURS
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """One node, or a claim that has none yet."""
+    """One node, or a claim that has none yet. Without a claim it is not ours."""
 
     name: str
     claim: str
@@ -42,6 +44,7 @@ class NodesAnswer:
     source: str
     now: float
     nodes: tuple[NodeRow, ...] = ()
+    pools: tuple[str, ...] = ()  # the NodePools that are ours, with nodes or without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +65,17 @@ class PodsAnswer:
 
 
 def nodes_of(look: Look) -> NodesAnswer:
-    """Every claim with its node, the dearest first; nodes without a claim are not ours and are left out."""
+    """Every claim with its node, and the nodes without a claim, the dearest first."""
     snapshot = look.snapshot
     busy = frozenset(c.node_name for c in snapshot.claims.values() if c.node_name and is_busy(c))
     facts = FleetFacts.of(snapshot, closer=busy)
     going = {move.claim: move for move in moves(facts, look.held)}
     stays = stays_of(look)
     rows = [_row(facts, claim, going.get(name), stays.get(name, "")) for name, claim in snapshot.claims.items()]
+    rows += [_row_not_ours(facts, node) for node in nodes_without_claim(snapshot)]
     rows.sort(key=lambda row: (-(row.price or 0.0), row.name))
-    return NodesAnswer(source=look.source, now=snapshot.now, nodes=tuple(rows))
+    ours = sorted(pool.name for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class))
+    return NodesAnswer(source=look.source, now=snapshot.now, nodes=tuple(rows), pools=tuple(ours))
 
 
 def pods_of(look: Look) -> PodsAnswer:
@@ -82,7 +87,7 @@ def pods_of(look: Look) -> PodsAnswer:
 
 
 def _row(facts: FleetFacts, claim: NodeClaim, move: Move | None, stays: str) -> NodeRow:
-    room = facts.rooms.get(claim.node_name)
+    room = facts.rooms.get(claim.node_name, Room())
     node = facts.node_of(claim)
     labels = node.labels if node is not None else claim.labels
     return NodeRow(
@@ -94,13 +99,32 @@ def _row(facts: FleetFacts, claim: NodeClaim, move: Move | None, stays: str) -> 
         capacity_type=claim.labels.get(names.CAPACITY_TYPE, ""),
         since=claim.created,
         price=facts.prices.get(claim.name),
-        cpu_share=room.cpu_used / room.cpu if room is not None and room.cpu else 0.0,
-        memory_share=room.memory_used / room.memory if room is not None and room.memory else 0.0,
-        pods=room.pods if room is not None else 0,
-        state=state_of(claim),
+        cpu_share=room.cpu_share,
+        memory_share=room.memory_share,
+        pods=room.pods,
+        state=state_of(claim) if facts.snapshot.is_ours(claim.node_class) else NOT_OURS,
         what=_what(facts.snapshot, claim, move),
         stays="" if move is not None else stays,
         labels=dict(sorted(labels.items())),
+    )
+
+
+def _row_not_ours(facts: FleetFacts, node: Node) -> NodeRow:
+    room = facts.rooms[node.name]
+    return NodeRow(
+        name=node.name,
+        claim="",
+        pool=node.labels.get(names.NODE_POOL, ""),
+        type=node.labels.get(names.INSTANCE_TYPE, ""),
+        zone=node.labels.get(names.ZONE, ""),
+        capacity_type=market_of(node),
+        since=node.created,
+        price=price_of_node(node, facts.types),
+        cpu_share=room.cpu_share,
+        memory_share=room.memory_share,
+        pods=room.pods,
+        state=NOT_OURS,
+        labels=dict(sorted(node.labels.items())),
     )
 
 

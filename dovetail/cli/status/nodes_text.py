@@ -6,9 +6,11 @@ from typing import Any, Final
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, markdown_table, table
-from dovetail.cli.status.terms import meets
+from dovetail.cli.status.asked_pool import check_pool
+from dovetail.cli.status.orders import checked_sort, ordered
+from dovetail.cli.status.terms import NOT_OURS, meets
 from dovetail.cli.status.terms import selector as terms_of
-from dovetail.cli.wording import duration_text
+from dovetail.cli.wording import duration_text, plural
 from dovetail.model.time import parse_time
 
 COLUMNS: Final = (
@@ -34,17 +36,30 @@ def nodes_text(found: Document, screen: Screen, wide: bool = False) -> str:
     nodes = found["nodes"]
     if not nodes:
         return "no nodes"
-    rows = [node_cells(node, now) + ((node["claim"],) if wide else ()) for node in nodes]
+    rows = [
+        (*node_cells(node, now, stays=stays_words(node)), node["claim"]) if wide else node_cells(node, now)
+        for node in nodes
+    ]
     columns = (*COLUMNS, *WIDE) if wide else COLUMNS
-    lines = table(columns, rows, Screen(colours=screen.colours) if wide else screen, [_colour(n) for n in nodes])
-    price = sum(node["price"] or 0.0 for node in nodes)
-    return "\n".join([*lines, "", f"{len(nodes):,} {'node' if len(nodes) == 1 else 'nodes'}, ${price:,.2f}/h"])
+    lines = table(columns, rows, Screen(colours=screen.colours) if wide else screen, [node_colour(n) for n in nodes])
+    return "\n".join([*lines, "", _sum(nodes)])
 
 
-def _colour(node: dict[str, Any]) -> str:
+def _sum(nodes: list[dict[str, Any]]) -> str:
+    others = [node for node in nodes if node["state"] == NOT_OURS]
+    words = f"{plural(len(nodes), 'node')}, ${_price(nodes):,.2f}/h"
+    return f"{words}; {len(others):,} of them not ours, ${_price(others):,.2f}/h" if others else words
+
+
+def _price(nodes: list[dict[str, Any]]) -> float:
+    return sum(node["price"] or 0.0 for node in nodes)
+
+
+def node_colour(node: Mapping[str, Any]) -> str:
+    """Of the line of a node."""
     if node["state"] == "ready":
         return WAITS if node["what"] else ""
-    return GOES_ON
+    return "" if node["state"] == NOT_OURS else GOES_ON
 
 
 def node_cells(
@@ -59,13 +74,18 @@ def node_cells(
         node["capacityType"],
         node["zone"],
         duration_text(max(0, round(now - parse_time(node["since"])))),
-        f"{price:.4f}" if price is not None else "?",
+        f"{price:.4f}" if price is not None else "–" if node["state"] == NOT_OURS else "?",
         use(node["cpuShare"]),
         use(node["memoryShare"]),
         str(node["pods"]),
         node["state"],
         node["what"] or stays,
     )
+
+
+def stays_words(node: Mapping[str, Any]) -> str:
+    """What keeps it, where a check does."""
+    return f"stays: {node['stays']}" if node.get("stays") else ""
 
 
 def nodes_markdown(found: Document) -> str:
@@ -76,18 +96,18 @@ def nodes_markdown(found: Document) -> str:
 
 def nodes_names(found: Document) -> str:
     """As kubectl takes them."""
-    return "\n".join(f"nodeclaim.karpenter.sh/{node['claim']}" for node in found["nodes"])
+    return "\n".join(_named(node) for node in found["nodes"])
+
+
+def _named(node: Mapping[str, Any]) -> str:
+    return f"nodeclaim.karpenter.sh/{node['claim']}" if node["claim"] else f"node/{node['name']}"
 
 
 def chosen(found: Document, pool: str, selector: str, order: str) -> Document:
     """The nodes of that pool for which the selector's terms hold, in that order."""
     terms = terms_of(selector)
+    if pool:
+        # A worker of an older version names the NodePools of nodes alone.
+        check_pool(pool, found["pools"] if "pools" in found else {node["pool"] for node in found["nodes"]})
     kept = [node for node in found["nodes"] if (not pool or node["pool"] == pool) and meets(node, terms)]
-    keys = {
-        "price": lambda node: -(node["price"] or 0.0),
-        "age": lambda node: node["since"],
-        "cpu": lambda node: node["cpuShare"],
-        "memory": lambda node: node["memoryShare"],
-        "name": lambda node: node["name"],
-    }
-    return {**found, "nodes": sorted(kept, key=keys[order])}
+    return {**found, "nodes": ordered(kept, *checked_sort(order))}

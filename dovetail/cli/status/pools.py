@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from dovetail.cli.status.answer import Allowed, Move, PoolStatus
-from dovetail.cli.status.fleet_facts import FleetFacts
+from dovetail.cli.status.fleet_facts import FleetFacts, selected_pool, spot_share
 from dovetail.disruption.budgets.allowances import Allowance, allowances
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
@@ -42,7 +42,8 @@ def _pool(
     allowed: Mapping[tuple[str, str], Allowance],
     dues: Mapping[str, float],
 ) -> PoolStatus:
-    cpu, memory = facts.use_of([claim.node_name for claim in claims])
+    nodes = [claim.node_name for claim in claims]
+    cpu, memory = facts.use_of(nodes)
     due, what = _next(facts.snapshot, claims, dues.get(pool.name))
     return PoolStatus(
         name=pool.name,
@@ -54,6 +55,10 @@ def _pool(
         may_go=tuple(_allowed(facts.snapshot, pool, allowed[pool.name, reason]) for reason in _SHOWN),
         next_due=due,
         next=what,
+        pods=sum(facts.rooms[node].pods for node in nodes if node in facts.rooms),
+        pending_pods=sum(1 for pod in facts.pending if selected_pool(pod) == pool.name),
+        unpriced=sum(1 for claim in claims if facts.prices.get(claim.name) is None),
+        spot=spot_share(claims),
     )
 
 

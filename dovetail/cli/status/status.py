@@ -2,11 +2,11 @@
 
 from dovetail.cli.explain.sources import Look
 from dovetail.cli.status.answer import Done, StatusAnswer, Totals
-from dovetail.cli.status.fleet_facts import FleetFacts, is_busy
+from dovetail.cli.status.fleet_facts import FleetFacts, is_busy, spot_share
 from dovetail.cli.status.moves import moves
 from dovetail.cli.status.needs import needs_of
+from dovetail.cli.status.not_ours import count_not_ours
 from dovetail.cli.status.pools import pools_of
-from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
 from dovetail.worker.deciding import disruption_settings
 
@@ -49,8 +49,6 @@ def _of_interest(snapshot: Snapshot) -> frozenset[str]:
 def totals_of(facts: FleetFacts) -> Totals:
     """The whole cluster."""
     snapshot = facts.snapshot
-    kinds = [claim.labels.get(names.CAPACITY_TYPE) for claim in snapshot.claims.values()]
-    known = [kind for kind in kinds if kind]
     cpu, memory = facts.use_of()
     prices = facts.prices.values()
     return Totals(
@@ -60,7 +58,8 @@ def totals_of(facts: FleetFacts) -> Totals:
         pending_pods=len(facts.pending),
         price=sum(price for price in prices if price is not None),
         unpriced=sum(1 for price in prices if price is None),
-        spot=known.count(names.CAPACITY_SPOT) / len(known) if known else 0.0,
+        spot=spot_share(snapshot.claims.values()),
         cpu=cpu,
         memory=memory,
+        not_ours=count_not_ours(snapshot),
     )

@@ -1,8 +1,9 @@
 """The terms by which nodes are chosen: by `nodes -l`, `replace -l`, and the filters of `dovetail top` and the web page.
 
 KEY=VALUE, KEY!=VALUE, KEY~PART, KEY and !KEY, with commas or spaces between them; all must hold. KEY is a label or,
-where the node has none of that name, one of the fields pool, zone, type, market, state. A word alone is a label's name
-where it chooses what is acted upon, and a part of what the line says in a filter.
+where the node has none of that name, one of the fields pool, zone, type, market, state; a space in a field is typed as
+a hyphen. A word alone is a label's name where it chooses what is acted upon, and a part of what the line says in a
+filter.
 """
 
 import re
@@ -15,6 +16,7 @@ from dovetail.cli.output import CommandFailed
 Node = Mapping[str, Any]
 
 FIELDS: Final = {"pool": "pool", "zone": "zone", "type": "type", "market": "capacityType", "state": "state"}
+NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
 FORMS: Final = "KEY=VALUE, KEY!=VALUE, KEY~PART, KEY or !KEY"
 _SAID: Final = ("name", "claim", "pool", "type", "zone", "capacityType", "state", "what", "stays")
 _BETWEEN: Final = re.compile(r"[,\s]+")
@@ -71,6 +73,11 @@ def _absent(part: str) -> Term | None:
     return Term(part[1:], "none") if part.startswith("!") and _ALONE.fullmatch(part) else None
 
 
+def _field(node: Node, key: str) -> str | None:
+    """As it is typed in a term, which ends at a space: not-ours."""
+    return str(node[FIELDS[key]]).replace(" ", "-") if key in FIELDS else None
+
+
 def _meets(node: Node, term: Term) -> bool:
     labels = node["labels"]
     match term.sign:
@@ -80,7 +87,7 @@ def _meets(node: Node, term: Term) -> bool:
             return term.key not in labels
         case "word":
             return any(term.key in str(node.get(name, "")).lower() for name in _SAID)
-    value = labels.get(term.key, node[FIELDS[term.key]] if term.key in FIELDS else None)
+    value = labels.get(term.key, _field(node, term.key))
     if term.sign == "~":
         return value is not None and term.value.lower() in str(value).lower()
     return bool(value == term.value) is (term.sign == "=")

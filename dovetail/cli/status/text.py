@@ -26,6 +26,7 @@ MOVES: Final = (
     Column(head="AGE", rank=6, right=True),
     Column(head="STOP IT", rank=2),
 )
+_NAMES: Final = (Column(head="NODECLAIM", cut=True, least=44), Column(head="NODE", rank=3, cut=True))
 POOLS: Final = (
     Column(head="POOL", cut=True),
     Column(head="NODES", right=True),
@@ -71,16 +72,21 @@ def _totals(found: Document) -> list[str]:
     if totals["unpriced"]:
         money += f" and {_counted(totals['unpriced'], 'node')} of unknown price"
     pending = f" ({totals['pendingPods']:,} pending)" if totals["pendingPods"] else ""
-    workers = found.get("workers")
+    workers, others = found.get("workers"), totals.get("notOurs")
     return [
-        found["cluster"] or "cluster",
-        _counted(totals["nodes"], "node"),
+        _whose(found),
+        _counted(totals["nodes"], "node") + (f" ({others:,} not ours)" if others else ""),
         _counted(totals["pods"], "pod") + pending,
         money,
         f"spot {totals['spot']:.0%}",
         *([_counted(workers, "worker")] if workers is not None else []),
         f"Scheduler: {found['scheduler']}",
     ]
+
+
+def _whose(found: Document) -> str:
+    cluster = str(found["cluster"] or "cluster")
+    return f"{cluster}, NodePool {found['pool']}" if found.get("pool") else cluster
 
 
 def _dollars(amount: float) -> str:
@@ -109,11 +115,24 @@ def _folded(parts: Sequence[str], screen: Screen, gap: str = " · ") -> list[str
 def _moves(moves: list[dict[str, Any]], now: float, screen: Screen, most: int) -> list[str]:
     if not moves:
         return ["nothing is under way"]
-    rows = [_move_row(move, now) for move in moves[:most]]
-    lines = table(MOVES, rows, screen, [_colour(move) for move in moves[:most]])
+    shown = moves[:most]
+    lines = table(MOVES, [_move_row(move, now) for move in shown], screen, [_colour(move) for move in shown])
     if MOVES[-1].head not in lines[0] and any(move["stop"] for move in moves):
-        lines.append("stop one that is not deleted yet: dovetail cancel NODE --reason TEXT")
+        lines = _moves_by_claim(shown, now, screen)
     return [*lines, f"... and {len(moves) - most} more (-o wide)"] if len(moves) > most else lines
+
+
+def _moves_by_claim(moves: list[dict[str, Any]], now: float, screen: Screen) -> list[str]:
+    """Where a command for each has no room: whole names of NodeClaims, to be copied, and the command once."""
+    rows = [
+        (move["claim"], move["name"] if move["name"] != move["claim"] else "", *_move_row(move, now)[1:])
+        for move in moves
+    ]
+    lines = table((*_NAMES, *MOVES[1:-1]), rows, screen, [_colour(move) for move in moves])
+    return [
+        *lines,
+        *_wrapped("stop one that is not deleted yet: dovetail cancel NODECLAIM --reason TEXT", screen.width),
+    ]
 
 
 def _colour(move: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from dovetail.cli.output import CommandFailed, say
 from dovetail.cli.remote.asking import add_place, where_of
+from dovetail.cli.status.orders import SORT_HELP, checked_sort
+from dovetail.cli.status.watching import add_every
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -20,15 +22,13 @@ def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     """Register it."""
     top = commands.add_parser("top", parents=[shared], help="the cluster, live: nodes, what moves, keys to act")
     add_place(top)
-    top.add_argument(
-        "--sort", default="price", help="price, age, cpu, memory, pods, name, pool, type or zone; =asc, =dsc"
-    )
+    top.add_argument("--sort", default="price", help=SORT_HELP)
     top.add_argument("--group", choices=("pool", "zone", "type"), default="", help="with a sum for each")
     top.add_argument(
         "--filter", default="", help="words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY, as -l has them"
     )
     top.add_argument("--extra-labels", default="", metavar="LABEL,…", help="a column for each")
-    top.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (default: 2)")
+    add_every(top, "between two looks")
     top.add_argument("--once", action="store_true", help="print one screen and end")
     top.add_argument("--web", action="store_true", help="the same as a page for a browser of this machine")
     top.add_argument("--port", type=int, default=0, help="with --web: the port on 127.0.0.1 (default: a free one)")
@@ -37,7 +37,7 @@ def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     from dovetail.cli.shown.screen import screen
-    from dovetail.cli.top.view import View, checked_sort
+    from dovetail.cli.top.view import View
 
     sort, turned = checked_sort(given.sort)
     extra = tuple(label.strip() for label in given.extra_labels.split(",") if label.strip())

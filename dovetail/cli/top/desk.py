@@ -22,6 +22,10 @@ from dovetail.cli.shown.documents import Document
 
 IDLE_FACTOR: Final = 12.0  # a look is followed by a rest of so many times the processor time that it took
 COMMAND_SECONDS: Final = 60.0
+# For savings a worker reads histories: it is asked at most once a minute, and rests twenty times as long as it took.
+SAVINGS_SECONDS: Final = 60.0
+SAVINGS_FACTOR: Final = 20.0
+SAVINGS_PERIOD: Final = "24h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,14 @@ class Said:
     text: str
 
 
-Answer = Look | Told | Said
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What disruption saved in the last 24 hours; None where that is not known."""
+
+    dollars: float | None
+
+
+Answer = Look | Told | Said | Saved
 
 
 class Desk:
@@ -59,15 +70,18 @@ class Desk:
         self.answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._wake = wake
         self._ended = threading.Event()
+        self._seen = threading.Event()  # a look has been answered
         self._due = threading.Event()  # a look is wanted before its time
 
     def begin(self) -> None:
         """Look again and again."""
         threading.Thread(target=self._looking, daemon=True).start()
+        threading.Thread(target=self._adding_up, daemon=True).start()
 
     def end(self) -> None:
         """No further looks."""
         self._ended.set()
+        self._seen.set()
         self._due.set()
 
     def ask(self, make: Callable[[Workers], Told]) -> None:
@@ -93,10 +107,19 @@ class Desk:
                 found = Look(trouble=str(error))
                 workers = None
             self._put(found)
+            self._seen.set()
             self._due.wait(max(self.given.every, IDLE_FACTOR * (time.thread_time() - began)))
             self._due.clear()
         if workers is not None:
             workers.close()
+
+    def _adding_up(self) -> None:
+        self._seen.wait()  # a worker makes one answer at a time: what the screen is made of comes first
+        took = 0.0
+        while not self._ended.wait(max(SAVINGS_SECONDS, SAVINGS_FACTOR * took) if took else 0.0):
+            began = time.monotonic()
+            self._put(saved(self.given))
+            took = time.monotonic() - began
 
     def _asked(self, make: Callable[[Workers], Told]) -> None:
         try:
@@ -136,3 +159,15 @@ def _place(given: argparse.Namespace) -> list[str]:
 def look(workers: Workers) -> Look:
     """At everything."""
     return Look(status=workers.document("status"), nodes=workers.document("nodes"))
+
+
+def saved(given: argparse.Namespace) -> Saved:
+    """As a worker knows it now: nothing where Temporal, which keeps the record, does not answer it."""
+    try:
+        workers = Workers(where_of(given))
+        try:
+            return Saved(dollars=workers.document("savings", {"since": SAVINGS_PERIOD})["total"]["saved"])
+        finally:
+            workers.close()
+    except CommandFailed:
+        return Saved(dollars=None)

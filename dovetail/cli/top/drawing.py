@@ -10,8 +10,8 @@ from typing import Any, Final
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.cli.shown.tables import Column, bar, table
-from dovetail.cli.status.nodes_text import node_cells
-from dovetail.cli.top.view import Group, Item, Node, View
+from dovetail.cli.status.nodes_text import node_cells, node_colour, stays_words
+from dovetail.cli.top.view import Group, Item, View
 from dovetail.cli.wording import plural
 from dovetail.model.time import parse_time
 
@@ -65,6 +65,7 @@ class Shown:
     nodes: Document
     items: Sequence[Item]
     prices: Sequence[float] = ()  # of the last looks, the oldest first
+    saved: Sequence[float] = ()  # what disruption saved in 24 hours, of the last times that it was asked
     says: str = ""  # the last answer to a key
     prompt: str | None = None  # what is being typed
     text: list[str] = field(default_factory=list)
@@ -85,11 +86,12 @@ def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
 
 def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     totals = shown.status["totals"]
-    price = totals["price"]
+    price, others = totals["price"], totals.get("notOurs")
+    nodes = plural(totals["nodes"], "node")
     month = f"${price * HOURS_IN_MONTH:,.0f}/month"
     parts = [
         shown.status["cluster"] or "cluster",
-        plural(totals["nodes"], "node"),
+        nodes + (f" ({others:,} not ours)" if others else ""),
         f"{plural(totals['pods'], 'pod')} ({totals['pendingPods']:,} pending)",
         f"${price:,.2f}/h",
         month,
@@ -98,11 +100,15 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     ]
     if len(" · ".join(parts)) > size.columns:
         parts.remove(month)
+    if len(" · ".join(parts)) > size.columns:
+        parts[1] = nodes
     cells = max(6, min(24, size.columns // 8))
     use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
     spark = sparkline(shown.prices, max(8, size.columns // 8))
     trend = f"   $ {spark} {_change(shown.prices)}" if spark else ""
-    lines = [_fitted(" · ".join(parts), size.columns), _fitted("  ".join(use) + trend, size.columns)]
+    second = "  ".join(use) + trend
+    second += _savings(shown.saved, size.columns - len(second))
+    lines = [_fitted(" · ".join(parts), size.columns), _fitted(second, size.columns)]
     lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status["pauses"][:2]]
     return [*lines, ""]
 
@@ -122,6 +128,17 @@ def sparkline(values: Sequence[float], most: int) -> str:
     low, high = min(last), max(last)
     span = (high - low) or 1.0
     return "".join(SPARKS[round((value - low) / span * (len(SPARKS) - 1))] for value in last)
+
+
+def _savings(values: Sequence[float], room: int) -> str:
+    """What was saved, with its line where there is one and room for it; empty where nothing is known."""
+    if not values:
+        return ""
+    amount = f"${values[-1]:,.2f} in 24h"
+    spark = sparkline(values, max(8, room - len(amount) - 10))
+    whole = f"   saved {spark} {amount}" if spark else ""
+    short = f"   saved {amount}"
+    return whole if whole and len(whole) <= room else short if len(short) <= room else ""
 
 
 def _change(values: Sequence[float]) -> str:
@@ -164,15 +181,11 @@ def _where(shown: Shown, view: View, page: range) -> str:
 
 
 def _colour(item: Item) -> str:
-    if isinstance(item, Group):
-        return "1"
-    if item["state"] == "ready":
-        return WAITS if item["what"] else ""
-    return GOES_ON
+    return "1" if isinstance(item, Group) else node_colour(item)
 
 
 def _row(item: Item, now: float) -> tuple[str, ...]:
-    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, _stays(item))
+    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, stays_words(item))
 
 
 def _group_row(group: Group) -> tuple[str, ...]:
@@ -185,10 +198,6 @@ def _group_row(group: Group) -> tuple[str, ...]:
         f"{group.pods:,}",
         *("", ""),
     )
-
-
-def _stays(node: Node) -> str:
-    return f"stays: {node['stays']}" if node.get("stays") else ""
 
 
 def _use(share: float) -> str:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from dovetail.cli.remote.workers import Workers
 from dovetail.cli.shown.documents import Document
 from dovetail.cli.shown.screen import Screen
-from dovetail.cli.top.desk import Answer, Desk, Look, Said, Told
+from dovetail.cli.status.terms import NOT_OURS
+from dovetail.cli.top.desk import Answer, Desk, Look, Said, Saved, Told
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import BACK, ENTER, ESCAPE, keys_in
@@ -65,6 +66,7 @@ class Top:
         self.trouble = "asking a worker …"
         self.columns = 80
         self.ended = False
+        self._saved: list[float] = []
         self._typed: Typed | None = None
         self._question = ""
         self._text = ""
@@ -83,6 +85,8 @@ class Top:
                 self.shown.title, self.shown.text, self.shown.scrolled, self.shown.says = title, lines, 0, ""
             case Said(text=text):
                 self._say(text)
+            case Saved(dollars=dollars):
+                self._saved = [] if dollars is None else [*self._saved, dollars][-MOST_PRICES:]
 
     def _say(self, text: str) -> None:
         if self.shown is not None:
@@ -103,6 +107,7 @@ class Top:
         self.columns = size.columns
         if self.shown is None:
             return [self.trouble[: size.columns]] + [""] * (size.lines - 1)
+        self.shown.saved = self._saved
         key = self.view.key(self.shown.nodes)
         if key != self._key:
             self._key, self.shown.items = key, items_of(self.shown.nodes, self.view)
@@ -152,9 +157,9 @@ class Top:
             "R": lambda: self._change("replace"),
             "N": lambda: self._change("replace", "--now"),
             "p": lambda: self._pause(""),
-            "P": lambda: self._pause(self._pool()),
+            "P": lambda: self._of_pool(self._pause),
             "u": lambda: self.desk.command("resume"),
-            "U": lambda: self._resume(self._pool()),
+            "U": lambda: self._of_pool(self._resume),
             "?": lambda: self.take(Told(title="keys", lines=list(HELP))),
             ESCAPE: self._clear,
         }
@@ -225,13 +230,20 @@ class Top:
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
+        if item["state"] == NOT_OURS:
+            self._say(f"{item['name']} is not ours: nobody can {verb} it here")
+            return
         claim = str(item["claim"])
         said = " ".join((verb, item["name"], *more))
         self._prompt(f"{said}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
 
-    def _pool(self) -> str:
+    def _of_pool(self, act: Callable[[str], None]) -> None:
+        """Do it to the NodePool of the node under the cursor."""
         item = self._under()
-        return "" if item is None or isinstance(item, Group) else str(item["pool"])
+        if item is None or isinstance(item, Group) or not item["pool"] or item["state"] == NOT_OURS:
+            self._say("move to a node of one of our NodePools first")
+            return
+        act(str(item["pool"]))
 
     def _pause(self, pool: str) -> None:
         where = f"NodePool {pool}" if pool else "all NodePools"
@@ -279,13 +291,15 @@ def _text(workers: Workers, path: str, columns: int, words: Mapping[str, str] | 
 
 
 def _explained(workers: Workers, node: Node, columns: int, at: str = "") -> Told:
-    path = f"explain/node/{quote(node['claim'])}"
+    path = f"explain/node/{quote(node['claim'] or node['name'])}"
     lines = _text(workers, path, columns, {"at": at} if at else None)
     return Told(title=f"explain {node['name']}{f' --at {at}' if at else ''}", lines=lines)
 
 
 def _history(workers: Workers, node: Node, columns: int) -> Told:
     """The bars, and the same in words below them."""
+    if not node["claim"]:
+        return Told(title=f"history {node['name']}", lines=["it is not ours: there is no record of it"])
     path = f"history/{quote(node['claim'])}"
     bars = gantt_lines(workers.document(path), time.time(), columns)
     return Told(title=f"history {node['name']}", lines=[*bars, "", *_text(workers, path, columns)])

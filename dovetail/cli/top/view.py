@@ -6,16 +6,13 @@ Nothing here knows a terminal: a key changes the view, and a frame is drawn from
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.cli.output import CommandFailed
 from dovetail.cli.shown.documents import Document
+from dovetail.cli.status.orders import SORTS, ordered
 from dovetail.cli.status.terms import meets, sieve
 
 Node = dict[str, Any]
 
-SORTS: Final = ("price", "age", "cpu", "memory", "pods", "name", "pool", "type", "zone")
 GROUPS: Final = ("", "pool", "zone", "type")
-_FIELDS: Final = {"pool": "pool", "zone": "zone", "type": "type", "name": "name"}
-_LARGEST_FIRST: Final = {"price": "price", "cpu": "cpuShare", "memory": "memoryShare", "pods": "pods"}
 NONE: Final = "none"
 
 
@@ -85,12 +82,12 @@ def _after(known: tuple[str, ...], now: str) -> str:
 def items_of(found: Document, view: View) -> list[Item]:
     """The lines: nodes in their order, below the heads of their groups where there are groups."""
     terms = sieve(view.filter)
-    nodes = _sorted([node for node in found["nodes"] if meets(node, terms)], view)
+    nodes = ordered((node for node in found["nodes"] if meets(node, terms)), view.sort, view.turned)
     if not view.group:
         return list(nodes)
     groups: dict[str, list[Node]] = {}
     for node in nodes:
-        groups.setdefault(node[_FIELDS[view.group]] or NONE, []).append(node)
+        groups.setdefault(node[view.group] or NONE, []).append(node)
     heads = sorted((_group(name, members) for name, members in groups.items()), key=lambda g: (-g.price, g.name))
     lines: list[Item] = []
     for head in heads:
@@ -98,18 +95,6 @@ def items_of(found: Document, view: View) -> list[Item]:
         if head.name not in view.closed:
             lines.extend(groups[head.name])
     return lines
-
-
-def _sorted(nodes: list[Node], view: View) -> list[Node]:
-    """Equals by name. What is asked for largest first stands so unless the order is turned."""
-    nodes.sort(key=lambda node: str(node["name"]))
-    if view.sort in _LARGEST_FIRST:
-        name = _LARGEST_FIRST[view.sort]
-        nodes.sort(key=lambda node: node[name] or 0.0, reverse=not view.turned)
-    else:
-        name = _FIELDS.get(view.sort, "since")
-        nodes.sort(key=lambda node: str(node[name]), reverse=view.turned)
-    return nodes
 
 
 def _group(name: str, nodes: list[Node]) -> Group:
@@ -122,16 +107,3 @@ def _group(name: str, nodes: list[Node]) -> Group:
         memory=sum(node["memoryShare"] for node in nodes) / count,
         pods=sum(node["pods"] for node in nodes),
     )
-
-
-def checked_sort(text: str) -> tuple[str, bool]:
-    """An order as a person types it: price, or price=asc; whether it is turned."""
-    name, _, way = text.partition("=")
-    if name == "creation":  # as eks-node-viewer names it
-        name = "age"
-    if name not in SORTS or way not in ("", "asc", "dsc", "desc"):
-        raise CommandFailed(f"--sort {text}: it is one of {', '.join(SORTS)}, with =asc or =dsc behind it")
-    if not way:
-        return name, False
-    falls = name in _LARGEST_FIRST
-    return name, (way == "asc") == falls

@@ -1,0 +1,49 @@
+"""Nodes without a NodeClaim: of a managed node group, of Fargate, made by hand. They are shown and left alone.
+
+Their price is that of the catalogues of our NodePools, where one of them lists the type in that zone. A node whose
+labels do not say that it is spot is taken for on-demand.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dovetail.disruption.simulation.costs import node_price
+from dovetail.model import names
+from dovetail.model.nodes import Node
+from dovetail.model.pools import InstanceType
+from dovetail.model.snapshot import Snapshot
+
+# Where a node says how it is paid for: as Karpenter writes it, and as the managed node groups of EKS do.
+_MARKETS: Final = (names.CAPACITY_TYPE, "eks.amazonaws.com/capacityType")
+
+Types = Mapping[str, Mapping[str, InstanceType]]  # by pool, then by name
+
+
+def nodes_without_claim(snapshot: Snapshot) -> Iterator[Node]:
+    """Those that no NodeClaim names, nor shares its instance with."""
+    named = {claim.node_name for claim in snapshot.claims.values()}
+    for name, node in snapshot.nodes.items():
+        if name not in named and not snapshot.pairing.claims_of(node):
+            yield node
+
+
+def count_not_ours(snapshot: Snapshot) -> int:
+    """The nodes without a claim, and those of another provider's claims."""
+    others = sum(
+        1 for c in snapshot.claims.values() if c.node_name in snapshot.nodes and not snapshot.is_ours(c.node_class)
+    )
+    return others + sum(1 for _ in nodes_without_claim(snapshot))
+
+
+def market_of(node: Node) -> str:
+    """Its capacity type, as Karpenter writes it; empty where no label says it."""
+    said = next((node.labels[key] for key in _MARKETS if node.labels.get(key)), "")
+    return said.lower().replace("_", "-")
+
+
+def price_of_node(node: Node, types: Types) -> float | None:
+    """What a catalogue says that it costs; None where none lists it."""
+    kind, zone = node.labels.get(names.INSTANCE_TYPE, ""), node.labels.get(names.ZONE, "")
+    market = market_of(node) or names.CAPACITY_ON_DEMAND
+    prices = (node_price(known.get(kind), zone, market) for known in types.values())
+    return next((price for price in prices if price), None)

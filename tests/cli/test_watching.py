@@ -1,0 +1,140 @@
+"""`-w`, `--every` and `--sort`: a watch outlives a worker's restart, and both commands read the same words."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli.main import INTERRUPTED, main
+from dovetail.cli.output import CommandFailed
+from dovetail.cli.shown.documents import Document
+from dovetail.cli.status import command
+from dovetail.cli.status.command import show_status
+from dovetail.cli.status.nodes_text import chosen
+from dovetail.cli.status.orders import SORTS
+from dovetail.ports.failures import Failure
+from tests.cli.fleet import Reply, Served, a_fleet, documents, serving_by
+from tests.cli.test_status_text import a_status, some_nodes
+
+DOWN: Reply = (503, "application/json", '{"message": "no endpoints available for service \\"dovetail\\""}')
+
+
+class Stopped(Exception):
+    """Instead of another pause."""
+
+
+def _answers(*replies: Reply) -> Iterator[Reply]:
+    yield from replies
+    while True:
+        yield DOWN
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long was waited; the third time a person interrupts."""
+    found: list[float] = []
+
+    def pause(seconds: float) -> None:
+        found.append(seconds)
+        if len(found) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", pause)
+    return found
+
+
+def typed(served: Served, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    return main([*words, "--service", "dovetail/dovetail"])
+
+
+@pytest.mark.parametrize("name", ["status", "nodes"])
+def test_a_watch_outlives_a_look_that_fails_and_says_since_when_it_is_old(
+    name: str,
+    tmp_path: Path,
+    pauses: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    fine: Reply = (200, "application/json", json.dumps(documents(3)[name]))
+    replies = _answers(fine, DOWN, fine)
+    with serving_by(tmp_path, lambda _: next(replies)) as served:
+        code = typed(served, monkeypatch, name, "-w", "--every", "5")
+
+    printed = capsys.readouterr()
+    assert (code, pauses) == (INTERRUPTED, [5.0, 5.0, 5.0])
+    assert printed.out.count("\x1b[H\x1b[2J") == 3, "what was seen last is shown again"
+    said = printed.err.splitlines()
+    assert len(said) == 1 and said[0].startswith("dovetail: no answer since 20") and "no worker is ready" in said[0]
+
+
+def test_a_watch_whose_first_look_fails_ends(
+    tmp_path: Path, pauses: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving_by(tmp_path, lambda _: DOWN) as served:
+        code = typed(served, monkeypatch, "status", "-w")
+
+    assert (code, pauses) == (1, []) and "no worker is ready" in capsys.readouterr().err
+
+
+async def test_a_watch_from_here_outlives_a_look_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = argparse.Namespace(watch=True, every=1.0, pool="", check=False, output="name")
+    looks: list[Document | Failure] = [a_status(), Failure("Node/list", "the API server does not answer"), a_status()]
+
+    async def ask() -> Document:
+        if not looks:
+            raise Stopped
+        found = looks.pop(0)
+        if isinstance(found, Failure):
+            raise found
+        return found
+
+    async def at_once(_: float) -> None:
+        """No pause."""
+
+    monkeypatch.setattr("asyncio.sleep", at_once)
+    with pytest.raises(Stopped):
+        await command._local(given, ask, show_status)
+
+    printed = capsys.readouterr()
+    assert printed.out.count("default-a1") == 2 and "the API server does not answer" in printed.err
+
+
+def test_names_of_nothing_are_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiet = json.dumps({**a_status(), "underWay": []})
+    with serving_by(tmp_path, lambda _: (200, "application/json", quiet)) as served:
+        code = typed(served, monkeypatch, "status", "-o", "name")
+
+    assert (code, capsys.readouterr().out) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["status", "nodes", "top"])
+@pytest.mark.parametrize("text", ["0", "0.2", "-1", "nan", "3601", "often"])
+def test_the_time_between_two_looks_has_bounds(name: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, f"--every={text}"])
+
+    assert ended.value.code == 2
+    assert f"argument --every: {text} is no number of seconds from 1 to 3600" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_nodes_knows_every_order_and_its_other_way_round(sort: str) -> None:
+    def names(way: str) -> list[str]:
+        return [node["name"] for node in chosen(a_fleet(20), "", "", f"{sort}{way}")["nodes"]]
+
+    assert sorted(names("")) == sorted(names("=asc")) == sorted(names("=desc"))
+    assert names("") in (names("=asc"), names("=desc")) and names("=asc") != names("=desc")
+
+
+def test_an_order_that_is_none_is_named() -> None:
+    with pytest.raises(CommandFailed, match="--sort colour: it is one of price, age"):
+        chosen(some_nodes(), "", "", "colour")
