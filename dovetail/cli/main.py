@@ -173,7 +173,9 @@ def main(arguments: list[str]) -> int:
         given = parser().parse_args(own)
         given.flags = flags
         printed = getattr(given, "print", None)
-        answered = printed(given) if printed is not None else asked(given)
+        answered = printed(given) if printed is not None else None
+        if answered is None:
+            answered = asked(given)
         return _carried_out(given) if answered is None else answered
     except CommandFailed as error:
         complain(str(error))
