@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.asked_text import fitted
 
 if TYPE_CHECKING:
     from dovetail.cli.change.command import Form
@@ -102,7 +103,7 @@ async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
     answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
     form = "json" if given.json else given.output
     printed = {"json": as_json, "markdown": forecast_markdown}.get(form, forecast_text)
-    say(printed(answer))
+    say(fitted(lambda: printed(answer)))
 
 
 async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
@@ -132,7 +133,7 @@ async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) 
     elif form == "json":
         say(_dumped(document("Plan", settings.cluster, answer)))
     else:
-        say(_fenced(plan_text(answer), form))
+        say(_fenced(fitted(lambda: plan_text(answer)), form))
 
 
 def _check_diff(given: argparse.Namespace) -> None:

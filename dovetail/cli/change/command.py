@@ -11,6 +11,7 @@ from dovetail.cli.change.supposition import suppose
 from dovetail.cli.change.text import change_markdown, change_text
 from dovetail.cli.output import Ended, as_json, say
 from dovetail.cli.plan_commands import LEFT_BEHIND
+from dovetail.cli.shown.asked_text import fitted
 from dovetail.worker.settings import Settings
 
 Form = Literal["text", "json", "markdown"]
@@ -36,6 +37,6 @@ def change_in(answer: ChangeAnswer, form: str, *, diff: bool) -> str:
 
 def show_change(answer: ChangeAnswer, form: Form, *, diff: bool) -> None:
     """Print it; the exit code says whether something would be left behind."""
-    say(as_json(answer) if form == "json" else change_in(answer, form, diff=diff))
+    say(as_json(answer) if form == "json" else fitted(lambda: change_in(answer, form, diff=diff)))
     if answer.left_behind:
         raise Ended(LEFT_BEHIND)

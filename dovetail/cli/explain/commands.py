@@ -12,7 +12,7 @@ from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.plan_commands import add_forecast, add_plan
 from dovetail.cli.record_commands import add_record
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import add_output, pod_name, remote_answer, shown_locally
+from dovetail.cli.shown.asked_text import add_output, fitted, pod_name, remote_answer, shown_locally
 
 if TYPE_CHECKING:
     from dovetail.cli.explain.sources import Look
@@ -151,13 +151,10 @@ def _judge(verdicts: list[str]) -> None:
 async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.doctor.doctor import doctor, preflight
     from dovetail.cli.doctor.text import doctor_text
-    from dovetail.cli.shown.screen import screen
-    from dovetail.cli.wording import fitting
 
     _named(settings)
     answer = await (preflight if given.preflight else doctor)(settings)
-    with fitting(screen().width):
-        say(as_json(answer) if given.json else doctor_text(answer))
+    say(as_json(answer) if given.json else fitted(lambda: doctor_text(answer)))
     _judge([check.verdict for check in answer.checks])
 
 

@@ -39,17 +39,23 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
     return 0
 
 
+def fitted(text: Callable[[], str]) -> str:
+    """A text that is made here, for the screen that it is printed on."""
+    from dovetail.cli.shown.screen import screen
+    from dovetail.cli.wording import fitting
+
+    with fitting(screen().width):
+        return text()
+
+
 def shown_locally(given: argparse.Namespace, answer: tuple[str, str, object], text: Callable[[Any], str]) -> None:
     """Print an answer that was made here: its kind, its cluster, and itself."""
     from dovetail.cli.shown.documents import document
     from dovetail.cli.shown.formats import rendered
-    from dovetail.cli.shown.screen import screen
-    from dovetail.cli.wording import fitting
 
     if given.json:
         say(as_json(answer[2]))
     elif given.output == "text":
-        with fitting(screen().width):
-            say(text(answer[2]))
+        say(fitted(lambda: text(answer[2])))
     else:
         say(rendered(document(*answer), given.output, {}))
