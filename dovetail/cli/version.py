@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -36,7 +37,7 @@ def add_version(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     """Register `dovetail version`."""
     shown = commands.add_parser("version", parents=[shared], help="this program, the workers, Kubernetes, Temporal")
     add_place(shown)
-    shown.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="how it is shown")
+    add_output(shown)
     shown.add_argument("--client", action="store_true", help="this program's alone; nobody is asked")
     shown.set_defaults(print=_alone, act=_here, remote=_everywhere, unasked=_unasked)
 

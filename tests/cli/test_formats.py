@@ -1,34 +1,117 @@
-"""The formats of `-o`: what is made here and what a worker answers, in every one that a command has."""
+"""The formats of `-o`: each answer in every one that its command has, from a worker and from here."""
 
-from pathlib import Path
+import argparse
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
-from dovetail.cli.main import main
-from tests.adapters.simulator.manifests import a_pod
-from tests.cli.test_explain_node import a_managed_node
-from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+from dovetail.cli.history import kept
+from dovetail.cli.main import main, parser
+from dovetail.cli.record import log, savings
+from dovetail.cli.record.entries import Entries
+from dovetail.cli.shown.formats import DOCUMENTS, TABLE, TEXT
+from dovetail.cli.status import local
+from tests.cli.captured import CLUSTER, ENTRIES, HELD, STORIES, Stage, _saying
+from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 
-FROM_HERE = (
-    ("explain", "node", "n1"),
+DECISION = "2026-05-28T17-26-40.000Z_disruption"
+ASKED = (
+    ("status",),
+    ("nodes",),
+    ("explain", "node", HELD),
+    ("explain", "node", HELD, "--at", "3h"),
     ("explain", "pod", "default/zonal"),
+    ("plan",),
+    ("plan", "-f", "change.yaml"),
+    ("forecast",),
+    ("log",),
+    ("savings",),
+    ("history", HELD),
+    ("replay",),
+    ("replay", DECISION),
+    ("doctor",),
+    ("version",),
 )
+FROM_HERE = (*(words for words in ASKED if words != ("doctor",)), ("doctor", "--local"))
+OF_WORKERS = (*ASKED, ("shadow", "report"))
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A world that is looked at from here, with a node that stays and a pod that finds none."""
-    world = a_world(
-        tmp_path, a_ready_pool(), *a_managed_node(), a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "no"})
-    )
-    monkeypatch.setenv("DOVETAIL_WORLD", str(world.file))
+def asked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """A worker answers."""
+    monkeypatch.setenv("KUBECONFIG", str(stage.served.kubeconfig))
+
+
+@pytest.fixture
+def here(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """The same is looked at from here; what Temporal would say is made up."""
+    monkeypatch.setenv("DOVETAIL_WORLD", str(stage.world.file))
+    monkeypatch.setenv("DOVETAIL_FLIGHTS", str(stage.folder / "flights"))
     monkeypatch.setenv("CLUSTER_NAME", CLUSTER)
+    for module in (log, savings):
+        monkeypatch.setattr(module, "connect", _saying(None))
+        monkeypatch.setattr(module, "entries_of", _saying(Entries(entries=ENTRIES)))
+    monkeypatch.setattr(kept, "history", _saying(STORIES))
+    link = SimpleNamespace(config=SimpleNamespace(target_host="temporal.prod.internal:7233"))
+    monkeypatch.setattr(local, "connect", _saying(SimpleNamespace(service_client=link, namespace="dovetail")))
+    monkeypatch.setattr(local, "link_words", lambda _: "TLS")
+    monkeypatch.setattr(local, "state_from", _saying((None, "")))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *typed: str) -> str:
+    capsys.readouterr()
+    main(list(typed))
+    return capsys.readouterr().out
+
+
+def compared(capsys: pytest.CaptureFixture[str], typed: tuple[str, ...]) -> dict[str, Any]:
+    """The document, after JSON and YAML have said the same, and both words for text."""
+    found: dict[str, Any] = json.loads(printed(capsys, *typed, "-o", "json"))
+    assert found == yaml.safe_load(printed(capsys, *typed, "-o", "yaml"))
+    assert printed(capsys, *typed, "-o", "table") == printed(capsys, *typed, "-o", "text") == printed(capsys, *typed)
+    return found
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("typed", OF_WORKERS, ids=" ".join)
+def test_every_answer_of_a_worker_has_every_format(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compared(capsys, typed)["apiVersion"] == "dovetail.sh/v1"
 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("typed", FROM_HERE, ids=" ".join)
-def test_every_answer_from_here_has_yaml(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*typed, "-o", "yaml"]) == 0
-    told = capsys.readouterr()
-    assert (yaml.safe_load(told.out)["cluster"], told.err) == (CLUSTER, "")
+def test_every_answer_from_here_has_every_format(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compared(capsys, typed)["apiVersion"] == "dovetail.sh/v1"
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_older_json_of_doctor_asks_whom_doctor_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "doctor", "-o", "json"))
+    older = json.loads(printed(capsys, "doctor", "--json"))
+    assert older == {key: found[key] for key in ("cluster", "checks")}
+
+
+def options(of: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.Action]]:
+    """-o of every command."""
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for called, command in action.choices.items():
+                yield from options(command, f"{name} {called}".strip())
+        elif "-o" in action.option_strings:
+            yield name, action
+
+
+def test_every_command_that_answers_has_the_same_words_for_its_formats() -> None:
+    found = dict(options(parser()))
+    assert set(found) == {" ".join(words) for words in (*map(_command, ASKED), ("shadow", "report"))}
+    for action in found.values():
+        assert action.choices is not None and {TEXT, TABLE, *DOCUMENTS} <= set(action.choices)
+        assert action.default == TEXT
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words[:2] if words[0] == "explain" else words[:1]

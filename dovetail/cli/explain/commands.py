@@ -12,7 +12,8 @@ from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.plan_commands import add_forecast, add_plan
 from dovetail.cli.record_commands import add_record
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import add_output, fitted, pod_name, remote_answer, shown_locally
+from dovetail.cli.shown.asked_text import pod_name, remote_answer, shown_locally
+from dovetail.cli.shown.formats import add_output, rendered
 
 if TYPE_CHECKING:
     from dovetail.cli.explain.sources import Look
@@ -62,8 +63,10 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
     add_record(commands, shared, printed)
 
-    checks = commands.add_parser("doctor", parents=[shared, printed], help="check everything that Dovetail needs")
+    checks = commands.add_parser("doctor", parents=[shared], help="check everything that Dovetail needs")
     add_place(checks)
+    add_output(checks)
+    checks.add_argument("--json", dest="older", action="store_true", help="print JSON without a version, for scripts")
     checks.add_argument("--preflight", action="store_true", help="before an installation: nothing of ours runs yet")
     checks.set_defaults(act=_doctor, remote=_remote_doctor)
 
@@ -135,7 +138,12 @@ def _remote_doctor(given: argparse.Namespace, workers: "Workers") -> int | None:
     from dovetail.cli.shown.screen import screen
 
     found = workers.document("doctor")
-    say(workers.text("doctor", screen().width))
+    if given.older:
+        say(as_json({"cluster": found["cluster"], "checks": found["checks"]}))
+    elif given.output == "text":
+        say(workers.text("doctor", screen().width))
+    else:
+        say(rendered(found, given.output, {}))
     _judge([check["verdict"] for check in found["checks"]])
     return 0
 
@@ -154,7 +162,8 @@ async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
 
     _named(settings)
     answer = await (preflight if given.preflight else doctor)(settings)
-    say(as_json(answer) if given.json else fitted(lambda: doctor_text(answer)))
+    given.json = given.older
+    shown_locally(given, ("Checks", settings.cluster, answer), doctor_text)
     _judge([check.verdict for check in answer.checks])
 
 

@@ -8,13 +8,7 @@ from dovetail.cli.output import as_json, say
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
-
-FORMATS = ("text", "json", "yaml")
-
-
-def add_output(command: argparse.ArgumentParser) -> None:
-    """The formats of an explanation."""
-    command.add_argument("-o", "--output", choices=FORMATS, default="text", help="how it is shown")
+    from dovetail.cli.shown.documents import Document
 
 
 def pod_name(given: argparse.Namespace) -> str:
@@ -39,6 +33,14 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
     return 0
 
 
+def as_worker_has_it(answer: object) -> "Document":
+    """The document of an answer that carries its version and its kind itself."""
+    import json
+
+    found: Document = json.loads(as_json(answer))
+    return found
+
+
 def fitted(text: Callable[[], str]) -> str:
     """A text that is made here, for the screen that it is printed on."""
     from dovetail.cli.shown.screen import screen
@@ -46,6 +48,18 @@ def fitted(text: Callable[[], str]) -> str:
 
     with fitting(screen().width):
         return text()
+
+
+def shown_as_it_is(given: argparse.Namespace, answer: object, text: Callable[[], str]) -> None:
+    """Print an answer that was made here, and that carries its version and its kind itself."""
+    from dovetail.cli.shown.formats import DOCUMENTS, rendered
+
+    if given.json:
+        say(as_json(answer))
+    elif given.output in DOCUMENTS:
+        say(rendered(as_worker_has_it(answer), given.output, {}))
+    else:
+        say(text())
 
 
 def shown_locally(given: argparse.Namespace, answer: tuple[str, str, object], text: Callable[[Any], str]) -> None:
