@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from acceptance.reference.commands import commands_page
+from dovetail.cli import main as main_module
 from dovetail.cli.history import kept
 from dovetail.cli.main import main, parser
 from dovetail.cli.record import log, savings
@@ -18,6 +22,7 @@ from dovetail.cli.status import local
 from tests.cli.captured import CLUSTER, ENTRIES, HELD, STORIES, Stage, _saying
 from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 
+SOURCES = Path(main_module.__file__).parent
 DECISION = "2026-05-28T17-26-40.000Z_disruption"
 ASKED = (
     ("status",),
@@ -115,3 +120,45 @@ def test_every_command_that_answers_has_the_same_words_for_its_formats() -> None
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[:2] if words[0] == "explain" else words[:1]
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("typed", [("nodes", "-l", "pool=none"), ("status", "--pool", "batch")], ids=" ".join)
+def test_no_name_at_all_is_not_even_an_empty_line(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, *typed, "-o", "name") == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage"),
+    [
+        (("doctor", "-o", "nope"), "usage: dovetail doctor "),
+        (("status", "--snapshot", "x"), "usage: dovetail status "),
+        (("explain", "node", "n1", "--nope"), "usage: dovetail explain node "),
+        (("--nope",), "usage: dovetail "),
+    ],
+)
+def test_a_wrong_option_shows_the_usage_of_its_command(
+    typed: tuple[str, ...], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(list(typed))
+    assert capsys.readouterr().err.startswith(usage)
+
+
+def test_a_plugin_is_called_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["status", "--help"], "kubectl dovetail")
+    assert capsys.readouterr().out.startswith("usage: kubectl dovetail status ")
+
+
+def test_what_is_left_out_of_a_text_is_said_to_be_in_the_format_that_has_it() -> None:
+    texts = [file for file in SOURCES.rglob("*.py") if "--json has" in file.read_text()]
+    assert texts == []
+
+
+def test_the_page_of_commands_has_every_exit_code_of_the_guide() -> None:
+    def codes(page: str) -> list[str]:
+        return re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+
+    guide = (SOURCES.parents[1] / "docs" / "guides" / "command-line.md").read_text()
+    assert codes(commands_page()) == codes(guide) != []

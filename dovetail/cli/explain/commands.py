@@ -1,6 +1,6 @@
 """The sub-commands that explain and change nothing: explain, plan, snapshot, history, doctor.
 
-Each makes one answer and prints it as text or, with --json, as JSON for scripts. The answers are made in modules of
+Each makes one answer and prints it as text or, with -o, as JSON or YAML for scripts. The answers are made in modules of
 their own, which know nothing of arguments and are imported when they are asked for.
 """
 

@@ -66,10 +66,16 @@ def _again(given: argparse.Namespace, ask: "Callable[[], Document]", show: "Show
         _check_cluster(given, found)
         on = screen()
         text, code = show(found, given, on)
-        say(f"{CLEAR if given.watch and on.width else ''}{text}")
+        _say(f"{CLEAR if given.watch and on.width else ''}{text}")
         if not given.watch:
             return code
         time.sleep(max(0.2, given.every))
+
+
+def _say(text: str) -> None:
+    """Not even an empty line where there is nothing: `-o name` goes on to kubectl."""
+    if text:
+        say(text)
 
 
 def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
@@ -134,7 +140,7 @@ async def _local(given: argparse.Namespace, ask: "Callable[[], Awaitable[Documen
 
     while True:
         text, code = show(await ask(), given, screen())
-        say(text)
+        _say(text)
         if not given.watch:
             return code
         await _pause(given.every)
