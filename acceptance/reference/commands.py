@@ -4,7 +4,14 @@ import argparse
 from collections.abc import Iterator
 
 from acceptance.reference.tables import code, table
-from dovetail.cli.main import OTHER_CLUSTER, parser
+from dovetail.cli.main import INTERRUPTED, OTHER_CLUSTER, READER_GONE, parser
+from dovetail.cli.status.command import NEEDS_PERSON
+
+# What exit code 4 says, by the command.
+_TOLD = (
+    "`status --check`: something needs a person; `plan -f`: something would stay behind; "
+    "`replay`: something else comes out"
+)
 
 
 def commands_page() -> str:
@@ -21,7 +28,9 @@ Every command takes `--help`. What they read besides is in [settings](settings.m
 | 1 | refused or failed; one line on standard error says why |
 | 2 | the command line cannot be read |
 | {OTHER_CLUSTER} | [another cluster](../operations.md#several-clusters-in-one-namespace-of-temporal) has the name |
-| 130 | interrupted |
+| {NEEDS_PERSON} | {_TOLD} |
+| {INTERRUPTED} | interrupted |
+| {READER_GONE} | whoever read the output has gone |
 
 {sections}"""
 

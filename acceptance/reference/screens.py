@@ -27,6 +27,7 @@ TYPED: Final[Mapping[str, str]] = {
     "replay-one": "replay 2026-05-28T17-26-40.000Z_disruption",
     "shadow-report": "shadow report",
     "doctor": "doctor",
+    "doctor-away": "doctor --local",
     "doctor-preflight": "doctor --preflight",
     "version": "version",
     "cancel": f'cancel {NODE} --reason "not now"',
@@ -38,6 +39,8 @@ TYPED: Final[Mapping[str, str]] = {
     "take-over": "take-over --from 1b2e9a40-77c1-4a0e-bd1e-6f9d2c8e5a03",
     "completion": "completion bash",
 }
+# What the cluster of a capture is like, where it is unlike the others'.
+OF_ITS_OWN: Final = {"doctor-away": ", Temporal away"}
 
 
 def screens_page() -> str:
@@ -55,10 +58,11 @@ _HEAD: Final = (
 def _captures(name: str) -> Iterator[str]:
     """At each width, or once."""
     texts = {width: _capture(name, width) for width in WIDTHS}
+    own = OF_ITS_OWN.get(name, "")
     if len(set(texts.values())) == 1:
-        yield _part(TYPED[name], "", texts[WIDTHS[0]])
+        yield _part(TYPED[name], own, texts[WIDTHS[0]])
         return
-    yield from (_part(TYPED[name], f", {width} columns", text) for width, text in texts.items())
+    yield from (_part(TYPED[name], f"{own}, {width} columns", text) for width, text in texts.items())
 
 
 def _capture(name: str, width: int) -> str:

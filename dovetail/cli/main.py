@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from dovetail.worker.wiring import World
 
 
-# Exit codes (docs/guides/command-line.md). 2 is argparse's, for what cannot be read; 4 is that of `status --check`.
+NAME: Final = "dovetail"
+
+# Exit codes (docs/guides/command-line.md). 2 is argparse's, for what cannot be read; 4 is an answer's own.
 FAILED: Final = 1
 OTHER_CLUSTER: Final = 3  # the name belongs to another cluster
 INTERRUPTED: Final = 130
@@ -41,12 +43,12 @@ READER_GONE: Final = 141  # as a program that SIGPIPE has ended
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
-def parser() -> argparse.ArgumentParser:
-    """All sub-commands and their arguments."""
+def parser(called: str = NAME) -> argparse.ArgumentParser:
+    """All sub-commands and their arguments. `called`: the words by which a person has called the program."""
     top = argparse.ArgumentParser(
-        prog="dovetail",
+        prog=called,
         description="Node lifecycle automation for Kubernetes.",
-        epilog="dovetail COMMAND --help has the options of a command.",
+        epilog=f"{called} COMMAND --help has the options of a command.",
     )
     top.add_argument("--version", action=PrintedVersion, help="this program's version; `dovetail version` has all")
     shared = argparse.ArgumentParser(add_help=False)
@@ -164,16 +166,18 @@ async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
     await demo(given.folder, given.keep)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], called: str = NAME) -> int:
     """Run one command; its exit code."""
     try:
         if arguments[:1] == [ASKED]:
             return _completed(arguments[1:])
         own, flags = _flags_apart(arguments)
-        given = parser().parse_args(own)
+        given = _read(parser(called), own)
         given.flags = flags
         printed = getattr(given, "print", None)
-        answered = printed(given) if printed is not None else asked(given)
+        answered = printed(given) if printed is not None else None
+        if answered is None:
+            answered = asked(given)
         return _carried_out(given) if answered is None else answered
     except CommandFailed as error:
         complain(str(error))
@@ -183,6 +187,22 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+
+
+def _read(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """What was typed; what the command does not know is refused with its own usage, not with that of all commands."""
+    given, unknown = top.parse_known_args(arguments)
+    if unknown:
+        _command_of(top, given).error(f"unrecognized arguments: {' '.join(unknown)}")
+    return given
+
+
+def _command_of(of: argparse.ArgumentParser, given: argparse.Namespace) -> argparse.ArgumentParser:
+    """The parser of the command that was typed, or of the question behind it."""
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction) and action.dest in given:
+            return _command_of(action.choices[getattr(given, action.dest)], given)
+    return of
 
 
 def _completed(words: list[str]) -> int:
@@ -246,9 +266,9 @@ def _kubeconfig(given: argparse.Namespace) -> Any:
     return usual if usual.is_file() else None
 
 
-def run() -> None:
+def run(called: str = NAME) -> None:
     """The console script."""
-    code = main(sys.argv[1:])
+    code = main(sys.argv[1:], called)
     if code != READER_GONE:
         sys.stdout.flush()
     sys.stderr.flush()
@@ -257,8 +277,7 @@ def run() -> None:
 
 def run_plugin() -> None:
     """The same as `kubectl dovetail`."""
-    sys.argv[0] = "kubectl dovetail"
-    run()
+    run(f"kubectl {NAME}")
 
 
 if __name__ == "__main__":

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.asked_text import fitted, shown_as_document
+from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
 
 if TYPE_CHECKING:
-    from dovetail.cli.change.command import Form
     from dovetail.cli.remote.workers import Workers
-    from dovetail.cli.shown.documents import Document
     from dovetail.worker.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 LEFT_BEHIND: Final = 4  # the exit code where something would stay as it is
-FORMS: Final = ("text", "json", "markdown")
 _CHANGE: Final = "what provisioning and disruption would do now, or after a change"
 _EXIT: Final = "Exit code with -f: 0 where everything that drifts is replaced, 4 where something would be left behind."
 
@@ -29,7 +28,7 @@ def add_plan(commands: "Commands", parents: list[argparse.ArgumentParser]) -> No
         "-f", "--file", type=Path, metavar="FILE", help="NodePools and NodeClasses as if they were applied; - for stdin"
     )
     plan.add_argument("--diff", action="store_true", help="with -f: every node that goes and that comes")
-    plan.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    add_output(plan, "markdown")
     plan.add_argument("--for", dest="ahead", default="30d", metavar="TIME", help="with -f: how far to look ahead (30d)")
     add_place(plan)
     plan.set_defaults(act=_plan, remote=_remote_plan)
@@ -40,7 +39,7 @@ def add_forecast(commands: "Commands", parents: list[argparse.ArgumentParser]) -
     ahead = commands.add_parser("forecast", parents=parents, help="windows, expiries and waves of drift to come")
     ahead.add_argument("--for", dest="ahead", default="7d", metavar="TIME", help="how far to look ahead (7d)")
     ahead.add_argument("--pool", default="", help="only of this NodePool")
-    ahead.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    add_output(ahead, "markdown")
     add_place(ahead)
     ahead.set_defaults(act=_forecast, remote=_remote_forecast)
 
@@ -52,8 +51,8 @@ def _remote_plan(given: argparse.Namespace, workers: "Workers") -> int:
     _check_diff(given)
     from dovetail.cli.shown.screen import screen
 
-    if given.output == "json":
-        say(_dumped(workers.document("plan")))
+    if given.output in DOCUMENTS:
+        say(rendered(workers.document("plan"), given.output, {}))
     else:
         say(_fenced(workers.text("plan", screen().width), given.output))
     return 0
@@ -68,8 +67,8 @@ def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
         workers.document("version")  # whether one answers: standard input can be read only once
     words = {"file": packed(text_of(given.file)), "called": called(given.file), "for": given.ahead}
     found = workers.document("plan", words)
-    if given.output == "json":
-        say(_dumped(found))
+    if given.output in DOCUMENTS:
+        say(rendered(found, given.output, {}))
     else:
         _say_asked(given, workers, "plan", {**words, **({"diff": "true"} if given.diff else {})})
     return LEFT_BEHIND if found["leftBehind"] else 0
@@ -77,17 +76,11 @@ def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
 
 def _remote_forecast(given: argparse.Namespace, workers: "Workers") -> int:
     words = {"for": given.ahead, **({"pool": given.pool} if given.pool else {})}
-    if given.output == "json":
-        say(_dumped(workers.document("forecast", words)))
+    if given.output in DOCUMENTS:
+        say(rendered(workers.document("forecast", words), given.output, {}))
     else:
         _say_asked(given, workers, "forecast", words)
     return 0
-
-
-def _dumped(found: "Document") -> str:
-    from dovetail.cli.shown.formats import as_json as as_document
-
-    return as_document(found)
 
 
 def _say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: dict[str, str]) -> None:
@@ -101,25 +94,23 @@ async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.shown.documents import document
 
     answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
-    form = "json" if given.json else given.output
     found = document("Forecast", answer.cluster, answer)
-    say(_dumped(found) if form == "json" else forecast_in(answer, form))
+    shown_as_document(given, found, lambda: fitted(lambda: forecast_in(answer, given.output)))
 
 
 async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
-    form: Form = "json" if given.json else given.output
     if given.file is None:
-        await _plan_now(given, settings, form)
+        await _plan_now(given, settings)
         return
     from dovetail.cli.change.command import planned_change, show_change
 
     if str(given.file) != "-" and not given.file.is_file():
         raise CommandFailed(f"{given.file}: there is no such file")
     answer = await planned_change(settings, given.file, given.snapshot, seconds_of(given.ahead))
-    show_change(answer, form, diff=given.diff)
+    show_change(answer, "json" if given.json else given.output, diff=given.diff)
 
 
-async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) -> None:
+async def _plan_now(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.explain.plan import plan_now
     from dovetail.cli.explain.plan_text import plan_text
     from dovetail.cli.explain.sources import look
@@ -130,10 +121,10 @@ async def _plan_now(given: argparse.Namespace, settings: "Settings", form: str) 
     answer = await asyncio.to_thread(plan_now, found)
     if given.json:
         say(as_json(answer))
-    elif form == "json":
-        say(_dumped(document("Plan", found.settings.cluster, answer)))
+    elif given.output in DOCUMENTS:
+        say(rendered(document("Plan", found.settings.cluster, answer), given.output, {}))
     else:
-        say(_fenced(plan_text(answer), form))
+        say(_fenced(fitted(lambda: plan_text(answer)), given.output))
 
 
 def _check_diff(given: argparse.Namespace) -> None:

@@ -5,8 +5,9 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, say
-from dovetail.cli.plan_commands import FORMS
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.asked_text import shown_as_document
+from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -33,26 +34,25 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
     entries.add_argument(
         "--kind", action="append", choices=KINDS, default=[], help="only of this kind; may be repeated"
     )
-    entries.add_argument("-o", "--output", choices=("wide", *FORMS), default="text", help="how to print it")
+    add_output(entries, "wide", "markdown")
     entries.set_defaults(act=_log, remote=_remote, path="log")
 
     saved = commands.add_parser("savings", parents=[shared, printed, period], help="what disruption has saved")
     saved.add_argument("--since", default="30d", metavar="TIME", help=f"{_TIME}; 30d")
-    saved.add_argument("-o", "--output", choices=FORMS, default="text", help="how to print it")
+    add_output(saved, "markdown")
     saved.set_defaults(act=_savings, remote=_remote, path="savings")
 
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     """Ask a worker, which reads the histories of some thousand workflows at most."""
-    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     keys = ("since", "until", "pool", "reason", "pod")
     words = {key: value for key in keys if (value := getattr(given, key, ""))}
     if kinds := getattr(given, "kind", []):
         words["kind"] = ",".join(kinds)
-    if given.output == "json":
-        say(as_json(workers.document(given.path, words)))
+    if given.output in DOCUMENTS:
+        say(rendered(workers.document(given.path, words), given.output, {}))
     else:
         say(workers.text(given.path, screen().width, {**words, "view": given.output}))
     return 0
@@ -62,31 +62,27 @@ async def _log(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
     from dovetail.cli.record.log import Wanted, log, log_in
     from dovetail.cli.shown.documents import document
-    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     _named(settings)
     period = period_of(given.since, given.until, time.time())
     wanted = Wanted(period=period, pool=given.pool, reason=given.reason, pod=given.pod, kinds=tuple(given.kind))
     answer = await log(settings, wanted)
-    form = "json" if given.json else given.output
     found = document("Log", settings.cluster, answer)
-    say(as_json(found) if form == "json" else log_in(answer, form, screen().width))
+    shown_as_document(given, found, lambda: log_in(answer, given.output, screen().width))
 
 
 async def _savings(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.record.entries import period_of
     from dovetail.cli.record.savings import savings, savings_in
     from dovetail.cli.shown.documents import document
-    from dovetail.cli.shown.formats import as_json
     from dovetail.cli.shown.screen import screen
 
     _named(settings)
     now = time.time()
     answer = await savings(settings, period_of(given.since, given.until, now), now)
-    form = "json" if given.json else given.output
     found = document("Savings", settings.cluster, answer)
-    say(as_json(found) if form == "json" else savings_in(answer, form, screen().width))
+    shown_as_document(given, found, lambda: savings_in(answer, given.output, screen().width))
 
 
 def _named(settings: "Settings") -> None:

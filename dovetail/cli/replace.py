@@ -4,17 +4,21 @@ It is asked for by an annotation on the NodeClaim, as a person with kubectl woul
 as a disruption like any other: Events answer, `dovetail cancel` calls it off. The annotation holds until then, so that
 a node that may not go yet goes when it may. `--now` waits for no new node and no budget of the NodePool; the drain
 keeps to PodDisruptionBudgets all the same, and until it is over a cancel brings the node back.
+
+All names are looked up before the first is written: a name that was mistyped takes nothing along.
 """
 
 import argparse
 import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, say
-from dovetail.cli.remote.asking import where_of
+from dovetail.cli.remote.asking import looks_itself, where_of
 
 if TYPE_CHECKING:
+    from dovetail.cli.shown.documents import Document
     from dovetail.model.nodes import NodeClaim
     from dovetail.worker.settings import Settings
     from dovetail.worker.wiring import ClusterObjects
@@ -53,58 +57,99 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         action="store_true",
         help="drain at once, without a new node first and outside the NodePool's budgets; PodDisruptionBudgets hold",
     )
+    replace.add_argument("--dry-run", action="store_true", help="list the nodes that are meant, and write nothing")
     replace.add_argument("--wait", action="store_true", help="until all of them are gone")
     replace.set_defaults(act=_replace)
 
 
 async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.cli.target import checked_target
     from dovetail.worker.wiring import open_objects
 
     if not (given.node or given.selector or given.pool):
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
-    chosen = await asyncio.to_thread(_chosen, given) if given.selector or given.pool else []
+    chosen = await _chosen(given, settings) if given.selector or given.pool else []
     async with open_objects(settings) as objects:
-        named = dict.fromkeys([*given.node, *chosen])
-        asked = [await _ask(objects, node, given.reason, at_once=given.now) for node in named]
+        target = await checked_target(settings, objects)
+        claims = await _claims_of(objects, [*given.node, *chosen])
+        if given.dry_run:
+            _say_meant(claims)
+            say(target.words)
+            return
+        asked = [await _ask(objects, node, claim, given) for node, claim in claims.items()]
+        say(target.words)
         if given.wait:
             await _watch(objects, asked)
 
 
-def _chosen(given: argparse.Namespace) -> list[str]:
-    """The NodeClaims that a worker lists with those labels, or of that pool."""
-    from dovetail.cli.remote.workers import Workers
+async def _chosen(given: argparse.Namespace, settings: "Settings") -> list[str]:
+    """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
+    from dovetail.cli.status.local import local_nodes
     from dovetail.cli.status.nodes_text import chosen
     from dovetail.cli.status.terms import NOT_OURS
 
-    workers = Workers(where_of(given))
-    try:
-        found = chosen(workers.document("nodes"), given.pool, given.selector, "name")["nodes"]
-    finally:
-        workers.close()
+    listed = await local_nodes(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
+    found = chosen(listed, given.pool, given.selector, "name")["nodes"]
     names = [str(node["claim"]) for node in found if node["state"] not in ("terminating", NOT_OURS)]
     if not names:
         raise CommandFailed(f"replace: no node matches {' '.join(filter(None, (given.pool, given.selector)))}")
     return names
 
 
-async def _ask(objects: "ClusterObjects", node: str, reason: str, *, at_once: bool) -> Progress:
+def _listed(given: argparse.Namespace) -> "Document":
+    """All nodes, as a worker has them."""
+    from dovetail.cli.remote.workers import Workers
+
+    workers = Workers(where_of(given))
+    try:
+        return workers.document("nodes")
+    finally:
+        workers.close()
+
+
+async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[str, "NodeClaim"]:
+    """The NodeClaim of each, by the first name that it was called by; CommandFailed before anything is written where
+    one of them cannot be replaced."""
+    from dovetail.cli.cancel import claim_of
+
+    found: dict[str, NodeClaim] = {}
+    for node in dict.fromkeys(nodes):
+        claim = await claim_of(objects, node)
+        if claim is None:
+            raise CommandFailed(f"{node}: it belongs to no NodeClaim, and is not ours to replace")
+        if claim.deleting_since is not None:
+            raise _too_late(node, claim)
+        if claim.uid not in {known.uid for known in found.values()}:
+            found[node] = claim
+    return found
+
+
+def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
+    from dovetail.cli.wording import plural
+
+    for node, claim in claims.items():
+        say(f"{node}: would be asked for on NodeClaim {claim.name}")
+    say(f"{plural(len(claims), 'node')}; nothing was written")
+
+
+async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:
     """Write it on the claim."""
     from dovetail.activities.shared.revisions import revise_claim
     from dovetail.cli.author import person
-    from dovetail.cli.cancel import claim_of
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange
 
-    claim = await claim_of(objects, node)
-    if claim is None:
-        raise CommandFailed(f"{node}: it belongs to no NodeClaim, and is not ours to replace")
     who = person()
-    text, urgent = f"{reason} (by {who})" if who else reason, "true" if at_once else None
+    text, urgent = f"{given.reason} (by {who})" if who else given.reason, "true" if given.now else None
     change = MetadataChange(annotations={names.REPLACE: text, names.REPLACE_NOW: urgent})
-    if claim.deleting_since is not None or await revise_claim(objects.claims, claim, lambda _: change) is None:
-        raise CommandFailed(f"{node}: its NodeClaim {claim.name} is being deleted already")
+    if await revise_claim(objects.claims, claim, lambda _: change) is None:
+        raise _too_late(node, claim)
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")
     return Progress(node=node, claim=claim.name, uid=claim.uid)
+
+
+def _too_late(node: str, claim: "NodeClaim") -> CommandFailed:
+    return CommandFailed(f"{node}: its NodeClaim {claim.name} is being deleted already")
 
 
 async def _watch(objects: "ClusterObjects", asked: list[Progress]) -> None:

@@ -7,8 +7,9 @@ the rest of --version.
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from dovetail.cli.output import NoWorkerAnswers, say
+from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -36,24 +37,26 @@ def add_version(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     """Register `dovetail version`."""
     shown = commands.add_parser("version", parents=[shared], help="this program, the workers, Kubernetes, Temporal")
     add_place(shown)
-    shown.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="how it is shown")
+    add_output(shown)
     shown.add_argument("--client", action="store_true", help="this program's alone; nobody is asked")
-    shown.set_defaults(act=_here, remote=_everywhere)
+    shown.set_defaults(print=_alone, act=_here, remote=_everywhere, unasked=_unasked)
+
+
+def _alone(given: argparse.Namespace) -> int | None:
+    """Before anybody is asked, and before it is known whether anybody could be."""
+    return _print(given, {}) if given.client else None
 
 
 def _everywhere(given: argparse.Namespace, workers: "Workers") -> int:
-    if given.client:
-        return _print(given, {})
-    try:
-        return _print(given, workers.document("version"))
-    except NoWorkerAnswers as error:
-        return _print(given, {"trouble": str(error)})
+    return _print(given, workers.document("version"))
+
+
+def _unasked(given: argparse.Namespace, why: str) -> int:
+    return _print(given, {"trouble": why})
 
 
 async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     """What can be seen from here: who polls, and the servers' own."""
-    if given.client:
-        return _print(given, {})
     from dataclasses import asdict
 
     from dovetail.cli.explain.sources import opened

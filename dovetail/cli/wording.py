@@ -12,15 +12,15 @@ from typing import Final
 from dovetail.model.resources import NANO, Resources
 from dovetail.model.time import format_time
 
-WIDTH: Final = 110  # where nobody says how wide the screen is
-_width: ContextVar[int] = ContextVar("width", default=WIDTH)
+_ENDLESS: Final = 1_000_000  # of a pipe or a file, which have no width
+_width: ContextVar[int] = ContextVar("width", default=_ENDLESS)
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 @contextmanager
 def fitting(width: int | None) -> Iterator[None]:
-    """Texts that are written within the block fit a screen of that width; 0 or None: of the usual one."""
-    before = _width.set(width or WIDTH)
+    """Texts that are written within the block fit a screen of that width; 0 or None: there is none to fit."""
+    before = _width.set(width or _ENDLESS)
     try:
         yield
     finally:
@@ -82,7 +82,7 @@ def shown(items: Iterable[str], most: int = 5) -> str:
 
 
 def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
-    """`  head  text`, the text broken into lines that stand below one another."""
+    """`  head  text`, the text broken into lines that stand below one another where the screen has a width."""
     start = " " * indent + head
     return textwrap.wrap(
         text, _width.get(), initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False

@@ -6,7 +6,7 @@ up; it is put where the worker's API and the commands ask for it, so that every 
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli import take_over as taking_over
 from dovetail.cli.doctor import doctor as judging
 from dovetail.cli.doctor.doctor import DoctorAnswer
-from dovetail.cli.doctor.findings import Check, fine, skipped, warned
+from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.preflight import rights_check
 from dovetail.cli.explain import sources
 from dovetail.cli.explain.sources import Look, look_now
@@ -45,6 +45,7 @@ from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
 from dovetail.worker import temporal as connecting
+from dovetail.worker.connection.configuration import TemporalAway
 from dovetail.worker.deciding import disruption_settings, placement_settings
 from dovetail.worker.flights.flight import Flight, Under, packed
 from dovetail.worker.settings import Settings
@@ -260,6 +261,17 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     fine("cloud", "2 NodePools list their catalogue: 712 and 41 instance types"),
 )
+SEEN_FROM_HERE: Final[tuple[Check, ...]] = (
+    *CHECKS[6:],
+    failed(
+        "NodePool general-purpose",
+        "EC2NodeClass general-purpose: no subnet has the tag karpenter.sh/discovery=prod-eu1",
+        "no node is made for this pool until its NodeClass is ready",
+    ),
+)
+NOBODY_LISTENS: Final = (
+    "no Temporal server at temporal.prod.internal:7233: Connection refused (os error 111) (set TEMPORAL_ADDRESS)"
+)
 BEFORE: Final[tuple[Check, ...]] = (
     _LINK,
     CHECKS[2],
@@ -393,6 +405,15 @@ def _saying(answer: object) -> Callable[..., Awaitable[object]]:
     return say
 
 
+async def _away(_: object) -> object:
+    raise TemporalAway(NOBODY_LISTENS)
+
+
+async def _seen_from_here(world: object, settings: object, ready: Coroutine[object, object, None]) -> tuple[Check, ...]:
+    ready.close()
+    return SEEN_FROM_HERE
+
+
 def made_up(patch: pytest.MonkeyPatch) -> None:
     """What Temporal, a cloud and the disk would say."""
 
@@ -402,6 +423,8 @@ def made_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(answering, "stories_or_kept", _saying(STORIES))
     patch.setattr(answering, "versions_of", _saying(VERSIONS))
     patch.setattr(answering, "doctor_of_worker", _saying(DoctorAnswer(cluster=CLUSTER, checks=CHECKS)))
+    patch.setattr(judging, "connect", _away)
+    patch.setattr(judging, "cluster_checks", _seen_from_here)
     patch.setattr(judging, "preflight", _saying(DoctorAnswer(cluster=CLUSTER, checks=BEFORE)))
     patch.setattr(sources, "write_recording", written)
     _other_cluster(patch)

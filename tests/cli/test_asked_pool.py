@@ -21,7 +21,7 @@ SCREEN = Screen(width=120)
 
 
 def given(pool: str, check: bool = False) -> argparse.Namespace:
-    return argparse.Namespace(pool=pool, check=check, output="table", selector="", sort="price")
+    return argparse.Namespace(pool=pool, check=check, output="text", selector="", sort="price")
 
 
 def status(pool: str, found: Document | None = None) -> tuple[str, int]:

@@ -8,13 +8,20 @@ from pathlib import Path
 import pytest
 
 from dovetail.cli.completion.commands import SCRIPTS
-from dovetail.cli.completion.words import completions
+from dovetail.cli.completion.words import completions, names_of_workers
 from dovetail.cli.main import parser
+from dovetail.cli.remote import workers
 from dovetail.cli.remote.workers import Where
 from dovetail.cli.version import VERSION
 
 ROOT = Path(__file__).parents[2]
-KNOWN = {"nodes": ("ip-1", "ip-2"), "claims": ("web-1",), "pools": ("default", "gpu"), "pods": ("ml/train-1",)}
+KNOWN = {
+    "nodes": ("ip-1", "ip-2"),
+    "claims": ("web-1",),
+    "pools": ("default", "gpu"),
+    "pods": ("ml/train-1",),
+    "decisions": ("2026-05-28_disruption",),
+}
 
 
 def completed(*words: str) -> list[str]:
@@ -41,6 +48,12 @@ def completed(*words: str) -> list[str]:
         (("nodes", "--sort", "p"), ["price", "pods", "pool"]),
         (("top", "--sort", "p"), ["price", "pods", "pool"]),
         (("nodes", "x", ""), []),
+        (("replace", "ip-1", "ip"), ["ip-1", "ip-2"]),
+        (("replay", ""), ["2026-05-28_disruption"]),
+        (("log", "--pod", ""), ["ml/train-1"]),
+        (("status", "-n", ""), ["dovetail", "kube-system"]),
+        (("nodes", "-l", "po"), ["pool="]),
+        (("plan", "-f", ""), []),
     ],
 )
 def test_what_may_stand_next(words: tuple[str, ...], wanted: list[str]) -> None:
@@ -57,6 +70,30 @@ def test_contexts_are_completed_from_the_kubeconfig(tmp_path: Path) -> None:
 def test_each_shell_asks_the_program_and_bash_takes_its_script() -> None:
     assert all("dovetail __complete" in script for script in SCRIPTS.values())
     assert subprocess.run(["bash", "-n"], input=SCRIPTS["bash"], text=True, check=False).returncode == 0
+
+
+def test_shells_offer_files_where_the_program_knows_no_word() -> None:
+    typed = SCRIPTS["bash"] + "complete -p dovetail"
+    told = subprocess.run(["bash"], input=typed, text=True, capture_output=True, check=True).stdout
+    assert "-o default" in told and "-F _dovetail" in told
+    assert "_files" in SCRIPTS["zsh"] and "__fish_complete_path" in SCRIPTS["fish"]
+
+
+def test_decisions_are_named_by_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Known:
+        def __init__(self, *_: object) -> None: ...
+
+        def document(self, path: str) -> dict[str, object]:
+            asked.append(path)
+            return {"flights": [{"id": "one"}, {"id": "two"}]}
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(workers, "Workers", Known)
+    assert names_of_workers(Where(), "decisions") == ("one", "two")
+    assert asked == ["replay"]
 
 
 def test_the_version_is_the_packages() -> None:

@@ -18,7 +18,7 @@ from tests.cli.paged import FLIGHTS, LOG, ROLES, SAVINGS, VIEWS, a_stream, forwa
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    more = {"page": page(), "stream": a_stream(), "savings": SAVINGS, "log": LOG, "replay": FLIGHTS}
+    more = {"page": page(), "stream": a_stream(), "savings document": SAVINGS, "log": LOG, "replay": FLIGHTS}
     with serving(tmp_path, {**documents(1200), **more}) as found:
         yield found
 

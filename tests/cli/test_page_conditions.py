@@ -56,7 +56,7 @@ def everything(count: int) -> dict[str, Any]:
         **texts(),
         "page": page(),
         "stream": a_stream(),
-        "savings": SAVINGS,
+        "savings document": SAVINGS,
         "log": LOG,
         "replay": FLIGHTS,
     }

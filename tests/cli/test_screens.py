@@ -21,9 +21,10 @@ from tests.cli.captured import CLUSTER, HELD, Stage, staged
 from tests.cli.test_status_text import NOW
 
 WRITES = {"cancel", "replace", "pause", "resume"}  # with a kubeconfig alone; here in a world that is a file
-FROM_HERE = {"snapshot", "take-over", "doctor-preflight"}
+FROM_HERE = {"snapshot", "take-over", "doctor-preflight", "doctor-away"}
 LEAVES_BEHIND = 4
-CODES = {"plan-file": LEAVES_BEHIND, "plan-diff": LEAVES_BEHIND, "plan-markdown": LEAVES_BEHIND}
+CODES = {"plan-file": LEAVES_BEHIND, "plan-diff": LEAVES_BEHIND, "plan-markdown": LEAVES_BEHIND, "doctor-away": 1}
+COMPLAINTS = {"doctor-away": "dovetail: doctor: 2 checks of 7 failed\n"}
 # Not wrapped: for a shell, for a file, one line for scripts and logs.
 AS_IT_IS = {*WRITES, "replace-now", "snapshot", "take-over", "completion", "plan-markdown", "plan-diff"}
 # Without a screen: they serve, prepare or play until they are stopped; docs/pictures has the demo's.
@@ -61,7 +62,7 @@ def test_what_is_typed_prints_what_was_looked_at(
         code = main(shlex.split(TYPED[name]))
 
     told = capsys.readouterr()
-    assert (code, told.err) == (CODES.get(name, 0), "")
+    assert (code, told.err) == (CODES.get(name, 0), COMPLAINTS.get(name, ""))
     file = CAPTURES / f"{name}-{width}.txt"
     if os.environ.get("DOVETAIL_GOLDEN") == "write":
         file.write_text(told.out)

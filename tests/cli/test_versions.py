@@ -2,11 +2,13 @@
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dovetail.cli import version
+from dovetail.cli.main import main
 from dovetail.cli.serving import versions
 from dovetail.cli.serving.versions import VersionsAnswer
 from dovetail.worker import temporal as connecting
@@ -45,3 +47,43 @@ async def test_a_temporal_that_does_not_answer_is_named(
 
     assert await version._here(GIVEN, settings_of(a_world(tmp_path))) == 0
     assert "could not be asked: nobody listens at 127.0.0.1:1" in capsys.readouterr().out
+
+
+def typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str, *words: str
+) -> tuple[int, str, str]:
+    for name in ("CLUSTER_NAME", "DOVETAIL_WORLD", "DOVETAIL_CONTEXT", "DOVETAIL_SERVICE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KUBECONFIG", kubeconfig)
+    code = main(["version", *words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+@pytest.mark.parametrize("cluster", [(), ("--cluster", "shop")])
+def test_the_clients_own_version_needs_no_kubeconfig(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cluster: tuple[str, ...]
+) -> None:
+    asked = typed(monkeypatch, capsys, "/nowhere/config", "--client", *cluster)
+    assert asked == (0, f"client      {version.VERSION}\n", "")
+
+
+def test_without_a_kubeconfig_the_clients_version_is_printed_with_what_could_not_be_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(monkeypatch, capsys, "/nowhere/config")
+    client, workers = out.splitlines()
+    assert (code, err, client) == (0, "", f"client      {version.VERSION}")
+    assert workers == "workers     could not be asked: kubeconfig /nowhere/config: there is no such file"
+
+
+def test_a_server_that_is_not_there_leaves_the_clients_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config").write_text(
+        "contexts: [{name: a, context: {cluster: a}}]\n"
+        "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "current-context: a\n"
+    )
+    code, out, _ = typed(monkeypatch, capsys, str(tmp_path / "config"))
+    assert code == 0 and out.startswith(f"client      {version.VERSION}\nworkers     could not be asked: ")

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Literal
 
 from dovetail.cli.change.answer import ChangeAnswer, change_answer
 from dovetail.cli.change.documents import Document, read_documents
@@ -11,11 +10,10 @@ from dovetail.cli.change.supposition import suppose
 from dovetail.cli.change.text import change_markdown, change_text
 from dovetail.cli.output import Ended, say
 from dovetail.cli.plan_commands import LEFT_BEHIND
+from dovetail.cli.shown.asked_text import fitted
 from dovetail.cli.shown.documents import document
-from dovetail.cli.shown.formats import as_json
+from dovetail.cli.shown.formats import DOCUMENTS, rendered
 from dovetail.worker.settings import Settings
-
-Form = Literal["text", "json", "markdown"]
 
 
 async def planned_change(settings: Settings, file: Path, snapshot: Path | None, ahead: float) -> ChangeAnswer:
@@ -36,9 +34,11 @@ def change_in(answer: ChangeAnswer, form: str, *, diff: bool) -> str:
     return change_markdown(answer) if form == "markdown" else change_text(answer, diff=diff)
 
 
-def show_change(answer: ChangeAnswer, form: Form, *, diff: bool) -> None:
+def show_change(answer: ChangeAnswer, form: str, *, diff: bool) -> None:
     """Print it; the exit code says whether something would be left behind."""
-    found = document("PlannedChange", answer.cluster, answer)
-    say(as_json(found) if form == "json" else change_in(answer, form, diff=diff))
+    if form in DOCUMENTS:
+        say(rendered(document("PlannedChange", answer.cluster, answer), form, {}))
+    else:
+        say(fitted(lambda: change_in(answer, form, diff=diff)))
     if answer.left_behind:
         raise Ended(LEFT_BEHIND)

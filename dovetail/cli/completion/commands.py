@@ -1,4 +1,7 @@
-"""`dovetail completion SHELL` prints what a shell needs; the shell then asks `dovetail __complete WORDS…`."""
+"""`dovetail completion SHELL` prints what a shell needs; the shell then asks `dovetail __complete WORDS…`.
+
+Where the program knows no word the shell offers files: `plan -f`, `--snapshot` and `--kubeconfig` take one.
+"""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -19,8 +22,9 @@ _dovetail() {
     while IFS= read -r line; do
         COMPREPLY+=("${line%%$'\\t'*}")
     done < <(dovetail __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 }
-complete -F _dovetail dovetail
+complete -o default -F _dovetail dovetail
 """
 _ZSH: Final = """\
 #compdef dovetail
@@ -30,14 +34,19 @@ _dovetail() {
     while IFS= read -r line; do
         found+=("${${line//:/\\\\:}/$'\\t'/:}")
     done < <(dovetail __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
-    _describe dovetail found
+    if (( $#found )); then _describe dovetail found; else _files; fi
 }
 compdef _dovetail dovetail
 """
 _FISH: Final = """\
 function __dovetail
     set -l words (commandline -opc)
-    dovetail __complete $words[2..] (commandline -ct) 2>/dev/null
+    set -l found (dovetail __complete $words[2..] (commandline -ct) 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
 complete -c dovetail -f -a '(__dovetail)'
 """

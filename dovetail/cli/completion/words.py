@@ -15,7 +15,7 @@ from dovetail.cli.status.orders import SORTS
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Where
 
-    Names = Callable[[Where, str], Sequence[str]]  # the names of one kind: nodes, claims, pools, pods
+    Names = Callable[[Where, str], Sequence[str]]  # the names of one kind: nodes, claims, pools, pods, decisions
 
 SECONDS: Final = 3.0
 
@@ -26,6 +26,8 @@ _KINDS: Final = {
     ("node", "name"): ("nodes", "claims"),
     ("history", "name"): ("nodes", "claims", "pods"),
     ("pod", "name"): ("pods",),
+    ("replay", "decision"): ("decisions",),
+    ("log", "pod"): ("pods",),
     ("", "pool"): ("pools",),
 }
 
@@ -77,7 +79,8 @@ class _Line:
             yield from _commands(self.parser)
         else:
             places = [a for a in self.parser._actions if not a.option_strings]
-            for action in places[self.positions : self.positions + 1]:
+            repeated = places[-1:] if places and places[-1].nargs in ("*", "+") else []
+            for action in places[self.positions : self.positions + 1] or repeated:
                 yield from ((value, "") for value in self._values(action, names))
 
     def _values(self, action: argparse.Action, names: "Names") -> Iterator[str]:
@@ -87,6 +90,7 @@ class _Line:
             yield from SORTS
         if action.dest == "context":
             yield from _contexts(self._where())
+        yield from _known(action)
         for kind in _KINDS.get((self.command, action.dest), _KINDS.get(("", action.dest), ())):
             yield from names(self._where(), kind)
 
@@ -110,6 +114,19 @@ def completions(parser: argparse.ArgumentParser, words: Sequence[str], names: "N
         line.read(word)
     found = dict.fromkeys(line.next_words(start, names or names_of_workers))
     return [f"{word}\t{meaning}".rstrip("\t") for word, meaning in found if word.startswith(start)]
+
+
+def _known(action: argparse.Action) -> Sequence[str]:
+    """Words that need nobody's answer: where workers are looked for, and the fields by which nodes are chosen."""
+    if action.dest == "namespace":
+        from dovetail.cli.remote.workers import NAMESPACES
+
+        return NAMESPACES
+    if action.dest == "selector":
+        from dovetail.cli.status.terms import FIELDS
+
+        return [f"{field}=" for field in FIELDS]
+    return ()
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
@@ -141,6 +158,8 @@ def names_of_workers(where: "Where", kind: str) -> Sequence[str]:
     try:
         workers = Workers(where, SECONDS)
         try:
+            if kind == "decisions":
+                return tuple(each["id"] for each in workers.document("replay")["flights"])
             return tuple(workers.document("names").get(kind, ()))
         finally:
             workers.close()

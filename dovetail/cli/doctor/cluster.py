@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.cli.doctor.judged import NAME, judged
 from dovetail.cli.pause_words import pause_lines
 from dovetail.cli.wording import duration_text, plural, shown
@@ -42,7 +42,7 @@ async def _server(world: World) -> tuple[Check, ...]:
     except Failure as error:
         return (
             failed("API server", str(error), "see the kubeconfig and the network"),
-            skipped("clock, rights, custom resources", "the API server does not answer"),
+            rest_skipped("the API server", "the API server does not answer", "clock, alone, rights, custom resources"),
         )
     return (
         fine("API server", f"{facts.address}, {facts.version}"),
@@ -98,7 +98,9 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
         why = str(error) or "it is not complete within 20 s"
         return (
             failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
-            skipped(f"unreadable objects, {NAME}, NodePools", "there is no view"),
+            rest_skipped(
+                "the view", "there is no view", f"watches, pauses, unreadable objects, {NAME}, NodePools, instances"
+            ),
         )
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
     set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from dovetail.cli.doctor.cluster import cluster_checks
-from dovetail.cli.doctor.findings import Check, failed, skipped
+from dovetail.cli.doctor.findings import Check, failed, rest_skipped
 from dovetail.cli.doctor.identity import NO_CLUSTER, ClusterSeen
 from dovetail.cli.doctor.preflight import preflight_checks
 from dovetail.cli.doctor.temporal import link_check, namespace_checks, temporal_checks
@@ -21,6 +21,7 @@ from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import World, open_world
 
 READY_SECONDS = 20.0
+NO_TEMPORAL = "the Temporal server does not answer"
 
 Seen = asyncio.Future[ClusterSeen]  # by one half of the checks, for the other
 
@@ -52,7 +53,7 @@ async def _temporal_before(settings: Settings, seen: Seen) -> tuple[Check, ...]:
         client = await connect(settings)
     except TemporalUnusable as error:
         why = failed("Temporal server", str(error), "start it, or set TEMPORAL_ADDRESS; without it no worker works")
-        return why, skipped("search attributes, retention, identity", "the Temporal server does not answer")
+        return why, rest_skipped("Temporal", NO_TEMPORAL, "search attributes, retention, identity")
     return link_check(client), *await namespace_checks(client, settings.cluster, await seen)
 
 
@@ -63,8 +64,8 @@ async def _cluster_before(settings: Settings, seen: Seen) -> tuple[Check, ...]:
         seen.set_result(NO_CLUSTER)
         advice = "set right what it names: the kubeconfig, the credentials, the region, the cluster's name"
         rest = "clock, alone, custom resources, rights in the cloud"
-        return failed("cluster and cloud", str(error), advice), skipped(
-            rest, "the cluster or its cloud cannot be asked"
+        return failed("cluster and cloud", str(error), advice), rest_skipped(
+            "the cluster", "the cluster or its cloud cannot be asked", rest
         )
     seen.set_result(ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None))
     try:
@@ -91,8 +92,10 @@ async def _temporal(settings: Settings, seen: Seen) -> tuple[Check, ...]:
         client = await connect(settings)
     except TemporalUnusable as error:
         why = failed(name, str(error), "start it, or set TEMPORAL_ADDRESS; nothing begins or goes on until it answers")
-        rest = "search attributes, retention, identity, Scheduler, Caretaker, Interruptions, workers"
-        return why, skipped(rest, "the Temporal server does not answer")
+        rest = (
+            "search attributes, payloads, retention, identity, Scheduler, Caretaker, Interruptions, workers, planning"
+        )
+        return why, rest_skipped("Temporal", NO_TEMPORAL, rest)
     return link_check(client), *await temporal_checks(client, settings.cluster, await seen)
 
 
@@ -104,7 +107,8 @@ async def _cluster(settings: Settings, seen: Seen) -> tuple[Check, ...]:
     except (Failure, SettingsError) as error:
         seen.set_result(NO_CLUSTER)
         rest = "view, clock, rights, custom resources, unreadable objects, cloud"
-        return failed(name, str(error), "see --kubeconfig and KUBECONFIG"), skipped(rest, "there is no cluster to ask")
+        why = failed(name, str(error), "see --kubeconfig and KUBECONFIG")
+        return why, rest_skipped("the cluster", "there is no cluster to ask", rest)
     seen.set_result(ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None))
     try:
         return await cluster_checks(world, settings, _ready(world))

@@ -32,3 +32,8 @@ def failed(name: str, found: str, advice: str) -> Check:
 def skipped(name: str, found: str) -> Check:
     """It cannot be checked now."""
     return Check(name=name, verdict="skipped", found=found)
+
+
+def rest_skipped(of: str, why: str, names: str) -> Check:
+    """Several checks that cannot be made because of one thing: a short name, and in the text which they are."""
+    return skipped(f"rest of {of}", f"{why}; not checked: {names}")

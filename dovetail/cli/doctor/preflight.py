@@ -8,7 +8,7 @@ import asyncio
 from typing import Final
 
 from dovetail.cli.doctor.cluster import CLOUD_SECONDS, clock_check, cloud_check, kinds_check
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.cli.doctor.findings import Check, failed, fine, rest_skipped, skipped, warned
 from dovetail.cli.wording import shown
 from dovetail.ports.cloud import Rehearsed
 from dovetail.ports.failures import Failure
@@ -28,7 +28,7 @@ async def _server(world: World) -> tuple[Check, ...]:
     try:
         facts = await world.inspection.facts()
     except Failure as error:
-        rest = skipped("clock, custom resources, alone", "the API server does not answer")
+        rest = rest_skipped("the API server", "the API server does not answer", "clock, custom resources, alone")
         return failed("API server", str(error), "see the kubeconfig and the network"), rest
     return fine("API server", f"{facts.address}, {facts.version}"), clock_check(facts), _kinds(facts), _alone(world)
 

@@ -1,6 +1,6 @@
 """The sub-commands that explain and change nothing: explain, plan, snapshot, history, doctor.
 
-Each makes one answer and prints it as text or, with --json, as JSON for scripts. The answers are made in modules of
+Each makes one answer and prints it as text or, with -o, as JSON or YAML for scripts. The answers are made in modules of
 their own, which know nothing of arguments and are imported when they are asked for.
 """
 
@@ -12,7 +12,8 @@ from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.plan_commands import add_forecast, add_plan
 from dovetail.cli.record_commands import add_record
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import add_output, pod_name, remote_answer, shown_locally
+from dovetail.cli.shown.asked_text import pod_name, remote_answer, shown_locally
+from dovetail.cli.shown.formats import add_output, rendered
 
 if TYPE_CHECKING:
     from dovetail.cli.explain.sources import Look
@@ -64,8 +65,10 @@ def add_commands(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
     add_record(commands, shared, printed)
 
-    checks = commands.add_parser("doctor", parents=[shared, printed], help="check everything that Dovetail needs")
+    checks = commands.add_parser("doctor", parents=[shared], help="check everything that Dovetail needs")
     add_place(checks)
+    add_output(checks)
+    checks.add_argument("--json", dest="older", action="store_true", help="print JSON without a version, for scripts")
     checks.add_argument("--preflight", action="store_true", help="before an installation: nothing of ours runs yet")
     checks.set_defaults(act=_doctor, remote=_remote_doctor)
 
@@ -137,7 +140,12 @@ def _remote_doctor(given: argparse.Namespace, workers: "Workers") -> int | None:
     from dovetail.cli.shown.screen import screen
 
     found = workers.document("doctor")
-    say(workers.text("doctor", screen().width))
+    if given.older:
+        say(as_json({"cluster": found["cluster"], "checks": found["checks"]}))
+    elif given.output == "text":
+        say(workers.text("doctor", screen().width))
+    else:
+        say(rendered(found, given.output, {}))
     _judge([check["verdict"] for check in found["checks"]])
     return 0
 
@@ -153,13 +161,11 @@ def _judge(verdicts: list[str]) -> None:
 async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.doctor.doctor import doctor, preflight
     from dovetail.cli.doctor.text import doctor_text
-    from dovetail.cli.shown.screen import screen
-    from dovetail.cli.wording import fitting
 
     _named(settings)
     answer = await (preflight if given.preflight else doctor)(settings)
-    with fitting(screen().width):
-        say(as_json(answer) if given.json else doctor_text(answer))
+    given.json = given.older
+    shown_locally(given, ("Checks", settings.cluster, answer), doctor_text)
     _judge([check.verdict for check in answer.checks])
 
 

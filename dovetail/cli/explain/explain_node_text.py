@@ -75,7 +75,7 @@ def _checks(answer: NodeAnswer) -> Iterator[str]:
         if help_text := lifted_by(check.why):
             yield from wrapped("", help_text, indent=6)
     if len(counts) > MOST_HELD:
-        yield f"  ... and {len(counts) - MOST_HELD} more (--json has all)"
+        yield f"  ... and {len(counts) - MOST_HELD} more (-o json has all)"
 
 
 def _held(answer: NodeAnswer) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _some_of(title: str, lines: list[str]) -> Iterator[str]:
     for line in lines[:MOST_HELD]:
         yield from wrapped("- ", line)
     if len(lines) > MOST_HELD:
-        yield f"  ... and {len(lines) - MOST_HELD} more (--json has all)"
+        yield f"  ... and {len(lines) - MOST_HELD} more (-o json has all)"
 
 
 def _methods(answer: NodeAnswer) -> Iterator[str]:

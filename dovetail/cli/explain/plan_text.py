@@ -50,7 +50,7 @@ def _provisioning(answer: PlanAnswer) -> Iterator[str]:
     for node in answer.new_nodes[:MOST]:
         yield from _new_node(node)
     if len(answer.new_nodes) > MOST or answer.more_new_nodes:
-        rest = "the rest in the next round" if answer.more_new_nodes else "--json has all"
+        rest = "the rest in the next round" if answer.more_new_nodes else "-o json has all"
         yield f"  ... {len(answer.new_nodes)} in all, {rest}"
     if answer.onto_existing:
         yield from wrapped("~ ", "onto " + shown(f"{name} ({plural(n, 'pod')})" for name, n in answer.onto_existing))
@@ -89,7 +89,7 @@ def _second_looks(answer: PlanAnswer) -> Iterator[str]:
         words = f"{held.reason}: {shown(held.nodes)}: looked at once more {when(held.due, answer.now)}, then it goes"
         yield from wrapped("- ", f"{words}; `dovetail cancel {held.nodes[0] if held.nodes else ''}` drops it")
     if len(answer.second_looks) > MOST:
-        yield f"  ... and {len(answer.second_looks) - MOST} more (--json has all)"
+        yield f"  ... and {len(answer.second_looks) - MOST} more (-o json has all)"
 
 
 def _disruption(answer: PlanAnswer) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _disruption(answer: PlanAnswer) -> Iterator[str]:
         if command.look_again_after:
             yield f"    looked at once more after {duration_text(command.look_again_after)}, before anything is done"
     if len(answer.disruptions) > MOST:
-        yield f"  ... and {len(answer.disruptions) - MOST} more (--json has all)"
+        yield f"  ... and {len(answer.disruptions) - MOST} more (-o json has all)"
     yield from _sums(answer)
     if answer.refused_nodes:
         yield "Why nodes stay:"

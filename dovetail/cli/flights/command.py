@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, say
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import add_output
+from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers

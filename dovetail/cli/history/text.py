@@ -28,7 +28,7 @@ def _story(story: Story) -> Iterator[str]:
     if story.cut:
         yield "  ... earlier runs are left out"
     if left_out:
-        yield f"  ... {left_out} earlier lines (--json has all)"
+        yield f"  ... {left_out} earlier lines (-o json has all)"
     for line in story.lines[left_out:]:
         yield from wrapped(f"{_clock(line.at)}  ", line.text)
     for pending in story.now:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Where, Workers
 
     Remote = Callable[[argparse.Namespace, Workers], int | None]
+    Unasked = Callable[[argparse.Namespace, str], int]
 
 
 def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> None:
@@ -64,6 +65,9 @@ def asked(given: argparse.Namespace) -> int | None:
             workers.close()
     except NoWorkerAnswers as error:
         if not (getattr(given, "cluster", None) or os.environ.get("CLUSTER_NAME")):
+            unasked: Unasked | None = getattr(given, "unasked", None)  # of an answer that has a part without workers
+            if unasked is not None:
+                return unasked(given, str(error))
             raise CommandFailed(f"no worker could be asked: {error}") from None
         complain(f"no worker could be asked ({error}); looking from here")
         return None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.cli.output import CommandFailed, say
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -23,7 +24,7 @@ def add_shadow(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         "report", parents=[shared], help="where Dovetail and Karpenter agree, what differs, what it would have saved"
     )
     add_place(report)
-    report.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="how it is shown")
+    add_output(report)
     report.set_defaults(act=_here, remote=_remote)
 
 
@@ -31,7 +32,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     from dovetail.cli.shown.formats import rendered
     from dovetail.cli.shown.screen import screen
 
-    if given.output == "table":
+    if given.output == "text":
         say(workers.text(PATH, screen().width))
     else:
         say(rendered(workers.document(PATH), given.output, {}))

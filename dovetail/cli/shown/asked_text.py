@@ -8,13 +8,7 @@ from dovetail.cli.output import as_json, say
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
-
-FORMATS = ("text", "json", "yaml")
-
-
-def add_output(command: argparse.ArgumentParser) -> None:
-    """The formats of an explanation."""
-    command.add_argument("-o", "--output", choices=FORMATS, default="text", help="how it is shown")
+    from dovetail.cli.shown.documents import Document
 
 
 def pod_name(given: argparse.Namespace) -> str:
@@ -39,17 +33,31 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
     return 0
 
 
+def fitted(text: Callable[[], str]) -> str:
+    """A text that is made here, for the screen that it is printed on."""
+    from dovetail.cli.shown.screen import screen
+    from dovetail.cli.wording import fitting
+
+    with fitting(screen().width):
+        return text()
+
+
+def shown_as_document(given: argparse.Namespace, found: "Document", text: Callable[[], str]) -> None:
+    """Print an answer that was made here and is one document however JSON is asked for."""
+    from dovetail.cli.shown.formats import DOCUMENTS, rendered
+
+    form = "json" if given.json else given.output
+    say(rendered(found, form, {}) if form in DOCUMENTS else text())
+
+
 def shown_locally(given: argparse.Namespace, answer: tuple[str, str, object], text: Callable[[Any], str]) -> None:
     """Print an answer that was made here: its kind, its cluster, and itself."""
     from dovetail.cli.shown.documents import document
     from dovetail.cli.shown.formats import rendered
-    from dovetail.cli.shown.screen import screen
-    from dovetail.cli.wording import fitting
 
     if given.json:
         say(as_json(answer[2]))
     elif given.output == "text":
-        with fitting(screen().width):
-            say(text(answer[2]))
+        say(fitted(lambda: text(answer[2])))
     else:
         say(rendered(document(*answer), given.output, {}))

@@ -4,6 +4,7 @@ Within a version fields are added, and neither renamed nor removed (docs/referen
 """
 
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, Final
 
 API_VERSION: Final = "dovetail.sh/v1"
@@ -33,6 +34,8 @@ def _plain(value: Any, is_moment: bool = False) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value  # YAML knows no enumerations, also where they are strings
     if is_moment and isinstance(value, (int, float)):
         from dovetail.model.time import format_time
 

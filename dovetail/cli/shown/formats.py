@@ -1,16 +1,40 @@
-"""The formats of `-o`. A document is shown as it is; tables and names are made by whoever knows what it holds."""
+"""The formats of `-o`: text, JSON and YAML of every answer, and what some have besides.
 
+`table` is another word for `text`, because some texts are tables and nobody should have to know which. A document is
+shown as it is; texts and names are made by whoever knows what it holds.
+"""
+
+import argparse
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.cli.output import CommandFailed
 
 if TYPE_CHECKING:
     from dovetail.cli.shown.documents import Document
 
-FORMATS: Final = ("table", "wide", "json", "yaml", "name", "markdown")
+TEXT: Final = "text"
+TABLE: Final = "table"
+DOCUMENTS: Final = ("json", "yaml")
 
 Shown = Callable[["Document"], str]
+
+
+def add_output(command: argparse.ArgumentParser, *more: str) -> None:
+    """-o, with the formats that this answer has beside those of every answer."""
+    known = (TEXT, TABLE, *DOCUMENTS, *more)
+    words = f"how it is shown: {TEXT} (or {TABLE}; the default), {', '.join(known[2:])}"
+    command.add_argument("-o", "--output", action=_Format, choices=known, default=TEXT, metavar="FORMAT", help=words)
+
+
+class _Format(argparse.Action):
+    """One word for what has two."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Keep it."""
+        setattr(namespace, self.dest, TEXT if values == TABLE else values)
 
 
 def rendered(found: "Document", how: str, others: Mapping[str, Shown]) -> str:
@@ -20,7 +44,7 @@ def rendered(found: "Document", how: str, others: Mapping[str, Shown]) -> str:
     if how == "yaml":
         return as_yaml(found)
     if how not in others:
-        known = ", ".join((*others, "json", "yaml"))
+        known = ", ".join((*others, *DOCUMENTS))
         raise CommandFailed(f"-o {how}: this answer has {known}")
     return others[how](found)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.remote.asking import add_place, where_of
-from dovetail.cli.shown.formats import FORMATS, rendered
+from dovetail.cli.shown.formats import add_output, rendered
 from dovetail.cli.status.orders import SORT_HELP
 from dovetail.cli.status.watching import Watch, add_every
 
@@ -45,7 +45,7 @@ def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 def _shown(command: argparse.ArgumentParser) -> None:
     add_place(command)
-    command.add_argument("-o", "--output", choices=FORMATS, default="table", help="how it is shown")
+    add_output(command, "wide", "name", "markdown")
     command.add_argument("-w", "--watch", action="store_true", help="again and again, until it is interrupted")
     add_every(command, "with --watch")
 
@@ -95,7 +95,7 @@ def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> t
     if given.pool:
         found = status_of_pool(found, given.pool)
     others = {
-        "table": lambda d: status_text(d, on),
+        "text": lambda d: status_text(d, on),
         "wide": lambda d: status_text(d, on, wide=True),
         "name": status_names,
         "markdown": status_markdown,
@@ -110,7 +110,7 @@ def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tu
 
     found = chosen(found, given.pool, given.selector, given.sort)
     others = {
-        "table": lambda d: nodes_text(d, on),
+        "text": lambda d: nodes_text(d, on),
         "wide": lambda d: nodes_text(d, on, wide=True),
         "name": nodes_names,
         "markdown": nodes_markdown,

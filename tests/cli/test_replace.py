@@ -1,0 +1,117 @@
+"""`dovetail replace`: what is written where, what is refused before anything is, and for which cluster."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.cli import target as targets
+from dovetail.cli.main import OTHER_CLUSTER, main
+from dovetail.cli.status import local
+from dovetail.model import names
+from dovetail.worker.identity import OtherCluster
+from tests.adapters.simulator.manifests import a_node
+from tests.cli.test_explain_node import a_managed_node
+from tests.cli.test_pauses import target
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+
+WHY = ("--reason", "a bad disk")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedWorld:
+    """Two nodes of ours, and one that is not."""
+    monkeypatch.setenv("LOGNAME", "alice")
+    made = a_world(tmp_path, a_ready_pool(), *a_managed_node("n1"), *a_managed_node("n2"), a_node("foreign"))
+    for claim in made.objects("NodeClaim"):
+        owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim"}
+        owner |= {key: claim["metadata"][key] for key in ("name", "uid")}
+        made.patch("Node", claim["status"]["nodeName"], {"metadata": {"ownerReferences": [owner]}})
+    return made
+
+
+def typed(world: SimulatedWorld, *words: str) -> int:
+    return main(["replace", *words, *WHY, "--cluster", CLUSTER, "--world", str(world.file)])
+
+
+def asked_for(world: SimulatedWorld) -> Mapping[str, str]:
+    """The requests that are written, by claim."""
+    found = {c["metadata"]["name"]: c["metadata"].get("annotations") or {} for c in world.objects("NodeClaim")}
+    return {name: notes[names.REPLACE] for name, notes in found.items() if names.REPLACE in notes}
+
+
+def test_an_answer_names_the_cluster_that_it_was_carried_out_on(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(world, "n1", "claim-n1") == 0
+
+    assert asked_for(world) == {"claim-n1": "a bad disk (by alice)"}
+    [line, which] = capsys.readouterr().out.splitlines()
+    assert line.startswith("n1: asked for on NodeClaim claim-n1") and which == target(world)
+
+
+def test_the_nodes_of_another_cluster_of_the_name_are_left_alone(
+    world: SimulatedWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def connect(_: object) -> str:
+        return "client"
+
+    async def check(*_: object) -> tuple[str, ...]:
+        raise OtherCluster("demo belongs to another cluster")
+
+    monkeypatch.setattr(targets, "connect", connect)
+    monkeypatch.setattr(targets, "check_owner", check)
+
+    assert typed(world, "n1") == OTHER_CLUSTER
+    assert asked_for(world) == {}
+    assert capsys.readouterr().err == "dovetail: demo belongs to another cluster\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nope", "nope: there is no such Node or NodeClaim"),
+        ("foreign", "foreign: it belongs to no NodeClaim, and is not ours to replace"),
+    ],
+)
+def test_a_name_that_cannot_be_replaced_takes_none_of_the_others_along(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    assert typed(world, "n1", name) == 1
+    assert asked_for(world) == {}
+    assert capsys.readouterr().err == f"dovetail: {why}\n"
+
+
+def test_a_dry_run_lists_the_nodes_and_writes_nothing(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(world, "n1", "n2", "--dry-run", "--wait") == 0
+
+    assert asked_for(world) == {}
+    assert capsys.readouterr().out.splitlines() == [
+        "n1: would be asked for on NodeClaim claim-n1",
+        "n2: would be asked for on NodeClaim claim-n2",
+        "2 nodes; nothing was written",
+        target(world),
+    ]
+
+
+def test_nodes_are_chosen_from_here_where_no_worker_is_to_be_asked(
+    world: SimulatedWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a kubeconfig, by which a worker could be asked."""
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+
+    async def listed(_: object) -> dict[str, Any]:
+        each = {"labels": {}, "pool": "default", "zone": "", "type": "", "capacityType": "", "price": 0.0, "age": 0.0}
+        states = {"n1": "ready", "n2": "terminating"}
+        return {"nodes": [{**each, "name": n, "claim": f"claim-{n}", "state": s} for n, s in states.items()]}
+
+    monkeypatch.setattr(local, "local_nodes", listed)
+
+    assert typed(world, "--pool", "default") == 0
+    assert list(asked_for(world)) == ["claim-n1"]
+    assert typed(world, "-l", "pool=other") == 1
+    assert "replace: no node matches pool=other" in capsys.readouterr().err
