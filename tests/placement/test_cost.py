@@ -1,9 +1,11 @@
 """Cheaper nodes: a policy that is off by default, whose answers obey every rule and are never dearer."""
 
+import gzip
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from dovetail.model.placements import Placement
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
 from tests.properties.clusters import clusters
+from tests.recorded import BENCHMARKS
 
 _COST = CostSettings(everywhere=True, steps=9, types=1)
 quick = settings(
@@ -109,6 +112,71 @@ def test_pods_that_complement_each_other_cost_less_together() -> None:
     assert _dollars(raw, _COST) < 0.9 * _dollars(raw, CostSettings())
     assert not placement.refused
     assert violations(raw, _answer(raw, placement)) == []
+
+
+def test_a_pool_with_a_limit_saves_as_well() -> None:
+    """A new node is charged for the largest type that it names: a limit must not be used up by names."""
+    raw = _world(*_mixed())
+    raw["nodePools"][0]["spec"]["limits"] = {"cpu": "300"}
+    for types in (1, 3):
+        cost = replace(_COST, types=types)
+        placement, _ = _placed(raw, cost)
+
+        assert not placement.refused
+        assert _dollars(raw, cost) < 0.9 * _dollars(raw, CostSettings())
+        assert violations(raw, _answer(raw, placement)) == []
+        assert min(len(claim["instanceTypes"]) for claim in _answer(raw, placement)["newNodeClaims"]) >= types
+
+
+@pytest.mark.parametrize("rigid", ["ports", "company", "architecture"])
+def test_a_pod_that_stays_where_it_is_keeps_none_of_the_others_there(rigid: str) -> None:
+    raw = _world(*_mixed())
+    for number, pod in enumerate(raw["pods"][20::6]):
+        labels = pod["metadata"]["labels"] = {"app": f"rigid-{number // 2}"}
+        term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+        if rigid == "ports":
+            pod["spec"]["containers"][0]["ports"] = [{"hostPort": 8000 + number, "containerPort": 80}]
+        elif rigid == "company":
+            pod["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        else:
+            spread = {"maxSkew": 5, "whenUnsatisfiable": "DoNotSchedule", "topologyKey": "kubernetes.io/arch"}
+            pod["spec"]["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": labels}}]
+    for each in raw["instanceTypes"]["*"]:
+        each["requirements"].append({"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]})
+    placement, _ = _placed(raw, _COST)
+
+    assert not placement.refused and placement.unjudged == ()
+    assert _dollars(raw, _COST) < 0.9 * _dollars(raw, CostSettings())
+    assert violations(raw, _answer(raw, placement)) == []
+
+
+def test_where_reservations_are_promised_the_search_goes_on_with_other_types() -> None:
+    """A node that may be of a type whose reservations are all promised would have to wait for one. A recorded
+    benchmark's pods and types, with reservations for small types."""
+    raw = _recorded("real_1000")["input"]
+    types = _recorded("instance_types_real")["instanceTypes"]
+    for number, listed in enumerate([each for each in types if float(each["capacity"]["cpu"]) < 8][::60]):
+        where = {**listed["offerings"][0]["requirements"], "karpenter.sh/capacity-type": "reserved"}
+        where["karpenter.test.sh/reservation-id"] = f"r-{number}"
+        price = listed["offerings"][0]["price"] / 1e6
+        reserved = {"requirements": where, "price": price, "available": True, "reservationCapacity": 2}
+        listed["offerings"].append(reserved)
+        for each in listed["requirements"]:
+            if each["key"] == "karpenter.sh/capacity-type":
+                each["values"] = [*each["values"], "reserved"]
+        identity = {"key": "karpenter.test.sh/reservation-id", "operator": "In", "values": [f"r-{number}"]}
+        listed["requirements"].append(identity)
+    raw = {**raw, "pods": raw["pods"][::8], "instanceTypes": {"*": types}}
+    before, placement = _placed(raw, CostSettings())[0], _placed(raw, _COST)[0]
+
+    assert placement.unjudged == () and not placement.refused and not before.refused
+    assert _dollars(raw, _COST) < 0.7 * _dollars(raw, CostSettings())
+    assert violations(raw, _answer(raw, placement)) == []
+
+
+def _recorded(name: str) -> Json:
+    found: Json = orjson.loads(gzip.decompress((BENCHMARKS / f"{name}.json.gz").read_bytes()))
+    return found
 
 
 def test_without_the_policy_nothing_changes() -> None:

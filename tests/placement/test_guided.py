@@ -71,7 +71,7 @@ def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> 
     search = Search(compiled.problem, seed)
     search.start(lambda: False)
     search.improve(lambda: False, 10)
-    guide = Guide(run, targets_of(compiled, search.bins, 0.0), compiled.undecided(), compiled.dealt)
+    guide = Guide(run, targets_of(compiled, search.bins, 0.0, least=1), compiled.undecided(), compiled.dealt)
     done = guide.carry_out()
     assert guide.strays == 0
     assert not done.refused

@@ -80,7 +80,7 @@ def _proposal(run: Pass, costs: dict[int, float], ending: _Ending, number: int) 
     else:
         search.start(ending)
     search.improve(ending, ending.steps)
-    targets = targets_of(compiled, search.bins, settings.room)
+    targets = targets_of(compiled, search.bins, settings.room, settings.types)
     return Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
 
 

@@ -10,7 +10,6 @@ from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.filling import Bin, Filler, priced
 from dovetail.placement.cost.problem import Integers, Problem
 from dovetail.placement.search.demands import Demand
-from dovetail.placement.search.node_draft import NodeDraft
 
 Fixed = tuple[tuple[str, str], ...]  # the domains that a pod keeps, by label
 
@@ -33,6 +32,15 @@ class Item:
     pods: list[Pod]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Pods of one draft: those that stay together on it, or those that may move."""
+
+    number: int  # of the draft
+    template: Template
+    pods: list[Pod]
+
+
 @dataclass(slots=True, eq=False)
 class Compiled:
     """The problem, and what its numbers stand for."""
@@ -40,8 +48,8 @@ class Compiled:
     problem: Problem
     items: list[Item]
     choices: list[Choice]
-    frozen: list[NodeDraft]
-    moving: list[NodeDraft]
+    frozen: list[Part]
+    moving: list[Part]
     dealt: bool  # domains were dealt for pods that come in the kube-scheduler's order
 
     def undecided(self) -> set[str]:

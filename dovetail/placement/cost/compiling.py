@@ -1,9 +1,9 @@
 """Reads a finished pass as a problem: which of its pods may move, and what new nodes there could be.
 
 Only pods on node drafts of pools under the policy take part. The domains that the pass chose for pods bound or counted
-by a topology group are kept, so that they come out as they did; those of spreads may be dealt anew. A draft stays as it
-is where a pod of it asks for what arrays do not say: host ports, company on its host, a reservation, a domain that no
-offering names.
+by a topology group are kept, so that they come out as they did; those of spreads may be dealt anew. A pod that asks for
+what arrays do not say stays on its draft: host ports, company on its host, a domain that no offering names; and so does
+what such company may count on. A draft with a reservation stays as it is.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from dovetail.placement.cost.choices import Cells, choices_of
-from dovetail.placement.cost.compiled import Compiled, Item
+from dovetail.placement.cost.compiled import Compiled, Item, Part
 from dovetail.placement.cost.dealing import Dealer
 from dovetail.placement.cost.host_rules import conflicts, exclusive, host_rules
 from dovetail.placement.cost.pods_read import Member, PodReader
 from dovetail.placement.cost.problem import Flags, Integers, Problem
-from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.solve import Pass
 
 
@@ -48,19 +47,19 @@ class Compiler:
                 return found
             left_out |= {d.number for d in found.moving if any(pod.uid in homeless for pod in d.pods)}
 
-    def _read(self, left_out: set[int]) -> tuple[list[NodeDraft], list[NodeDraft], list[Member]]:
-        """The drafts that stay, those that take part, and the pods of these."""
-        frozen, moving, found = list[NodeDraft](), list[NodeDraft](), list[Member]()
+    def _read(self, left_out: set[int]) -> tuple[list[Part], list[Part], list[Member]]:
+        """What stays of each draft, what takes part, and the pods of that."""
+        frozen, moving, found = list[Part](), list[Part](), list[Member]()
         chosen = {id(template) for template in self._templates}
         for draft in self._run.drafts.made:
-            members = None
+            members, staying = list[Member](), draft.pods
             if id(draft.template) in chosen and not draft.held and draft.number not in left_out:
-                members = self._reader.members(draft)
-            if members is None:
-                frozen.append(draft)
-                continue
-            moving.append(draft)
-            found += members
+                members, staying = self._reader.members(draft)
+            if staying:
+                frozen.append(Part(draft.number, draft.template, staying))
+            if members:
+                moving.append(Part(draft.number, draft.template, [member.pod for member in members]))
+                found += members
         return frozen, moving, Dealer(self._reader, found).dealt() if self._deals else found
 
     def _compiled(self, left_out: set[int]) -> Compiled | None:

@@ -8,9 +8,11 @@ Where domains were dealt anew, the pods for new nodes come in the order in which
 from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
+from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.dealing import turn
 from dovetail.placement.cost.target import Target
 from dovetail.placement.search.demands import Demand
+from dovetail.placement.search.on_proposed_nodes import ReservationRefusal
 from dovetail.placement.search.solve import Pass
 
 
@@ -69,10 +71,29 @@ class Guide:
         elif number in self._draft:
             done = run.drafts.place_on(demand, pod, self._draft[number])
         else:
-            target = self._targets[number]
-            done = run.drafts.place_on_new_of(demand, pod, target.template, target.start, target.rows)
+            done = self._open(demand, pod, self._targets[number])
             if done:
                 self._draft[number] = len(run.drafts.made) - 1
         if done:
             run.settled(demand, pod)
         return done
+
+    def _open(self, demand: Demand, pod: Pod, target: Target) -> bool:
+        """A draft for the target; one of types without a reservation where such capacity exists and is all promised."""
+        template = target.template
+        rows = (target.rows, target.rows & ~_reserved_rows(template)) if template.has_reserved else (target.rows,)
+        for some in rows:
+            try:
+                return self.run.drafts.place_on_new_of(demand, pod, template, target.start, some)
+            except ReservationRefusal:
+                continue
+        return False
+
+
+def _reserved_rows(template: Template) -> int:
+    """The rows of types of which something is reserved."""
+    table, rows = template.table, 0
+    for number, item in enumerate(table.types):
+        if any(offering.reservation is not None for offering in item.offerings):
+            rows |= table.type_rows[number]
+    return rows

@@ -42,25 +42,22 @@ class PodReader:
         self.needs: list[list[int]] = []  # per need and cell, the rows that suit
         self._colours: dict[frozenset[object], int] = {frozenset(): 0}
 
-    def members(self, draft: NodeDraft) -> list[Member] | None:
-        """The pods of a draft as items; None: the draft stays as it is."""
-        found = []
+    def members(self, draft: NodeDraft) -> tuple[list[Member], list[Pod]]:
+        """The pods of a draft that may move, as items, and those that stay."""
+        found, staying = list[Member](), list[Pod]()
         state = draft.template.start  # as it was when each pod came
         for pod in draft.pods:
             demand = self._demands[pod.uid]
             shape = demand.shape
-            if self._is_rigid(shape):
-                return None
             state = _after(shape, state, draft)
-            fixed = self._fixed(shape, draft, state)
-            if fixed is None:
-                return None
+            fixed = None if self._is_rigid(shape) else self._fixed(shape, draft, state)
             weight = draft.template.pool.weight
-            need = self.need(shape, fixed, weight)
-            if need < 0:
-                return None
-            found.append(Member(pod, demand, fixed, need, self._colour(shape), weight))
-        return found
+            need = -1 if fixed is None else self.need(shape, fixed, weight)
+            if fixed is None or need < 0:
+                staying.append(pod)
+            else:
+                found.append(Member(pod, demand, fixed, need, self._colour(shape), weight))
+        return found, staying
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
         """Those that count such a pod."""
@@ -81,6 +78,7 @@ class PodReader:
             known = self._rigid[shape] = (
                 bool(shape.ports)
                 or any(group.term.kind == "affinity" for group, _ in shape.hosts)
+                or any(isinstance(g, HostGroup) and g.term.kind == "affinity" for g in self.groups(shape))
                 or any(group.term.key not in self._cell_keys for group in domains)
             )
         return known

@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import floor
+from operator import or_
 
 from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import State
@@ -22,11 +24,11 @@ class Target:
     pods: tuple[Pod, ...]
 
 
-def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float) -> list[Target]:
-    """The nodes that stay as they were, and those of the bins, with that share of their pods' amounts left free."""
+def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int) -> list[Target]:
+    """The nodes that stay as they were, and those of the bins, with that share of their pods' amounts left free.
+    `least`: how many types a node keeps to choose from."""
     found = [
-        Target(draft.template, draft.template.start, draft.template.rows, tuple(draft.pods))
-        for draft in compiled.frozen
+        Target(part.template, part.template.start, part.template.rows, tuple(part.pods)) for part in compiled.frozen
     ]
     left = [deque(item.pods) for item in compiled.items]
     for each in bins:
@@ -38,7 +40,8 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float) -> list[Tar
         ]
         fixed = {key for item in each.items.tolist() for key, _ in compiled.items[item].fixed}
         start = _pinned(choice.template.start, choice.cell, fixed)
-        found.append(Target(choice.template, start, _roomy_rows(compiled, each, room), tuple(pods)))
+        rows = _modest_rows(compiled, each, _roomy_rows(compiled, each, room), least)
+        found.append(Target(choice.template, start, rows, tuple(pods)))
     return found
 
 
@@ -47,6 +50,31 @@ def _roomy_rows(compiled: Compiled, made: Bin, room: float) -> int:
     template = compiled.choices[made.choice].template
     amounts = made.counts @ compiled.problem.sizes[made.items]
     return template.fit.holding([floor(amount * (1 + room)) for amount in amounts.tolist()], template.rows)
+
+
+def _modest_rows(compiled: Compiled, made: Bin, rows: int, least: int) -> int:
+    """Of a pool with limits the rows of the types that take the smallest shares of them, so many types that the launch
+    has a choice: each new node is charged for the largest type that it may be, and limits would be used up by names."""
+    choice = compiled.choices[made.choice]
+    template = choice.template
+    limits = {name: limit for name, limit in (template.pool.limits or {}).items() if name in template.capacities}
+    if not limits or template.start.minima:
+        return rows
+    table = template.table
+    suiting = rows & choice.cell.rows
+    for item in made.items.tolist():
+        narrowed = compiled.items[item].demand.shape.narrowings(choice.cell)
+        suiting &= reduce(or_, [each.rows for each in narrowed], 0)
+
+    def share(number: int) -> float:
+        capacity = table.types[number].source.capacity
+        return max(capacity.get(name, 0) / max(limit, 1) for name, limit in limits.items())
+
+    shares = {number: share(number) for number in table.types_in(suiting)}
+    needed = share(table.rows[choice.row][0])
+    enough = max([needed, *sorted(shares.values())[:least]])
+    kept = [table.type_rows[number] for number, taken in shares.items() if taken <= enough]
+    return rows & reduce(or_, kept, 0) or rows
 
 
 def _pinned(start: State, wanted: State, keys: set[str]) -> State:
