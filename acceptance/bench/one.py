@@ -153,6 +153,7 @@ def _judge(
         "refused": len(placement.refused),
         "cost": round(total_cost(placement, settings), 4),
         "MB": _peak_megabytes(),
+        **({"not judged": [str(each) for each in placement.unjudged]} if placement.unjudged else {}),
     }
 
 
@@ -169,26 +170,42 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
     taken, placement = _placed(given, types, repeat)
     world = _world(given, types)
     line = _judge(name, taken, world, placement)
-    recorded = document.get("result") or {}
-    if recorded:
-        upstream = recorded["wall_ms"][0] / 1000
-        line |= {
-            "upstream": upstream,
-            "ratio": round(upstream / taken[0], 1),
-            "over upstream": round(line["cost"] / recorded["total_cheapest_cost"][0], 4),
-            "upstream_nodes": recorded["node_count"],
-            "upstream_cost": recorded["total_cheapest_cost"],  # least and most over its runs: ties are random there
-        }
-    if _COST.everywhere:
-        upstream_cost = recorded["total_cheapest_cost"][0] if recorded else line["cost"]
-        line |= _after_binding(document["input"], types, placement, upstream_cost)
     if out is not None:
         (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
+    recorded = document.get("result") or {}
+    line |= _beside_upstream(line, recorded)
+    if _COST.everywhere:
+        costs = recorded.get("total_cheapest_cost") or [line["cost"]]
+        line |= _after_binding(document["input"], types, placement, costs[0])
     return line
 
 
+def _beside_upstream(line: Line, recorded: Mapping[str, Any]) -> Line:
+    """The figures of upstream that were recorded, and ours as parts of them; what cannot be compared is left out."""
+    found: Line = {}
+    if recorded.get("wall_ms"):
+        upstream = recorded["wall_ms"][0] / 1000
+        found |= {"upstream": upstream, "ratio": round(upstream / line["seconds"], 1) if line["seconds"] else None}
+    if recorded.get("node_count"):
+        found["upstream_nodes"] = recorded["node_count"]
+    if recorded.get("total_cheapest_cost"):  # least and most over its runs: ties are random there
+        least = recorded["total_cheapest_cost"][0]
+        found |= {"over upstream": _part(line["cost"], least), "upstream_cost": recorded["total_cheapest_cost"]}
+    return found
+
+
+def _part(cost: float, of: float) -> float | None:
+    """One cost over another; None where there is none to compare with."""
+    return round(cost / of, 4) if of else None
+
+
 def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstream_cost: float) -> Line:
-    """What the answer comes to once the kube-scheduler has bound its pods, and what the default answer comes to."""
+    """What the answer comes to once the kube-scheduler has bound its pods, and what the default answer comes to.
+
+    The model begins with an empty cluster: of inputs with nodes that stand it says nothing.
+    """
+    if raw.get("nodes") or not placement.new:
+        return {}
     whole = dict(raw)
     if types is not None:
         listed = orjson.loads(types)
@@ -204,8 +221,8 @@ def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstrea
 
         answer = answer_of(placement, known) if cost is _COST else answered(whole)
         found = after_binding(whole, answer, answered, Coming(_GROUPS), nominates)
-        line |= {words: round(found.cost / upstream_cost, 4), f"{words}, second round": found.left[0]}
-    return line | {"bound over default bound": round(line["bound"] / line["default bound"], 4)}
+        line |= {words: _part(found.cost, upstream_cost), f"{words}, second round": found.left[0]}
+    return line | {"bound over default bound": _part(line["bound"] or 0.0, line["default bound"] or 0.0)}
 
 
 def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
@@ -320,6 +337,9 @@ def machine_speed() -> float:
 def main(arguments: list[str]) -> int:
     """Run the named input."""
     name, folder, out, repeat = arguments
+    if os.environ.get("POLICY", "").lower() not in ("", "default", "cost"):
+        print(f"POLICY: {os.environ['POLICY']} is neither default nor cost", file=sys.stderr)
+        return 2
     before = machine_speed()
     target = Path(out) if out else None
     if name == "generated_simulations":

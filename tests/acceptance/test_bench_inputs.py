@@ -1,0 +1,47 @@
+"""`make bench`: inputs without new nodes, with nodes that stand, and with parts of upstream's figures."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from acceptance.bench.inputs import diverse, standing_nodes
+from dovetail.model.json import Json
+from tests.recorded import BENCHMARKS
+
+
+def _ran(folder: Path, document: Json, result: Json | None = None, policy: str = "cost") -> tuple[int, Any, str]:
+    """The exit code, the line, and what stood on standard error; the answer lies in `out`."""
+    whole = {"input": document, "instanceTypesFile": "types.json.gz", **({"result": result} if result else {})}
+    (folder / "it.json.gz").write_bytes(gzip.compress(orjson.dumps(whole)))
+    (folder / "types.json.gz").write_bytes((BENCHMARKS / "instance_types_400.json.gz").read_bytes())
+    (folder / "out").mkdir()
+    command = [sys.executable, "-m", "acceptance.bench.one", "it", str(folder), str(folder / "out"), "1"]
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "POLICY": policy}, text=True)
+    return done.returncode, orjson.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def test_pods_that_nodes_that_stand_take_have_an_answer_and_no_figures_of_binding(tmp_path: Path) -> None:
+    code, line, err = _ran(tmp_path, standing_nodes(20, 5), {"total_cheapest_cost": [0.0, 0.0]})
+
+    assert code == 0, err
+    assert (line["nodes"], line["refused"], line["over upstream"]) == (0, 0, None)
+    assert "bound" not in line
+    assert orjson.loads((tmp_path / "out" / "it.answer.json").read_bytes())["existing"]
+
+
+def test_what_was_recorded_of_upstream_is_compared_and_the_rest_left_out(tmp_path: Path) -> None:
+    code, line, err = _ran(tmp_path, diverse(30), {"node_count": [3, 3]})
+
+    assert code == 0, err
+    assert line["upstream_nodes"] == [3, 3] and "upstream" not in line and line["bound"] > 0
+
+
+@pytest.mark.parametrize("policy", ["cheap", "costs"])
+def test_an_unknown_policy_is_named(tmp_path: Path, policy: str) -> None:
+    assert _ran(tmp_path, diverse(3), policy=policy) == (2, None, f"POLICY: {policy} is neither default nor cost\n")
