@@ -208,10 +208,11 @@ def test_a_policy_that_is_unknown_is_named_and_the_default_used() -> None:
     assert total_cost(placement, chosen) == _dollars(_world(*_mixed()), CostSettings())
 
 
-def test_a_negative_node_cost_is_named_and_the_default_used() -> None:
-    raw = _world(*_mixed(), annotations={names.PLACEMENT: "cost", names.NODE_COST: "-1"})
+@pytest.mark.parametrize("text", ["-1", "1e308", "nan"])
+def test_a_node_cost_that_is_none_is_named_and_the_default_used(text: str) -> None:
+    raw = _world(*_mixed(), annotations={names.PLACEMENT: "cost", names.NODE_COST: text})
     placement, chosen = _placed(raw, _COST)
-    assert "metadata.annotations[dovetail.sh/node-cost]: '-1' is no cost" in placement.unjudged[0].message
+    assert f"metadata.annotations[dovetail.sh/node-cost]: '{text}' is no cost" in placement.unjudged[0].message
     assert total_cost(placement, chosen) == _dollars(_world(*_mixed()), CostSettings())
 
 

@@ -89,7 +89,13 @@ def test_the_policy_of_placement_is_handed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"PLACEMENT_POLICY": "Cheap"}, {"DOVETAIL_NODE_COST": "-1"}, {"DOVETAIL_COST_WORTH": "-1"}]
+    "wrong",
+    [
+        {"PLACEMENT_POLICY": "Cheap"},
+        {"DOVETAIL_NODE_COST": "-1"},
+        {"DOVETAIL_NODE_COST": "2e6"},
+        {"DOVETAIL_COST_WORTH": "-1"},
+    ],
 )
 def test_a_policy_or_node_cost_that_cannot_be_read_is_named(wrong: dict[str, str]) -> None:
     [name] = wrong

@@ -5,7 +5,7 @@ the policy, is named; the default policy holds for that pool, and everybody else
 """
 
 from collections.abc import Iterable
-from math import inf, isfinite
+from math import inf
 
 from dovetail.model import names
 from dovetail.model.judging import SetAside, Unjudged
@@ -13,7 +13,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.quoting import shown
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.templates import Template
-from dovetail.placement.settings import CostSettings
+from dovetail.placement.settings import MOST_NODE_COST, CostSettings
 
 
 class PolicyError(ValueError):
@@ -40,10 +40,10 @@ def _node_cost(pool: NodePool, settings: CostSettings) -> float:
         cost = float(text)
     except ValueError:
         cost = -inf
-    if not isfinite(cost) or cost < 0:
+    if not 0 <= cost <= MOST_NODE_COST:  # a number that is none is neither
         raise PolicyError(
-            f"metadata.annotations[{names.NODE_COST}]: {shown(text)} is no cost; write dollars an hour, 0 or more. "
-            "The default policy is used"
+            f"metadata.annotations[{names.NODE_COST}]: {shown(text)} is no cost; write dollars an hour, from 0 to "
+            f"{MOST_NODE_COST:,.0f}. The default policy is used"
         )
     return cost
 
