@@ -13,8 +13,8 @@ from dovetail.model.nodes import Node
 from dovetail.model.pools import InstanceType
 from dovetail.model.snapshot import Snapshot
 
-# Where a node says how it is paid for: as Karpenter writes it, and as the managed node groups of EKS do.
-_MARKETS: Final = (names.CAPACITY_TYPE, "eks.amazonaws.com/capacityType")
+# How the label is called by which others say how a node is paid for, whatever their domain.
+_MARKET: Final = "/capacityType"
 
 Types = Mapping[str, Mapping[str, InstanceType]]  # by pool, then by name
 
@@ -37,7 +37,8 @@ def count_not_ours(snapshot: Snapshot) -> int:
 
 def market_of(node: Node) -> str:
     """Its capacity type, as Karpenter writes it; empty where no label says it."""
-    said = next((node.labels[key] for key in _MARKETS if node.labels.get(key)), "")
+    by_others = (value for key, value in sorted(node.labels.items()) if key.endswith(_MARKET))
+    said = node.labels.get(names.CAPACITY_TYPE) or next(by_others, "")
     return said.lower().replace("_", "-")
 
 
