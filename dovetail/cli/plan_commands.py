@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed, as_json, say
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import fitted, shown_as_document
+from dovetail.cli.shown.asked_text import fitted, say_asked, shown_as_document
 from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
 
 if TYPE_CHECKING:
@@ -70,23 +70,13 @@ def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
     if given.output in DOCUMENTS:
         say(rendered(found, given.output, {}))
     else:
-        _say_asked(given, workers, "plan", {**words, **({"diff": "true"} if given.diff else {})})
+        say_asked(given, workers, "plan", {**words, "diff": "true" if given.diff else ""})
     return LEFT_BEHIND if found["leftBehind"] else 0
 
 
 def _remote_forecast(given: argparse.Namespace, workers: "Workers") -> int:
-    words = {"for": given.ahead, **({"pool": given.pool} if given.pool else {})}
-    if given.output in DOCUMENTS:
-        say(rendered(workers.document("forecast", words), given.output, {}))
-    else:
-        _say_asked(given, workers, "forecast", words)
+    say_asked(given, workers, "forecast", {"for": given.ahead, "pool": given.pool})
     return 0
-
-
-def _say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: dict[str, str]) -> None:
-    from dovetail.cli.shown.screen import screen
-
-    say(workers.text(path, screen().width, {**words, "view": given.output}))
 
 
 async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:

@@ -4,10 +4,10 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.output import CommandFailed
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import shown_as_document
-from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
+from dovetail.cli.shown.asked_text import say_asked, shown_as_document
+from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -45,16 +45,8 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     """Ask a worker, which reads the histories of some thousand workflows at most."""
-    from dovetail.cli.shown.screen import screen
-
-    keys = ("since", "until", "pool", "reason", "pod")
-    words = {key: value for key in keys if (value := getattr(given, key, ""))}
-    if kinds := getattr(given, "kind", []):
-        words["kind"] = ",".join(kinds)
-    if given.output in DOCUMENTS:
-        say(rendered(workers.document(given.path, words), given.output, {}))
-    else:
-        say(workers.text(given.path, screen().width, {**words, "view": given.output}))
+    words = {key: getattr(given, key, "") for key in ("since", "until", "pool", "reason", "pod")}
+    say_asked(given, workers, given.path, {**words, "kind": ",".join(getattr(given, "kind", ()))})
     return 0
 
 

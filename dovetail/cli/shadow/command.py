@@ -3,8 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.output import CommandFailed
 from dovetail.cli.remote.asking import add_place
+from dovetail.cli.shown.asked_text import say_asked
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
@@ -29,13 +30,7 @@ def add_shadow(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
-    from dovetail.cli.shown.formats import rendered
-    from dovetail.cli.shown.screen import screen
-
-    if given.output == "text":
-        say(workers.text(PATH, screen().width))
-    else:
-        say(rendered(workers.document(PATH), given.output, {}))
+    say_asked(given, workers, PATH, {})
     return 0
 
 

@@ -1,7 +1,7 @@
 """Commands that a worker answers with text or with a document, by the path of its API."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.output import as_json, say
@@ -21,16 +21,20 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
     """Ask a worker and print what it says."""
     from urllib.parse import quote
 
-    from dovetail.cli.shown.formats import rendered
+    say_asked(given, workers, f"{given.path}/{quote(pod_name(given), safe='/')}", {"at": getattr(given, "at", "")})
+    return 0
+
+
+def say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: Mapping[str, str]) -> None:
+    """Print what a worker answers, in the format that is asked for. Empty words are not sent."""
+    from dovetail.cli.shown.formats import DOCUMENTS, rendered
     from dovetail.cli.shown.screen import screen
 
-    path = f"{given.path}/{quote(pod_name(given), safe='/')}"
-    words = {"at": given.at} if getattr(given, "at", "") else None
-    if given.output == "text":
-        say(workers.text(path, screen().width, words))
+    sent = {key: value for key, value in words.items() if value}
+    if given.output in DOCUMENTS:
+        say(rendered(workers.document(path, sent), given.output, {}))
     else:
-        say(rendered(workers.document(path, words), given.output, {}))
-    return 0
+        say(workers.text(path, screen().width, {**sent, "view": given.output}))
 
 
 def fitted(text: Callable[[], str]) -> str:
