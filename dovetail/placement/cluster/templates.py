@@ -108,7 +108,7 @@ class Template:
     start: State
     rows: int  # PLC-60: the rows of the types that survived the pool's own requirements
     capacities: Mapping[str, Capacities]
-    has_reserved: bool
+    reserved_rows: int  # those of the types of which something is reserved
 
     def tolerated_by(self, shape: PodShape) -> bool:
         """Whether such a pod tolerates the taints of the pool's nodes; startup taints do not count (PLC-150)."""
@@ -157,5 +157,13 @@ class TemplateCompiler:
             start=start,
             rows=rows,
             capacities={name: Capacities(table, name) for name in limited if name != NODES},
-            has_reserved=any(o.reservation is not None for item in table.types for o in item.offerings),
+            reserved_rows=_reserved_rows(table),
         )
+
+
+def _reserved_rows(table: TypeTable) -> int:
+    rows = 0
+    for number, item in enumerate(table.types):
+        if any(offering.reservation is not None for offering in item.offerings):
+            rows |= table.type_rows[number]
+    return rows

@@ -47,7 +47,7 @@ class Reservations:
 
     def available(self, template: Template, state: State, rows: int, held: Held) -> Held | None:
         """What the draft would hold; None: its pod must wait for reserved capacity (PLC-183, PLC-184)."""
-        if not self._enabled or not template.has_reserved:
+        if not self._enabled or not template.reserved_rows:
             return NONE
         suitable = {reservation for mask, reservation in self._of_state(template, state) if mask & rows}
         found = frozenset(r for r in suitable if r in held or self._left.get(r, 0) > 0)

@@ -8,7 +8,6 @@ Where domains were dealt anew, the pods for new nodes come in the order in which
 from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.dealing import turn
 from dovetail.placement.cost.target import Target
 from dovetail.placement.search.demands import Demand
@@ -81,19 +80,9 @@ class Guide:
     def _open(self, demand: Demand, pod: Pod, target: Target) -> bool:
         """A draft for the target; one of types without a reservation where such capacity exists and is all promised."""
         template = target.template
-        rows = (target.rows, target.rows & ~_reserved_rows(template)) if template.has_reserved else (target.rows,)
-        for some in rows:
+        for rows in (target.rows, target.rows & ~template.reserved_rows):
             try:
-                return self.run.drafts.place_on_new_of(demand, pod, template, target.start, some)
+                return self.run.drafts.place_on_new_of(demand, pod, template, target.start, rows)
             except ReservationRefusal:
                 continue
         return False
-
-
-def _reserved_rows(template: Template) -> int:
-    """The rows of types of which something is reserved."""
-    table, rows = template.table, 0
-    for number, item in enumerate(table.types):
-        if any(offering.reservation is not None for offering in item.offerings):
-            rows |= table.type_rows[number]
-    return rows

@@ -1,7 +1,7 @@
 """Which new nodes are wanted, and which pods on each: a proposal that a pass carries out."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import floor
@@ -30,6 +30,7 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
     found = [
         Target(part.template, part.template.start, part.template.rows, tuple(part.pods)) for part in compiled.frozen
     ]
+    shares = {template: _shares(template) for template in {choice.template for choice in compiled.choices}}
     left = [deque(item.pods) for item in compiled.items]
     for each in bins:
         choice = compiled.choices[each.choice]
@@ -40,7 +41,9 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
         ]
         fixed = {key for item in each.items.tolist() for key, _ in compiled.items[item].fixed}
         start = _pinned(choice.template.start, choice.cell, fixed)
-        rows = _modest_rows(compiled, each, _roomy_rows(compiled, each, room), least)
+        rows = _roomy_rows(compiled, each, room)
+        if taken := shares[choice.template]:
+            rows = _modest_rows(compiled, each, rows, taken, least)
         found.append(Target(choice.template, start, rows, tuple(pods)))
     return found
 
@@ -52,28 +55,32 @@ def _roomy_rows(compiled: Compiled, made: Bin, room: float) -> int:
     return template.fit.holding([floor(amount * (1 + room)) for amount in amounts.tolist()], template.rows)
 
 
-def _modest_rows(compiled: Compiled, made: Bin, rows: int, least: int) -> int:
+def _shares(template: Template) -> dict[int, float]:
+    """How much a node of each type takes of its pool's limits, at most; empty where they ask for no choice among types:
+    without limits, and where minimum values need the names."""
+    limits = {name: limit for name, limit in (template.pool.limits or {}).items() if name in template.capacities}
+    if not limits or template.start.minima:
+        return {}
+    capacities = [item.source.capacity for item in template.table.types]
+    return {
+        number: max(capacity.get(name, 0) / max(limit, 1) for name, limit in limits.items())
+        for number, capacity in enumerate(capacities)
+    }
+
+
+def _modest_rows(compiled: Compiled, made: Bin, rows: int, shares: Mapping[int, float], least: int) -> int:
     """Of a pool with limits the rows of the types that take the smallest shares of them, so many types that the launch
     has a choice: each new node is charged for the largest type that it may be, and limits would be used up by names."""
     choice = compiled.choices[made.choice]
-    template = choice.template
-    limits = {name: limit for name, limit in (template.pool.limits or {}).items() if name in template.capacities}
-    if not limits or template.start.minima:
-        return rows
-    table = template.table
+    table = choice.template.table
     suiting = rows & choice.cell.rows
     for item in made.items.tolist():
         narrowed = compiled.items[item].demand.shape.narrowings(choice.cell)
         suiting &= reduce(or_, [each.rows for each in narrowed], 0)
 
-    def share(number: int) -> float:
-        capacity = table.types[number].source.capacity
-        return max(capacity.get(name, 0) / max(limit, 1) for name, limit in limits.items())
-
-    shares = {number: share(number) for number in table.types_in(suiting)}
-    needed = share(table.rows[choice.row][0])
-    enough = max([needed, *sorted(shares.values())[:least]])
-    kept = [table.type_rows[number] for number, taken in shares.items() if taken <= enough]
+    suited = table.types_in(suiting)
+    enough = max([shares[table.rows[choice.row][0]], *sorted(shares[number] for number in suited)[:least]])
+    kept = [table.type_rows[number] for number in suited if shares[number] <= enough]
     return rows & reduce(or_, kept, 0) or rows
 
 

@@ -134,7 +134,7 @@ class DraftPlacer:
         """Put the pod on the draft if it has room for it in one of these states."""
         shape, template, present = demand.shape, draft.template, draft.state
         total = list(map(add, draft.used, demand.wanted))
-        if all(map(le, total, draft.room)) and not shape.ports and not template.has_reserved:
+        if all(map(le, total, draft.room)) and not shape.ports and not template.reserved_rows:
             state = options[0]
             if (state is present or state.rows >> draft.witness & 1) and not state.minima:
                 self._commit(shape, pod, draft, state, total)
@@ -149,7 +149,7 @@ class DraftPlacer:
             left = rows & state.rows
             if left and (not state.minima or not self.short(template, state, left)):
                 held: Held | None = NONE
-                if template.has_reserved:
+                if template.reserved_rows:
                     held = self.reservations.available(template, state, left, draft.held)
                 if held is not None:
                     draft.settle(left)
