@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from dovetail.model.pods import SpreadConstraint
-from dovetail.model.setting_texts import gates_of, seconds_of
+from dovetail.model.setting_texts import MOST_NODE_COST, gates_of, seconds_of
 from dovetail.ports.provider import Provider
 from dovetail.termination.timing import OWNER_SHARE
 from dovetail.worker.providers import DEFAULT, PROVIDERS, provider_named
@@ -84,7 +84,7 @@ class Settings(BaseModel):
     placement_policy: Literal["Default", "Cost"] = Field("Default", alias="PLACEMENT_POLICY")
     cost_seconds: float = Field(1.0, alias="DOVETAIL_COST_SECONDS", gt=0)
     cost_room: float = Field(0.0, alias="DOVETAIL_COST_ROOM", ge=0, le=1)
-    node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=1e6, allow_inf_nan=False)
+    node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=MOST_NODE_COST, allow_inf_nan=False)
     cost_worth: float = Field(0.7, alias="DOVETAIL_COST_WORTH", ge=0, allow_inf_nan=False)
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from dovetail.model.durations import parse_seconds
 
+MOST_NODE_COST: Final = 1e6  # dollars an hour: with more the prices of types are lost in it
+
 # The part of Go's durations that settings take: no sign, and no unit below a millisecond.
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 

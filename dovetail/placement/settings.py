@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
@@ -22,9 +22,6 @@ Stopwatch = Callable[[float], Callable[[], bool]]
 def without_clock(_: float) -> Callable[[], bool]:
     """A stopwatch that never rings: the number of steps alone ends a search, and the answer is always the same."""
     return lambda: False
-
-
-MOST_NODE_COST: Final = 1e6  # dollars an hour: with more the prices of types are lost in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

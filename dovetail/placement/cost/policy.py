@@ -11,9 +11,10 @@ from dovetail.model import names
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.pools import NodePool
 from dovetail.model.quoting import shown
+from dovetail.model.setting_texts import MOST_NODE_COST
 from dovetail.placement.cluster.index import Index
 from dovetail.placement.cluster.templates import Template
-from dovetail.placement.settings import MOST_NODE_COST, CostSettings
+from dovetail.placement.settings import CostSettings
 
 
 class PolicyError(ValueError):
