@@ -153,7 +153,7 @@ def _judge(
         "refused": len(placement.refused),
         "cost": round(total_cost(placement, settings), 4),
         "MB": _peak_megabytes(),
-        **({"not judged": [str(each) for each in placement.unjudged]} if placement.unjudged else {}),
+        **({"not judged": [each.says for each in placement.unjudged]} if placement.unjudged else {}),
     }
 
 
@@ -173,24 +173,24 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
     if out is not None:
         (out / f"{name}.answer.json").write_bytes(orjson.dumps(_written(placement, world[0])))
     recorded = document.get("result") or {}
-    line |= _beside_upstream(line, recorded)
+    line |= _beside_upstream(line["cost"], taken[0], recorded)
     if _COST.everywhere:
         costs = recorded.get("total_cheapest_cost") or [line["cost"]]
         line |= _after_binding(document["input"], types, placement, costs[0])
     return line
 
 
-def _beside_upstream(line: Line, recorded: Mapping[str, Any]) -> Line:
+def _beside_upstream(cost: float, seconds: float, recorded: Mapping[str, Any]) -> Line:
     """The figures of upstream that were recorded, and ours as parts of them; what cannot be compared is left out."""
     found: Line = {}
     if recorded.get("wall_ms"):
         upstream = recorded["wall_ms"][0] / 1000
-        found |= {"upstream": upstream, "ratio": round(upstream / line["seconds"], 1) if line["seconds"] else None}
+        found |= {"upstream": upstream, "ratio": round(upstream / seconds, 1)}
     if recorded.get("node_count"):
         found["upstream_nodes"] = recorded["node_count"]
     if recorded.get("total_cheapest_cost"):  # least and most over its runs: ties are random there
         least = recorded["total_cheapest_cost"][0]
-        found |= {"over upstream": _part(line["cost"], least), "upstream_cost": recorded["total_cheapest_cost"]}
+        found |= {"over upstream": _part(cost, least), "upstream_cost": recorded["total_cheapest_cost"]}
     return found
 
 
@@ -211,6 +211,7 @@ def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstrea
         listed = orjson.loads(types)
         whole["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
     line: Line = {}
+    costs: dict[str, float] = {}
     known = {pod["metadata"]["name"] for pod in whole["pods"]}
     for words, cost, nominates in _BOUND:
         settings = replace(settings_of(whole, DOVETAIL), cost=cost)
@@ -221,8 +222,9 @@ def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstrea
 
         answer = answer_of(placement, known) if cost is _COST else answered(whole)
         found = after_binding(whole, answer, answered, Coming(_GROUPS), nominates)
+        costs[words] = found.cost
         line |= {words: _part(found.cost, upstream_cost), f"{words}, second round": found.left[0]}
-    return line | {"bound over default bound": _part(line["bound"] or 0.0, line["default bound"] or 0.0)}
+    return line | {"bound over default bound": _part(costs["bound"], costs["default bound"])}
 
 
 def run_generated(name: str, folder: Path, out: Path | None, repeat: int) -> Line:
