@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from acceptance.reference.screens import CAPTURES
 from dovetail.cli.serving.api import page
 from tests.cli.browser import Browser
 from tests.cli.fleet import documents, serving, serving_by
 from tests.cli.paged import FLIGHTS, LOG, SAVINGS, VIEWS, a_stream, forwarded
+
+pytestmark = pytest.mark.slow
 
 NODES: Final = 5000
 BROKEN: Final = "the worker is busy with other questions; ask again"

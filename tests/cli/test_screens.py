@@ -41,7 +41,9 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield found
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [pytest.param(each, marks=[] if each == 120 else pytest.mark.slow) for each in WIDTHS]
+)
 @pytest.mark.parametrize("name", [name for name in TYPED if name not in FLEETS])
 def test_what_is_typed_prints_what_was_looked_at(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, width: int
