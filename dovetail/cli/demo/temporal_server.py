@@ -27,7 +27,12 @@ from dovetail.workflows.converter import DATA_CONVERTER
 START_SECONDS = 30.0
 PORTS: Final = (15_000, 32_000)
 PORT_TRIES: Final = 1_000
+STARTS: Final = 3  # it chooses some of its ports itself, and ends where another program takes one in that moment
 STOP_SECONDS = 10.0
+
+
+class ServerEnded(CommandFailed):
+    """A server that has ended while it was to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,16 @@ async def start_temporal(
     port: int = 0,
 ) -> TemporalServer:
     """Start one and wait until it answers. Its output goes to a file there; `limits` is dynamic configuration. `port`:
-    where an earlier one of that database was looked for; a free one without it."""
+    where an earlier one of that database was looked for; a free one without it. One that ends at once starts again."""
+    for _ in range(STARTS - 1):
+        try:
+            return await _started(folder, database, limits, port)
+        except ServerEnded:
+            continue
+    return await _started(folder, database, limits, port)
+
+
+async def _started(folder: Path, database: Path | None, limits: Mapping[str, int], port: int) -> TemporalServer:
     binary = temporal_binary()
     free, ui_port, http_port, metrics_port = free_ports(4)
     port = port or free
@@ -138,7 +152,7 @@ async def _answering(server: TemporalServer) -> None:
     deadline = asyncio.get_running_loop().time() + START_SECONDS
     while True:
         if server.process.poll() is not None:
-            raise CommandFailed(f"the Temporal server ended with {server.process.returncode}; see temporal.log")
+            raise ServerEnded(f"the Temporal server ended with {server.process.returncode}; see temporal.log")
         try:
             client = await server.client()
             await client.count_workflows()
