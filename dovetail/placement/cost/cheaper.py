@@ -20,6 +20,7 @@ from dovetail.placement.search.solve import Pass
 _LEAST_GAIN = 1e-6
 _LEAST_TIME = 0.2  # of the time for a thousand pods, for a few: they wait for it, and there is little to find
 _TASTE = 2.0  # in average pods: for so much more per node the search looks, so that it finds few at nearly equal cost
+_LATE = 0.7  # of the time: no further round is begun after it
 _ROUNDS = 3  # proposals that are carried out, each beginning with what became of the one before
 
 
@@ -39,47 +40,62 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     settings = run.index.settings.cost
     pods = sum(len(draft.pods) for draft in run.drafts.made)
     thousands = ceil(pods / 1000)
-    rings = settings.stopwatch(settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500))
+    time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500))
     prices = DraftPrices(costs)
     best, lowest = run, prices.total(run)
     taste = _TASTE * lowest / max(pods, 1)
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
-        proposal = _proposal(best, looked_for, _Ending(run, rings, settings.steps * thousands // _ROUNDS), number)
+        proposal = _proposal(best, looked_for, time, settings.steps * thousands // _ROUNDS, number)
         if proposal is None:
             break
         if _places_all(proposal, run):
             cost = prices.total(proposal)
             if cost < lowest - _LEAST_GAIN:
                 best, lowest = proposal, cost
-        if rings():
+        if time.is_short():
             break
     return best
 
 
-class _Ending:
-    """When a search is over: after so many steps, when its time is up, or when the decision is to end."""
+class _Time:
+    """How long is searched: until the time is up or the decision is to end, and for how long in each round.
 
-    def __init__(self, run: Pass, rings: Callable[[], bool], steps: int) -> None:
+    A round that begins with what became of the one before finds more than one that goes on. But each has to be read and
+    carried out: where the first answer takes most of the time, there is one round alone.
+    """
+
+    def __init__(self, run: Pass, seconds: float) -> None:
+        stopwatch = run.index.settings.cost.stopwatch
         self._should_stop = run.options.should_stop
-        self._rings = rings
-        self.steps = steps
+        self._rings = stopwatch(seconds)
+        self._rings_late = stopwatch(_LATE * seconds)
+        self._ends = [stopwatch((number + 1) / _ROUNDS * seconds) for number in range(_ROUNDS)]
 
-    def __call__(self) -> bool:
+    def is_up(self) -> bool:
+        """For all rounds."""
         return self._rings() or (self._should_stop is not None and self._should_stop())
 
+    def is_short(self) -> bool:
+        """Too short for another round."""
+        return self._rings_late() or self.is_up()
 
-def _proposal(run: Pass, costs: dict[int, float], ending: _Ending, number: int) -> Pass | None:
+    def of_round(self, number: int) -> Callable[[], bool]:
+        """Whether the round that has its first answer now has searched long enough."""
+        return self.is_up if self._rings_late() else lambda: self._ends[number]() or self.is_up()
+
+
+def _proposal(run: Pass, costs: dict[int, float], time: _Time, steps: int, number: int) -> Pass | None:
     compiled = Compiler(run, costs, deals=not number).compile()
     if compiled is None:
         return None
     settings = run.index.settings.cost
     search = Search(compiled.problem, settings.seed + number)
     if number:
-        search.begin_with(*compiled.bins(search.filler), ending)
+        search.begin_with(*compiled.bins(search.filler), time.is_up)
     else:
-        search.start(ending)
-    search.improve(ending, ending.steps)
+        search.start(time.is_up)
+    search.improve(time.of_round(number), steps)
     targets = targets_of(compiled, search.bins, settings.room, settings.types)
     return Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
 

@@ -13,6 +13,7 @@ from dovetail.placement.cost.problem import Flags, Floats, Integers, Problem
 
 _NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
 SLACK = 1e-9
+_NEXT = 8  # different pods at once, at most
 _FEW = 3  # candidates when time is up
 
 
@@ -34,6 +35,7 @@ class Filler:
         self.problem = problem
         self.chance = chance
         self.candidates = candidates
+        self.at_once = 0.5  # of the room that is left may be filled without looking at all pods again
         scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
         self.amounts = np.ascontiguousarray(problem.sizes / scale)
         self.rooms = np.ascontiguousarray(problem.room / scale)
@@ -148,12 +150,15 @@ class _Candidates:
         self._left = left
         self._taken = np.zeros((len(choices), len(items)), dtype=np.int64)
         self._open = suits  # what may still join, hosts apart
+        self._least = self._sizes.min(axis=0, initial=np.inf)
+        self._alone: Flags = np.zeros(len(items), dtype=bool)  # those that others on their node matter to
         hosts = filler.problem.hosts
         self._hosts = hosts
         if hosts is not None:
             self._count = np.zeros((len(choices), hosts.groups), dtype=np.int64)
             self._binding = np.zeros((len(choices), hosts.groups), dtype=bool)
             self._checks = hosts.checks[items]
+            self._alone = self._checks[:, 0] < hosts.groups * 3
         noise = filler.chance.uniform(1 - _NOISE, 1 + _NOISE, (len(choices), len(items)))
         noise[-1] = 1.0
         self._noise = noise
@@ -199,17 +204,38 @@ class _Candidates:
             live, columns, room = live[some], columns[some], room[some]
             if not len(live):
                 break
-            self._add(live, columns, self._times(live, columns, room))
+            times = self._times(live, columns, room)
+            self._add(live, columns, times)
+            score = score[some]
+            score[np.arange(len(live)), columns] = -1.0
+            self._add_next(live, score, self._filler.at_once * room - self._sizes[columns] * times[:, None])
+
+    def _add_next(self, rows: Integers, score: Floats, spare: Floats) -> None:
+        """One each of the next best pods, without looking at all of them again: as many as go into what is to spare,
+        and none that others on its node matter to."""
+        wide = (spare > self._least).all(axis=1)
+        if not wide.any():
+            return
+        rows, score, spare = rows[wide], score[wide], spare[wide]
+        score[:, self._alone] = -1.0
+        many = min(_NEXT, score.shape[1])
+        best = np.argpartition(score, -many, axis=1)[:, -many:]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(score, best, axis=1), axis=1), axis=1)
+        sizes = self._sizes[best]  # (rows, pods, resources)
+        joins = (sizes.cumsum(axis=1) <= spare[:, None, :]).all(axis=2) & (np.take_along_axis(score, best, axis=1) >= 0)
+        at = rows[:, None]
+        self._taken[at, best] += joins
+        self._open[at, best] &= self._taken[at, best] < self._left[best]
+        self._room[rows] -= (sizes * joins[:, :, None]).sum(axis=1)
 
     def _times(self, rows: Integers, columns: Integers, room: Floats) -> Integers:
         """Where many of the same fit, several at once."""
         sizes = self._sizes[columns]
         ratio = np.where(sizes > 0, room / np.maximum(sizes, SLACK), np.inf).min(axis=1)
-        many = np.maximum(1, np.floor(ratio * 0.2)).astype(np.int64)
+        many = np.maximum(1, np.floor(ratio * self._filler.at_once)).astype(np.int64)
         times: Integers = np.minimum(many, self._left[columns] - self._taken[rows, columns])
         if self._hosts is not None:
-            alone = self._checks[columns, 0] < self._hosts.groups * 3
-            times[alone] = 1
+            times[self._alone[columns]] = 1
         return times
 
     def best(self, value: Floats, bar: float) -> Bin:

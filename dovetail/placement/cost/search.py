@@ -6,11 +6,13 @@ import numpy as np
 
 from dovetail.placement.cost.filling import Bin, Filler
 from dovetail.placement.cost.inserting import Shelf
-from dovetail.placement.cost.problem import Integers, Problem
+from dovetail.placement.cost.problem import Floats, Integers, Problem
 from dovetail.placement.cost.values import least_values
 
-_PART = 700  # pods that are looked at together at first: with all at once, the work would grow with their square
+_PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
+_BAR = 1.02  # what a unit of value may cost in the first answer
+_POOR = 0.6  # a bin is poor whose pods pay for less of its price than this share of the average
 
 
 def _never() -> bool:
@@ -48,11 +50,21 @@ class Search:
         spread = np.arange(len(stock))
         for part in range(parts):
             share = stock // parts + ((spread + part) % parts < stock % parts)
-            self.bins += self.filler.fill(share, self.value, 1.02, is_late)
+            self.bins += self.filler.fill(share, self.value, _BAR, is_late)
+        self._gather()
+
+    def _gather(self) -> None:
+        """The pods of all poor bins into the others at once: what is filled last are pods that nothing goes with."""
+        price = np.array([b.price for b in self.bins])
+        share = self._worth() / price
+        average = float(share @ price) / max(float(price.sum()), 1e-9)
+        poor = set(np.flatnonzero(share < _POOR * average).tolist())
+        if 0 < len(poor) < len(self.bins):
+            self._empty(poor, [n for n in range(len(self.bins)) if n not in poor])
 
     def begin_with(self, bins: Sequence[Bin], left: Integers, is_late: Callable[[], bool]) -> None:
         """Begin with an answer that is there, and fill what is left beside it."""
-        self.bins = [*bins, *self.filler.fill(left, self.value, 1.02, is_late)]
+        self.bins = [*bins, *self.filler.fill(left, self.value, _BAR, is_late)]
 
     def improve(self, should_stop: Callable[[], bool], most_steps: int) -> None:
         """Take a few bins apart, again and again."""
@@ -71,17 +83,23 @@ class Search:
     def _drawn(self, count: int) -> set[int]:
         """So many bins, rather those that waste much."""
         bins = self.bins
-        first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
-        items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])
-        worth = np.add.reduceat(self.floor[items] * counts, first)
         price = np.array([b.price for b in bins])
-        waste = np.maximum(price - worth, 0) + 1e-3 * price
+        waste = np.maximum(price - self._worth(), 0) + 1e-3 * price
         most = min(count, len(bins) - 1)
         return set(self.chance.choice(len(bins), most, replace=False, p=waste / waste.sum()).tolist())
+
+    def _worth(self) -> Floats:
+        """What the pods of each bin are worth."""
+        bins = self.bins
+        first = np.cumsum([0, *(len(b.items) for b in bins[:-1])])
+        items, counts = np.concatenate([b.items for b in bins]), np.concatenate([b.counts for b in bins])
+        worth: Floats = np.add.reduceat(self.floor[items] * counts, first)
+        return worth
 
     def _fill_anew(self, chosen: set[int]) -> None:
         old = [self.bins[n] for n in sorted(chosen)]
         stock = _stock_of(old, len(self.problem.stock))
+        self.filler.at_once = float(self.chance.uniform(0.1, 0.5))
         new = self.filler.fill(stock, self.value, 1.0 + 0.05 * float(self.chance.random()), _never)
         if _cost(new) <= _cost(old) + 1e-12:
             self.bins = [b for n, b in enumerate(self.bins) if n not in chosen] + new
@@ -89,7 +107,10 @@ class Search:
     def _spread(self, chosen: set[int]) -> None:
         """The pods of these bins into others; those that no bin takes cheaply are filled into new ones."""
         others = [n for n in range(len(self.bins)) if n not in chosen]
-        taking = sorted(self.chance.choice(others, min(_TAKING, len(others)), replace=False).tolist())
+        self._empty(chosen, sorted(self.chance.choice(others, min(_TAKING, len(others)), replace=False).tolist()))
+
+    def _empty(self, chosen: set[int], taking: Sequence[int]) -> None:
+        """The pods of the chosen bins into those that take them, if that is cheaper."""
         old = [self.bins[n] for n in sorted(chosen)]
         stock = _stock_of(old, len(self.problem.stock))
         shelf = Shelf(self.filler, [self.bins[n] for n in taking])
