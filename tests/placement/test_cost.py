@@ -227,6 +227,22 @@ def test_a_node_keeps_fifteen_types_to_choose_from() -> None:
     assert min(len(node.types) for node in placement.new) >= 15
 
 
+def test_pods_that_fewer_types_suit_keep_fifteen_of_these() -> None:
+    """Every second type is for arm64, and so is every second pod: the others are no choice for it."""
+    types = _types(40)
+    for number, each in enumerate(types):
+        arch = "arm64" if number % 2 else "amd64"
+        each["requirements"].append({"key": names.ARCH, "operator": "In", "values": [arch]})
+    pods = [_pod(number, "1500m", "1Gi") for number in range(40)]
+    for each in pods[::2]:
+        each["spec"]["nodeSelector"] = {names.ARCH: "arm64"}
+    raw = {**_world(*pods), "instanceTypes": {"*": types}}
+    placement, _ = _placed(raw, replace(_COST, types=15))
+    assert not placement.refused
+    assert min(len(node.types) for node in placement.new) >= 15
+    assert _dollars(raw, replace(_COST, types=15)) <= _dollars(raw, CostSettings())
+
+
 def test_a_pod_that_only_the_largest_types_hold_keeps_its_node_and_the_others_save() -> None:
     raw = _world(*_mixed(), _pod(99, "19", "30Gi"), types=20)
     plain, chosen = _placed(raw, CostSettings())

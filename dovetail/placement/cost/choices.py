@@ -8,7 +8,7 @@ import numpy as np
 from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.compiled import Choice
-from dovetail.placement.cost.problem import Flags, Floats
+from dovetail.placement.cost.problem import Flags, Floats, Integers
 from dovetail.placement.min_values import shortest_prefix
 
 
@@ -54,11 +54,12 @@ class Cells:
 
 
 def choices_of(
-    all_cells: Sequence[Cells], needs: Sequence[Sequence[int]], types: int, prices_beside: Sequence[float]
+    all_cells: Sequence[Cells], needs: Sequence[tuple[Sequence[int], int]], prices_beside: Sequence[float]
 ) -> tuple[list[Choice], Floats, Floats, Flags]:
     """The choices, the cheapest first, with their room, their price and, per need, whether they suit.
 
-    `needs`: for each the rows that suit it, by template and cell. `types`: so many are to be left to choose from.
+    `needs`: for each the rows that suit it, by template and cell, and how many types of them a node is to leave to
+    choose from.
     """
     choices: list[Choice] = []
     prices: list[float] = []
@@ -66,17 +67,18 @@ def choices_of(
     room: list[Sequence[int]] = []
     at = 0
     for cells, beside in zip(all_cells, prices_beside, strict=True):
-        template = cells.template
-        rows, flexible = len(template.table.rows), _flexible(template, types)
-        for state, by_row in zip(cells.states, cells.prices, strict=True):
-            suits = np.stack([flags(masks[at], rows) for masks in needs])
-            at += 1
-            asked = suits.any(axis=0) & flexible
+        template, rows = cells.template, len(cells.template.table.rows)
+        suiting = [np.stack([flags(masks[at + n], rows) for masks, _ in needs]) for n in range(len(cells.states))]
+        at += len(suiting)
+        flexible = _flexible(template, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
+        for state, by_row, suited in zip(cells.states, cells.prices, suiting, strict=True):
+            kept = suited & flexible
+            asked: Flags = kept.any(axis=0)
             numbers = [row for row in by_row if asked[row]]
             choices += [Choice(template, state, row) for row in numbers]
             prices += [by_row[row] + beside for row in numbers]
             room += [template.fit.room[row] for row in numbers]
-            columns.append(suits[:, numbers])
+            columns.append(kept[:, numbers])
     suits = np.concatenate(columns, axis=1)
     rooms, costs = np.array(room, dtype=np.float64), np.array(prices)
     keep = _undominated(rooms, costs, suits)
@@ -89,25 +91,48 @@ def flags(rows: int, count: int) -> Flags:
     return np.unpackbits(packed, count=count, bitorder="little").astype(bool)
 
 
-def _flexible(template: Template, least: int) -> Flags:
-    """The rows on which a full node leaves enough types to choose from, minimum values included; all rows where no row
-    does."""
-    table = template.table
-    valid = flags(template.rows & template.fit.valid, len(table.rows))
+def _offered(cells: Cells, suiting: Sequence[Flags], needs: int, rows: int) -> Flags:
+    """Per need the rows that suit it and that are offered to it in one cell or another."""
+    found = np.zeros((needs, rows), dtype=bool)
+    for by_row, suits in zip(cells.prices, suiting, strict=True):
+        numbers = list(by_row)
+        found[:, numbers] |= suits[:, numbers]
+    return found
+
+
+def _flexible(template: Template, types: Sequence[int], suiting: Flags) -> Flags:
+    """Per need the rows on which a full node leaves enough types to choose from that suit it, minimum values included;
+    all that suit it where no row does."""
     room = np.array(template.fit.room, dtype=np.float64)
-    holding = np.broadcast_to(valid, (len(room), len(room))).copy()  # per row those that hold what it holds
+    holding = np.ones((len(room), len(room)), dtype=bool)  # per row those that hold what it holds
     for resource in range(room.shape[1]):
         holding &= room[None, :, resource] >= room[:, None, resource]
+    known: dict[tuple[bytes, int], Flags] = {}
+    for suits, least in zip(suiting, types, strict=True):
+        key = suits.tobytes(), least
+        if key not in known:
+            own = np.flatnonzero(suits)
+            found = np.zeros(len(room), dtype=bool)
+            found[own] = _leaves_enough(template, least, own, holding[np.ix_(own, own)])
+            known[key] = found if found.any() else suits
+    flexible: Flags = np.stack([known[each.tobytes(), least] for each, least in zip(suiting, types, strict=True)])
+    return flexible
+
+
+def _leaves_enough(template: Template, least: int, rows: Integers, holding: Flags) -> Flags:
+    """Which of the rows leave enough types. `holding`: per row those of the rows that hold what it holds."""
+    table = template.table
+    numbers = np.array([table.rows[row][0] for row in rows.tolist()], dtype=np.int64)
     if not table.simple:
-        of_type = np.zeros((len(room), len(table.types)), dtype=np.float32)
-        of_type[np.arange(len(room)), [number for number, _ in table.rows]] = 1
-        holding = (holding.astype(np.float32) @ of_type) > 0
-    flexible: Flags = valid & (holding.sum(axis=1) >= least)
+        own = np.unique(numbers)
+        of_type = (numbers[:, None] == own[None, :]).astype(np.float32)
+        holding, numbers = (holding.astype(np.float32) @ of_type) > 0, own
+    enough: Flags = holding.sum(axis=1) >= least
     if template.start.minima:
-        for row in np.flatnonzero(flexible).tolist():
-            types = (table.types[n].requirements for n in np.flatnonzero(holding[row]).tolist())
-            flexible[row] = not shortest_prefix(types, template.start.minima)[1]
-    return flexible if flexible.any() else valid
+        for row in np.flatnonzero(enough).tolist():
+            types = (table.types[n].requirements for n in numbers[holding[row]].tolist())
+            enough[row] = not shortest_prefix(types, template.start.minima)[1]
+    return enough
 
 
 def _undominated(room: Floats, price: Floats, suits: Flags) -> list[int]:

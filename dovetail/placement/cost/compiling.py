@@ -35,26 +35,30 @@ class Compiler:
     def compile(self) -> Compiled | None:
         """The problem; None: there is nothing to move.
 
-        The drafts of pods that only types beyond the choices hold stay as they are.
+        Pods that only types hold with too few others beside them may be on any that suits them. What no choice holds
+        even so stays on its draft.
         """
-        left_out: set[int] = set()
+        tight, staying = set[str](), set[str]()
         while True:
-            found = self._compiled(left_out)
+            found = self._compiled(tight, staying)
             if found is None:
                 return None
             homeless = _homeless(found)
             if not homeless:
                 return found
-            left_out |= {d.number for d in found.moving if any(pod.uid in homeless for pod in d.pods)}
+            staying |= homeless & tight
+            tight |= homeless
 
-    def _read(self, left_out: set[int]) -> tuple[list[Part], list[Part], list[Member]]:
-        """What stays of each draft, what takes part, and the pods of that."""
+    def _read(self, left: set[str]) -> tuple[list[Part], list[Part], list[Member]]:
+        """What stays of each draft, `left` as well, what takes part, and the pods of that."""
         frozen, moving, found = list[Part](), list[Part](), list[Member]()
         chosen = {id(template) for template in self._templates}
         for draft in self._run.drafts.made:
             members, staying = list[Member](), draft.pods
-            if id(draft.template) in chosen and not draft.held and draft.number not in left_out:
+            if id(draft.template) in chosen and not draft.held:
                 members, staying = self._reader.members(draft)
+                staying = [*staying, *(member.pod for member in members if member.pod.uid in left)]
+                members = [member for member in members if member.pod.uid not in left]
             if staying:
                 frozen.append(Part(draft.number, draft.template, staying))
             if members:
@@ -62,25 +66,28 @@ class Compiler:
                 found += members
         return frozen, moving, Dealer(self._reader, found).dealt() if self._deals else found
 
-    def _compiled(self, left_out: set[int]) -> Compiled | None:
-        frozen, moving, members = self._read(left_out)
+    def _compiled(self, tight: set[str], staying: set[str]) -> Compiled | None:
+        frozen, moving, members = self._read(staying)
+        settings = self._run.index.settings.cost
         found: dict[tuple[object, ...], Item] = {}
         keys: list[tuple[int, int]] = []
+        asked: dict[tuple[int, int], int] = {}  # per need and number of types to keep, its place
         for member in members:
-            key = (id(member.demand), member.fixed, member.need, member.colour)
+            need = member.need, 1 if member.pod.uid in tight else settings.types
+            key = (id(member.demand), member.fixed, need, member.colour)
             item = found.get(key)
             if item is None:
                 item = found[key] = Item(member.demand, member.fixed, [])
-                keys.append((member.need, member.colour))
+                keys.append((asked.setdefault(need, len(asked)), member.colour))
             item.pods.append(member.pod)
         if not found:
             return None
         items = list(found.values())
-        settings = self._run.index.settings.cost
-        choices, room, price, suits = choices_of(self._cells, self._reader.needs, settings.types, self._beside)
+        kept = [(self._reader.needs[need], types) for need, types in asked]
+        choices, room, price, suits = choices_of(self._cells, kept, self._beside)
         needs, suits = _alike(np.array([need for need, _ in keys], dtype=np.int64), suits)
-        asked = [self._reader.host_needs(item) for item in items]
-        hosts = host_rules(asked)
+        host_needs = [self._reader.host_needs(item) for item in items]
+        hosts = host_rules(host_needs)
         problem = Problem(
             sizes=np.array([item.demand.wanted for item in items], dtype=np.float64),
             stock=np.array([len(item.pods) for item in items], dtype=np.int64),
@@ -90,7 +97,7 @@ class Compiler:
             price=price,
             suits=suits,
             hosts=hosts,
-            conflicts=conflicts(asked),
+            conflicts=conflicts(host_needs),
             exclusive=None if hosts is None else exclusive(hosts, len(items)),
         )
         dealt = self._deals and any(item.fixed for item in items)
