@@ -68,13 +68,14 @@ def choices_of(
     at = 0
     for cells, beside in zip(all_cells, prices_beside, strict=True):
         template, rows = cells.template, len(cells.template.table.rows)
-        suiting = [np.stack([flags(masks[at + n], rows) for masks, _ in needs]) for n in range(len(cells.states))]
+        suiting: list[Flags] = [
+            np.stack([flags(masks[at + n], rows) for masks, _ in needs]) for n in range(len(cells.states))
+        ]
         at += len(suiting)
         flexible = _flexible(template, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
         for state, by_row, suited in zip(cells.states, cells.prices, suiting, strict=True):
-            kept = suited & flexible
-            asked: Flags = kept.any(axis=0)
-            numbers = [row for row in by_row if asked[row]]
+            kept: Flags = suited & flexible
+            numbers = [row for row in by_row if kept[:, row].any()]
             choices += [Choice(template, state, row) for row in numbers]
             prices += [by_row[row] + beside for row in numbers]
             room += [template.fit.room[row] for row in numbers]
