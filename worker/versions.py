@@ -3,16 +3,21 @@
 A worker with a deployment and a build is versioned: Temporal hands it the tasks of its own version alone. Workflows are
 pinned to the version that they began on, or move with each of their tasks (`DOVETAIL_VERSIONING`); the singletons move
 when they begin as new, which they do as soon as they see that another version is meant for them. They wait for up to an
-hour, so they are poked: once for each version, and once more when its share of the work is changed. Without a version
-in Temporal the same poke comes once for each build.
+hour, so they are poked when a version is given a share of the work or another share; and again after 1, 3, 7, 15 …
+minutes for as long as they have not come, because a poke that is answered before the server's queues know of the change
+teaches nothing. Without a version in Temporal the poke comes once for each build.
 """
 
 import logging
+import math
+import time
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.deployment.v1 import RoutingConfig
 from temporalio.api.enums.v1 import RoutingConfigUpdateState
 from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest, SignalWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionDescription
@@ -26,6 +31,7 @@ from dovetail.worker.telemetry import product_version
 BEHAVIOURS: Final = {"pinned": VersioningBehavior.PINNED, "auto-upgrade": VersioningBehavior.AUTO_UPGRADE}
 UNVERSIONED_NAME: Final = "dovetail"
 POKE: Final = "poke"
+SPREAD_SECONDS: Final = 60.0  # the server tells all its queues of a change in less, where nothing is wrong
 
 _log = logging.getLogger(__name__)
 
@@ -43,32 +49,34 @@ def deployment_of(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def poke_for_new_version(
-    client: Client, deployment: WorkerDeploymentConfig, singletons: Sequence[str]
-) -> list[str]:
-    """Poke the singletons that have not run on this version yet, where it is meant for them; which they are."""
-    poked: list[str] = []
+    client: Client, deployment: WorkerDeploymentConfig, singletons: Sequence[str], told: set[tuple[str, str]]
+) -> None:
+    """Poke the singletons that have not run on this version yet, where it is meant for them.
+
+    `told` has the runs and occasions of which this worker has told already.
+    """
     try:
         occasion = await occasion_of(client, deployment)
     except RPCError as error:
         _log.info("how the work is shared among versions cannot be read: %s", error)
-        return poked
+        return
     for identity in singletons if occasion else ():
         try:
             described = await client.get_workflow_handle(identity).describe()
-            if not has_run_on(described, deployment):
+            if not has_run_on(described, deployment) and (described.run_id, occasion) not in told:
                 await _poke(client, described, occasion)
-                poked.append(identity)
+                told.add((described.run_id, occasion))
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
-    return poked
 
 
 async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str:
     """What names this version and its share of the work; empty while it has no share.
 
     A version is started first and given work afterwards, all at once or by a ramp. What its share of the singletons is
-    cannot be asked, so each change of it is an occasion. It is none before all queues know of the change: a singleton
-    that is poked sooner learns nothing, and is not poked again.
+    cannot be asked, so each change of it is an occasion, and the time since then makes further ones. It is none before
+    all queues know of the change, because a singleton that is poked sooner learns nothing; but a server that does not
+    say so after a minute is not waited for.
     """
     version = deployment.version
     if not deployment.use_worker_versioning:
@@ -80,19 +88,41 @@ async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str
         if error.status == RPCStatusCode.NOT_FOUND:  # no worker of it has polled yet
             return ""
         raise
-    if known.routing_config_update_state == RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS:
+    routing = known.routing_config
+    if not has_share(version, routing):
         return ""
-    return share_of(version, known.routing_config)
+    changed = last_change(routing)
+    age = max(0.0, time.time() - changed.ToNanoseconds() / 1e9)
+    spreading = known.routing_config_update_state == RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
+    if spreading and age < SPREAD_SECONDS:
+        return ""
+    again = f", time {times_due(age) + 1}" if times_due(age) else ""
+    return f"{version.build_id} since {changed.ToJsonString()}{again}"
 
 
-def share_of(version: WorkerDeploymentVersion, routing: Any) -> str:
-    """This version's share, with the moment since which it has it; empty where it has none."""
+def has_share(version: WorkerDeploymentVersion, routing: RoutingConfig) -> bool:
+    """Whether it is meant for all that begins, or for a part."""
     if routing.current_deployment_version.build_id == version.build_id:
-        return f"{version.build_id} since {routing.current_version_changed_time.ToJsonString()}"
-    if routing.ramping_deployment_version.build_id == version.build_id and routing.ramping_version_percentage > 0:
-        changed = routing.ramping_version_percentage_changed_time.ToJsonString()
-        return f"{version.build_id} at {routing.ramping_version_percentage} % since {changed}"
-    return ""
+        return True
+    return routing.ramping_deployment_version.build_id == version.build_id and routing.ramping_version_percentage > 0
+
+
+def last_change(routing: RoutingConfig) -> Timestamp:
+    """When a share was last changed. A ramp's end gives the current version back what it had, so each change counts."""
+    changes = (
+        routing.current_version_changed_time,
+        routing.ramping_version_changed_time,
+        routing.ramping_version_percentage_changed_time,
+    )
+    return max(changes, key=Timestamp.ToNanoseconds)
+
+
+def times_due(age_seconds: float) -> int:
+    """How often a singleton that did not come should have been poked again: after 1, 3, 7, 15 … minutes.
+
+    All workers of a version count alike, so that a poke of theirs is one.
+    """
+    return int(math.log2(1 + age_seconds / 60))
 
 
 def has_run_on(described: WorkflowExecutionDescription, deployment: WorkerDeploymentConfig) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import (
+    DescribeWorkerDeploymentRequest,
     SetWorkerDeploymentCurrentVersionRequest,
     SetWorkerDeploymentRampingVersionRequest,
 )
@@ -25,12 +26,13 @@ pytestmark = pytest.mark.temporal
 
 # A worker that looks after the singletons every two seconds instead of every minute; nothing else is changed.
 WATCHFUL = """
-from dovetail.worker import run
-run.SINGLETON_SECONDS = 2.0
+from dovetail.worker import singletons
+assert singletons.LOOK_SECONDS == 60.0
+singletons.LOOK_SECONDS = 2.0
 from dovetail.cli.main import run as main
 main()
 """
-BOOT_SECONDS = 90.0  # for as long a launch is under way
+BOOT_SECONDS = 30.0  # for as long a launch is under way
 OPERATOR = "operator"
 SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 
@@ -89,7 +91,21 @@ class Versions:
         """Both, without a hand's help. A task handed to a poll that has just ended is given anew after a minute,
         and on a busy machine the next one may meet such a poll as well."""
         for identity in self.singletons:
-            await until_answered(partial(self.is_on, identity, build), 240, f"{identity} is on {build}")
+            try:
+                await until_answered(partial(self.is_on, identity, build), 240, f"{identity} is on {build}")
+            except AssertionError as error:
+                error.add_note(await self.what_happened(identity))
+                raise
+
+    async def what_happened(self, identity: str) -> str:
+        """What explains a singleton that did not come: its last events, the routing, and the ends of the logs."""
+        request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
+        routing = await self.client.workflow_service.describe_worker_deployment(request)
+        history = await self.client.get_workflow_handle(identity).fetch_history()
+        events = [f"{e.event_time.ToJsonString()} {EventType.Name(e.event_type)}" for e in history.events[-20:]]
+        lines = (self.stage.folder / "worker.log").read_text().splitlines()[-20:]
+        alive = [worker.poll() for worker in self.stage.workers]
+        return "\n".join([str(routing.worker_deployment_info), *events, *lines, f"workers' exit codes: {alive}"])
 
     async def is_on(self, identity: str, build: str) -> bool:
         return await self.build_of(identity) == build
@@ -230,7 +246,6 @@ async def waits_twice(client: Client, identity: str) -> bool:
     return len(described.raw_description.pending_activities) == 2
 
 
-@pytest.mark.soak
 async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(versions: Versions) -> None:
     """At 100 per cent every workflow is in the ramp, at none nobody."""
     versions.start("one")

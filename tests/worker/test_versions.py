@@ -1,5 +1,6 @@
 """What a worker tells Temporal of its version, and when it makes a new one known."""
 
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -89,10 +90,21 @@ def last_on(build: str, *, versioned: bool) -> WorkflowExecutionInfo:
     return info
 
 
+NOW = 1_700_000_000
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the workers' clock shows, ten seconds after most of the changes."""
+    shown = [NOW + 10.0]
+    monkeypatch.setattr(time, "time", lambda: shown[0])
+    return shown
+
+
 def current(build: str, since: int = 1) -> RoutingConfig:
     routing = RoutingConfig()
     routing.current_deployment_version.build_id = build
-    routing.current_version_changed_time.seconds = since
+    routing.current_version_changed_time.seconds = NOW + since
     return routing
 
 
@@ -100,14 +112,14 @@ def ramping(build: str, percentage: float, since: int = 1) -> RoutingConfig:
     routing = current("one")
     routing.ramping_deployment_version.build_id = build
     routing.ramping_version_percentage = percentage
-    routing.ramping_version_percentage_changed_time.seconds = since
+    routing.ramping_version_percentage_changed_time.seconds = NOW + since
     return routing
 
 
 async def poked(server: Server, **settings: str) -> int:
     """How many signals the server has taken after a look."""
     deployment = deployment_of(Settings(**settings))
-    await poke_for_new_version(cast(Client, server), deployment, ["c/scheduler"])
+    await poke_for_new_version(cast(Client, server), deployment, ["c/scheduler"], set())
     return len(server.taken)
 
 
@@ -139,13 +151,60 @@ async def test_a_version_is_made_known_when_it_is_given_work_and_when_its_share_
 
 @pytest.mark.parametrize("routing", [ramping("two", 100), current("two")])
 async def test_nobody_is_poked_before_all_queues_know_of_the_change(routing: RoutingConfig) -> None:
-    """The signal comes once for each change: too early it would be lost."""
+    """Too early it would teach nothing."""
     server = Server(last_on("one", versioned=True), routing)
     server.state = RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
     early = await poked(server, deployment="dovetail", build="two")
     server.state = RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_COMPLETED
 
     assert (early, await poked(server, deployment="dovetail", build="two")) == (0, 1)
+
+
+async def test_a_server_that_never_says_that_its_queues_know_is_waited_for_a_minute(clock: list[float]) -> None:
+    server = Server(last_on("one", versioned=True), current("two", 0))
+    server.state = RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
+    found = []
+    for seconds in (0.0, 59.0, 61.0):
+        clock[0] = NOW + seconds
+        found.append(await poked(server, deployment="dovetail", build="two"))
+
+    assert found == [0, 0, 1]
+
+
+async def test_a_singleton_that_does_not_come_is_poked_again_ever_more_rarely(clock: list[float]) -> None:
+    """Its answer may have come before the queue knew. By two workers each minute of four hours, eight pokes come."""
+    server = Server(last_on("one", versioned=True), current("two", 0))
+    minutes = []
+    for minute in range(240):
+        clock[0] = NOW + 60.0 * minute + 1
+        before = len(server.taken)
+        for _ in range(2):
+            taken = await poked(server, deployment="dovetail", build="two")
+        if taken > before:
+            minutes.append(minute)
+    server.info = last_on("two", versioned=True)
+    clock[0] = NOW + 1e6
+
+    assert minutes == [0, 1, 3, 7, 15, 31, 63, 127]
+    assert await poked(server, deployment="dovetail", build="two") == 8, "it has come"
+
+
+async def test_the_end_of_a_ramp_is_an_occasion_for_the_version_that_stayed_current() -> None:
+    """It is current since long, and the singletons came from the version that ramped."""
+    server = Server(last_on("two", versioned=True), ramping("two", 100, 2))
+    before = await poked(server, deployment="dovetail", build="one")
+    server.routing = ramping("two", 0, 5)
+
+    assert (before, await poked(server, deployment="dovetail", build="one")) == (1, 2)
+
+
+async def test_a_worker_tells_a_run_of_an_occasion_once() -> None:
+    server, told = Server(last_on("one", versioned=True), current("two")), set[tuple[str, str]]()
+    deployment = deployment_of(Settings(deployment="dovetail", build="two"))
+    for _ in range(3):
+        await poke_for_new_version(cast(Client, server), deployment, ["c/scheduler"], told)
+
+    assert server.asked == 1
 
 
 async def test_a_version_that_returns_is_made_known_again() -> None:
