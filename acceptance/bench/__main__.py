@@ -12,6 +12,7 @@ have the same if nobody is nominated, and for the default answer, where nobody i
 
 import argparse
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 import orjson
 
 from acceptance.bench import bench_disruption, lifecycle, unlike_nodes
+from acceptance.bench.asked import AskedWrongly, cost_settings
 from acceptance.bench.bench_aws import ROWS as AWS
 from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import GENERATED
@@ -88,8 +90,13 @@ def main() -> int:
     parser.add_argument("--only", default="", help="inputs whose name contains this")
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()
+    try:
+        cost_settings(os.environ, lambda _: lambda: True)
+    except AskedWrongly as error:
+        print(error, file=sys.stderr)
+        return 2
     if not arguments.folder.is_dir():
-        print(f"no folder {arguments.folder}")
+        print(f"no folder {arguments.folder}", file=sys.stderr)
         return 2
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from acceptance.bench import unlike_nodes
+from acceptance.bench.asked import cost_settings
 from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
@@ -40,13 +41,7 @@ def _stopwatch(seconds: float) -> Callable[[], bool]:
 
 # POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says; each node
 # is larger than its pods ask for by COST_ROOM.
-_COST = CostSettings(
-    everywhere=os.environ.get("POLICY", "").lower() == "cost",
-    seconds=float(os.environ.get("COST_SECONDS") or 0.7),
-    steps=20_000,
-    room=float(os.environ.get("COST_ROOM") or CostSettings().room),
-    stopwatch=_stopwatch,
-)
+_COST = cost_settings(os.environ, _stopwatch)
 _BOUND = (  # whose answer is bound, and whether its pods are nominated to the nodes meant for them
     ("bound", _COST, True),
     ("bound if nobody is nominated", _COST, False),
@@ -339,9 +334,6 @@ def machine_speed() -> float:
 def main(arguments: list[str]) -> int:
     """Run the named input."""
     name, folder, out, repeat = arguments
-    if os.environ.get("POLICY", "").lower() not in ("", "default", "cost"):
-        print(f"POLICY: {os.environ['POLICY']} is neither default nor cost", file=sys.stderr)
-        return 2
     before = machine_speed()
     target = Path(out) if out else None
     if name == "generated_simulations":

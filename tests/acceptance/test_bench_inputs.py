@@ -15,14 +15,14 @@ from dovetail.model.json import Json
 from tests.recorded import BENCHMARKS
 
 
-def _ran(folder: Path, document: Json, result: Json | None = None, policy: str = "cost") -> tuple[int, Any, str]:
+def _ran(folder: Path, document: Json, result: Json | None = None) -> tuple[int, Any, str]:
     """The exit code, the line, and what stood on standard error; the answer lies in `out`."""
     whole = {"input": document, "instanceTypesFile": "types.json.gz", **({"result": result} if result else {})}
     (folder / "it.json.gz").write_bytes(gzip.compress(orjson.dumps(whole)))
     (folder / "types.json.gz").write_bytes((BENCHMARKS / "instance_types_400.json.gz").read_bytes())
     (folder / "out").mkdir()
     command = [sys.executable, "-m", "acceptance.bench.one", "it", str(folder), str(folder / "out"), "1"]
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "POLICY": policy}, text=True)
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "POLICY": "cost"}, text=True)
     return done.returncode, orjson.loads(done.stdout) if done.stdout else None, done.stderr
 
 
@@ -42,6 +42,18 @@ def test_what_was_recorded_of_upstream_is_compared_and_the_rest_left_out(tmp_pat
     assert line["upstream_nodes"] == [3, 3] and "upstream" not in line and line["bound"] > 0
 
 
-@pytest.mark.parametrize("policy", ["cheap", "costs"])
-def test_an_unknown_policy_is_named(tmp_path: Path, policy: str) -> None:
-    assert _ran(tmp_path, diverse(3), policy=policy) == (2, None, f"POLICY: {policy} is neither default nor cost\n")
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("POLICY", "cheap", "POLICY: cheap is neither default nor cost"),
+        ("POLICY", "costs", "POLICY: costs is neither default nor cost"),
+        ("COST_SECONDS", "soon", "COST_SECONDS: soon is no number"),
+        ("COST_SECONDS", "-1", "COST_SECONDS: -1 is not between 0.001 and 3600"),
+        ("COST_ROOM", "nan", "COST_ROOM: nan is not between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_read_is_named_once_before_anything_runs(variable: str, value: str, says: str) -> None:
+    command = [sys.executable, "-m", "acceptance.bench", str(BENCHMARKS)]
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, variable: value}, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{says}\n")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acceptance.bench.inputs import standing_nodes
 from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
@@ -335,3 +336,87 @@ def _judge(raw: Json) -> None:
 def test_no_seed_makes_an_answer_dearer(seed: int) -> None:
     raw = _world(*_mixed())
     assert _dollars(raw, replace(_COST, seed=seed, steps=3)) <= _dollars(raw, CostSettings())
+
+
+def _in_two_zones(raw: Json) -> Json:
+    """The same, with all types in a second zone at half of the price."""
+    for kind in raw["instanceTypes"]["*"]:
+        kind["requirements"][1]["values"] = ["zone-1", "zone-2"]
+        [offering] = kind["offerings"]
+        elsewhere = {**offering["requirements"], names.ZONE: "zone-2"}
+        kind["offerings"].append({**offering, "requirements": elsewhere, "price": offering["price"] / 2})
+    return raw
+
+
+def _preferring(pod: Json, *asked: tuple[str, str]) -> Json:
+    """The pod with these preferences, the heaviest first."""
+    pod["spec"]["affinity"] = {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 100 - number,
+                    "preference": {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]},
+                }
+                for number, (key, value) in enumerate(asked)
+            ]
+        }
+    }
+    return pod
+
+
+def test_a_preference_that_nobody_asked_for_and_that_holds_is_kept() -> None:
+    """Only the heaviest one is asked for. The default puts these pods beside those that must be in the dear zone."""
+    raw = _in_two_zones(_world(*_mixed()))
+    for pod in raw["pods"][:20]:
+        pod["spec"]["nodeSelector"] = {names.ZONE: "zone-1"}
+    both = (names.CAPACITY_TYPE, names.CAPACITY_ON_DEMAND), (names.ZONE, "zone-1")
+    preferring = {_preferring(pod, *both)["metadata"]["name"] for pod in raw["pods"][20:40]}
+
+    def held(placement: Placement) -> set[str]:
+        zones = [(node.requirements.get(names.ZONE), node.pods) for node in placement.new]
+        return preferring & {pod.name for zone, pods in zones if zone and zone.values == {"zone-1"} for pod in pods}
+
+    plain, chosen = _placed(raw, CostSettings())
+    placement, _ = _placed(raw, _COST)
+    assert len(held(plain)) > 10
+    assert held(plain) <= held(placement)
+    assert total_cost(placement, chosen) < 0.9 * total_cost(plain, chosen)
+
+
+def test_pods_on_nodes_that_stand_keep_theirs() -> None:
+    """A spread's pods get other zones in the kube-scheduler's order than in Karpenter's, the largest first."""
+    sizes = ("2", "1Gi"), *[("100m", "100Mi")] * 3, *[("500m", "300Mi")] * 2
+    spreading = [_pod(100 + number, *size) for number, size in enumerate(sizes)]
+    chosen_by = {"labelSelector": {"matchLabels": {"app": "spread"}}, "topologyKey": names.ZONE}
+    for pod in spreading:
+        pod["metadata"]["labels"] = {"app": "spread"}
+        spread = {**chosen_by, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        pod["spec"]["topologySpreadConstraints"] = [spread]
+    standing = standing_nodes(2, 0, bound_per_node=4)
+    for objects in (standing["nodes"], standing["nodeClaims"]):
+        for number, each in enumerate(objects):
+            each["metadata"]["labels"][names.ZONE] = f"zone-{1 + number}"
+    raw = _in_two_zones(_world(*_mixed(), *spreading, *standing["pods"]))
+    raw |= {"nodes": standing["nodes"], "nodeClaims": standing["nodeClaims"]}
+    plain, chosen = _placed(raw, CostSettings())
+    placement, _ = _placed(raw, _COST)
+    assert _answer(raw, plain)["existing"]
+    assert total_cost(placement, chosen) < total_cost(plain, chosen), "a cheaper answer was taken"
+    assert _answer(raw, placement)["existing"] == _answer(raw, plain)["existing"]
+
+
+def test_no_pod_moves_to_a_lighter_pool_where_the_heavier_one_has_limits() -> None:
+    raw = _world(*_mixed())
+    heavy = orjson.loads(orjson.dumps(raw["nodePools"][0]))
+    heavy["metadata"] = {"name": "heavy", "uid": "heavy"}
+    heavy["spec"] |= {"weight": 10, "limits": {"memory": "60Gi"}}
+    raw["nodePools"].append(heavy)
+
+    def on_heavy(placement: Placement) -> set[str]:
+        return {pod.name for node in placement.new if node.pool == "heavy" for pod in node.pods}
+
+    plain, chosen = _placed(raw, CostSettings())
+    placement, _ = _placed(raw, _COST)
+    assert 0 < len(on_heavy(plain)) < 80
+    assert on_heavy(plain) <= on_heavy(placement)
+    assert total_cost(placement, chosen) <= total_cost(plain, chosen)

@@ -49,7 +49,7 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
         proposal = _proposal(best, looked_for, time, settings.steps * thousands // _ROUNDS, number)
         if proposal is None:
             break
-        if _places_all(proposal, run):
+        if _places_all(proposal, run) and _keeps_pools(proposal, run):
             cost = prices.total(proposal)
             if cost < lowest - _LEAST_GAIN:
                 best, lowest = proposal, cost
@@ -103,3 +103,12 @@ def _proposal(run: Pass, costs: dict[int, float], time: _Time, steps: int, numbe
 def _places_all(run: Pass, before: Pass) -> bool:
     """Whether every pod that had a place has one, and none was left out for want of time."""
     return run.complete and set(run.refused) <= set(before.refused)
+
+
+def _keeps_pools(run: Pass, before: Pass) -> bool:
+    """Whether no pod has a lighter pool than before: limits may turn away some that were to stay."""
+    if len({template.pool.weight for template in run.index.templates}) < 2:
+        return True
+    weights = {pod.uid: draft.template.pool.weight for draft in before.drafts.made for pod in draft.pods}
+    found = ((draft.template.pool.weight, pod.uid) for draft in run.drafts.made for pod in draft.pods)
+    return all(weight >= weights.get(uid, weight) for weight, uid in found)

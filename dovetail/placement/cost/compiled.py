@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.filling import Bin, Filler, priced
 from dovetail.placement.cost.problem import Integers, Problem
@@ -29,6 +29,7 @@ class Item:
 
     demand: Demand
     fixed: Fixed
+    kept: Needs  # what pods prefer and have, without asking for it
     pods: list[Pod]
 
 

@@ -74,10 +74,10 @@ class Compiler:
         asked: dict[tuple[int, int], int] = {}  # per need and number of types to keep, its place
         for member in members:
             need = member.need, 1 if member.pod.uid in tight else settings.types
-            key = (id(member.demand), member.fixed, need, member.colour)
+            key = (id(member.demand), member.fixed, member.kept, need, member.colour)
             item = found.get(key)
             if item is None:
-                item = found[key] = Item(member.demand, member.fixed, [])
+                item = found[key] = Item(member.demand, member.fixed, member.kept, [])
                 keys.append((asked.setdefault(need, len(asked)), member.colour))
             item.pods.append(member.pod)
         if not found:

@@ -78,7 +78,7 @@ class Dealer:
         best, lowest = member, None
         for domain in known:
             fixed: Fixed = tuple(sorted({**dict(member.fixed), groups.key: domain}.items()))
-            need = self._reader.need(member.demand.shape, fixed, member.weight)
+            need = self._reader.need(member.demand.shape, fixed, member.kept, member.weight)
             if need < 0:
                 continue
             moves, load = domain != own, self._load(groups, domain)

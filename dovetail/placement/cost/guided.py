@@ -28,6 +28,7 @@ class Guide:
         self._target = {pod.uid: number for number, target in enumerate(targets) for pod in target.pods}
         self._targets = targets
         self._draft: dict[int, int] = {}
+        self._standing = {pod.uid: bit for bit, pods in before.nodes.placed.items() for pod in pods}
 
     def carry_out(self) -> Pass:
         """The pass, finished."""
@@ -66,7 +67,7 @@ class Guide:
     def _place(self, demand: Demand, pod: Pod) -> bool:
         run, number = self.run, self._target.get(pod.uid)
         if number is None:
-            done = bool(run.nodes.active) and run.nodes.place(demand, pod)
+            done = run.nodes.place_on(demand, pod, self._standing[pod.uid])
         elif number in self._draft:
             done = run.drafts.place_on(demand, pod, self._draft[number])
         else:

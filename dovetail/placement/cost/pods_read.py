@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.cost.choices import Cells
 from dovetail.placement.cost.compiled import Fixed, Item
+from dovetail.placement.cost.held_preferences import HeldPreferences
 from dovetail.placement.cost.host_rules import HostNeeds
 from dovetail.placement.search.demands import Demand, ShapeInPass
 from dovetail.placement.search.node_draft import NodeDraft
@@ -21,6 +22,7 @@ class Member:
     pod: Pod
     demand: Demand
     fixed: Fixed
+    kept: Needs
     need: int
     colour: int
     weight: int  # of the pool that it has; it goes to no lighter one
@@ -41,6 +43,7 @@ class PodReader:
         self._numbers: dict[tuple[object, ...], int] = {}
         self.needs: list[list[int]] = []  # per need and cell, the rows that suit
         self._colours: dict[frozenset[object], int] = {frozenset(): 0}
+        self._held = HeldPreferences()
 
     def members(self, draft: NodeDraft) -> tuple[list[Member], list[Pod]]:
         """The pods of a draft that may move, as items, and those that stay."""
@@ -52,11 +55,12 @@ class PodReader:
             state = _after(shape, state, draft)
             fixed = None if self._is_rigid(shape) else self._fixed(shape, draft, state)
             weight = draft.template.pool.weight
-            need = -1 if fixed is None else self.need(shape, fixed, weight)
+            kept = self._held.of(pod, shape, draft.state)
+            need = -1 if fixed is None else self.need(shape, fixed, kept, weight)
             if fixed is None or need < 0:
                 staying.append(pod)
             else:
-                found.append(Member(pod, demand, fixed, need, self._colour(shape), weight))
+                found.append(Member(pod, demand, fixed, kept, need, self._colour(shape, kept), weight))
         return found, staying
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
@@ -104,13 +108,13 @@ class PodReader:
                     return None
         return tuple(sorted(found.items()))
 
-    def need(self, shape: ShapeInPass, fixed: Fixed, weight: int) -> int:
+    def need(self, shape: ShapeInPass, fixed: Fixed, kept: Needs, weight: int) -> int:
         """The number of the needs of such pods in these domains; -1: no choice suits them."""
-        key = (id(shape.facts), fixed, weight)
+        key = (id(shape.facts), fixed, kept, weight)
         known = self._numbers.get(key)
         if known is None:
             rows = [
-                self._rows(shape, fixed, weight, cells.template, state)
+                self._rows(shape, fixed, weight, cells.template, state.narrow(kept))
                 for cells in self._cells
                 for state in cells.states
             ]
@@ -120,8 +124,10 @@ class PodReader:
         return known
 
     @staticmethod
-    def _rows(shape: ShapeInPass, fixed: Fixed, weight: int, template: Template, cell: State) -> int:
-        if template.pool.weight < weight or not shape.facts.tolerated[template.number]:
+    def _rows(shape: ShapeInPass, fixed: Fixed, weight: int, template: Template, cell: State | None) -> int:
+        if cell is None:
+            return 0
+        if not _admits(template, weight) or not shape.facts.tolerated[template.number]:
             return 0
         if any(cell.values.get(key) != value for key, value in fixed):
             return 0
@@ -130,10 +136,10 @@ class PodReader:
             rows |= narrowed.rows
         return rows & template.rows & template.fit.valid
 
-    def _colour(self, shape: ShapeInPass) -> int:
+    def _colour(self, shape: ShapeInPass, kept: Needs) -> int:
         """Pods that ask for different values of a label that no type decides are not put together."""
         facts = shape.facts
-        sets = (facts.needs.others, *(alternative.others for alternative in facts.alternatives))
+        sets = (facts.needs.others, kept.others, *(alternative.others for alternative in facts.alternatives))
         asked = frozenset(item for each in sets for key, item in each.items() if key not in self._determined)
         return self._colours.setdefault(asked, len(self._colours))
 
@@ -142,6 +148,15 @@ class PodReader:
         shape = item.demand.shape
         counting = [group for group in self.groups(shape) if isinstance(group, HostGroup)]
         return HostNeeds(shape.hosts, counting, len(item.pods))
+
+
+def _admits(template: Template, weight: int) -> bool:
+    """Whether pods of a pool of this weight may come to this one.
+
+    To no lighter one, and to a heavier one only if it has no limits: what they leave is for the pods that were there.
+    """
+    pool = template.pool
+    return pool.weight == weight or (pool.weight > weight and not pool.limits)
 
 
 def _after(shape: ShapeInPass, state: State, draft: NodeDraft) -> State:

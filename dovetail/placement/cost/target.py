@@ -41,6 +41,8 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
         ]
         fixed = {key for item in each.items.tolist() for key, _ in compiled.items[item].fixed}
         start = _pinned(choice.template.start, choice.cell, fixed)
+        for item in each.items.tolist():
+            start = start.narrow(compiled.items[item].kept) or start
         rows = _roomy_rows(compiled, each, room)
         if taken := shares[choice.template]:
             rows = _modest_rows(compiled, each, rows, taken, least)
@@ -75,7 +77,8 @@ def _modest_rows(compiled: Compiled, made: Bin, rows: int, shares: Mapping[int, 
     table = choice.template.table
     suiting = rows & choice.cell.rows
     for item in made.items.tolist():
-        narrowed = compiled.items[item].demand.shape.narrowings(choice.cell)
+        cell = choice.cell.narrow(compiled.items[item].kept) or choice.cell
+        narrowed = compiled.items[item].demand.shape.narrowings(cell)
         suiting &= reduce(or_, [each.rows for each in narrowed], 0)
 
     suited = table.types_in(suiting)

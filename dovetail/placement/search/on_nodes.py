@@ -68,9 +68,13 @@ class NodePlacer:
 
     def place(self, demand: Demand, pod: Pod) -> bool:
         """Put the pod on the first node that accepts it."""
-        if not self.active:
-            return False
-        mask = self._suiting(demand)
+        return self._place(demand, pod, self._suiting(demand)) if self.active else False
+
+    def place_on(self, demand: Demand, pod: Pod, bit: int) -> bool:
+        """Put the pod on this very node, if that accepts it."""
+        return self._place(demand, pod, self._suiting(demand) & (1 << bit))
+
+    def _place(self, demand: Demand, pod: Pod, mask: int) -> bool:
         if not mask:
             return False
         mask &= self.table.holding(demand.wanted)
