@@ -69,4 +69,5 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         search_seconds=settings.search_limit,
         cost=cost_settings(settings),
         worth=settings.cost_worth,
+        cheaper_seconds=settings.consolidation_seconds,
     )

@@ -34,5 +34,6 @@ class DisruptionSettings:
     cost: CostSettings = field(default_factory=CostSettings)
     # A cheaper set of nodes must save this share of what a pod costs on average, for each pod that it moves.
     worth: float = 0.7
+    cheaper_seconds: float = 5.0  # how long one round looks for cheaper sets, by the stopwatch of `cost`
 
     profile: Profile = DOVETAIL

@@ -1,6 +1,6 @@
 """Pools under the policy cost: any set of nodes becomes any cheaper set, step by step, and none is undone in a day."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -298,6 +298,21 @@ def test_a_round_without_a_gain_is_over_after_some_searches(searches: list[int])
 
     assert choose(world, replace(SETTINGS, worth=0.05), never).kind == "nothing_to_do"
     assert len(searches) == MISSES
+
+
+def test_a_round_ends_with_what_it_has_when_its_time_is_up() -> None:
+    """The stopwatch rings before the second part is asked about."""
+    world = _with_pool(_half_empty(30), budgets=(Budget(nodes="100%"),))
+    asked, looks = list[float](), iter(range(100))
+
+    def stopwatch(seconds: float) -> Callable[[], bool]:
+        asked.append(seconds)
+        return (lambda: next(looks) >= 1) if seconds == 7.0 else never
+
+    cost = replace(COST, stopwatch=stopwatch)
+    found = _command(world, replace(SETTINGS, cost=cost, cheaper_seconds=7.0))
+    assert asked[0] == 7.0
+    assert 0 < len(found.targets) < len(_command(world).targets)
 
 
 def test_no_node_rides_along_on_what_others_save() -> None:

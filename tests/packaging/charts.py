@@ -129,6 +129,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "flightsMegabytes": 2000,
             "placementPolicy": "Cost",
             "costSeconds": "2.5s",
+            "costConsolidationSeconds": "8s",
             "nodeCost": 0.01,
         }
     },

@@ -28,7 +28,7 @@ from dovetail.disruption.methods.multi_node import approvals
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.past_moves import moved_from, moved_from_text
 from dovetail.disruption.plan import TOO_LARGE, is_too_large
-from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
@@ -188,6 +188,7 @@ class _Search:
     round_: Round
     left: RemainingAllowances
     worth: Mapping[str, float]  # by pod, its share of the least that new nodes for all pods cost
+    is_time_up: ShouldStop = never
     best: Command | None = None
     chosen: tuple[Candidate, ...] = ()
     gain: float = 0.0
@@ -201,7 +202,7 @@ class _Search:
     def may_ask(self) -> bool:
         """Whether a further set may be asked about in this round."""
         within = self.searches < SEARCHES and self.misses < MISSES and self.questions < QUESTIONS
-        return within and not self.error and not self.round_.should_stop()
+        return within and not self.error and not self.is_time_up() and not self.round_.should_stop()
 
     def joins(self, chunk: Sequence[Candidate]) -> bool:
         """Whether these nodes join the set: it must gain more than the moving of their pods asks for."""
@@ -286,7 +287,9 @@ def in_parts(round_: Round, candidates: Sequence[Candidate], worth: Mapping[str,
 def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The set that gains most, among those that the allowances permit."""
     worth = round_.simulator.worth(candidates)
-    search = _Search(round_, RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED)), worth)
+    left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
+    settings = round_.settings
+    search = _Search(round_, left, worth, settings.cost.stopwatch(settings.cheaper_seconds))
     grow(search, in_parts(round_, candidates, worth))
     command = search.best
     scores = round_.scales.scores(command) if command else ()

@@ -163,6 +163,7 @@ annotations:
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
 - {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
+- {name: DOVETAIL_COST_CONSOLIDATION_SECONDS, value: {{ $d.costConsolidationSeconds | quote }}}
 - {name: DOVETAIL_COST_ROOM, value: {{ $d.costRoom | quote }}}
 - {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
 - {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
