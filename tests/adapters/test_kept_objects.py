@@ -48,6 +48,7 @@ async def test_what_was_put_is_read_listed_replaced_and_deleted(objects: KeptObj
     assert await objects.names("a/") == ("a/c/d.gz",)
 
 
+@pytest.mark.slow
 async def test_a_bucket_lists_more_than_a_page(objects: KeptObjects, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     for number in range(1003):

@@ -40,6 +40,7 @@ from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.placement.provisioning_plan import plan_provisioning
@@ -441,10 +442,20 @@ def _other_cluster(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(connecting, "connect", _saying(None))
 
 
+_flights: dict[str, bytes] = {}  # each process packs them once: every stage has the same world
+
+
 async def _keep_flights(api: Api, settings: Settings) -> None:
     """A decision about nodes and one about pods, as the recorder would have kept them three hours ago."""
-    snapshot = replace((await api._look()).snapshot, now=NOW - 3 * HOUR)
+    if not _flights:
+        _flights.update(_packed_flights((await api._look()).snapshot, settings))
     store = FolderObjects(Path(settings.flights))
+    for name, body in _flights.items():
+        await store.put(name, body)
+
+
+def _packed_flights(found: Snapshot, settings: Settings) -> Iterator[tuple[str, bytes]]:
+    snapshot = replace(found, now=NOW - 3 * HOUR)
     for later, kind in enumerate(get_args(DecisionKind)):
         seen = replace(snapshot, now=snapshot.now + later)
         flight = Flight(
@@ -457,7 +468,7 @@ async def _keep_flights(api: Api, settings: Settings) -> None:
             else plan_provisioning(seen, placement_settings(settings), never)[0],
         )
         moment = format_time(seen.now).replace(":", "-").removesuffix("Z")
-        await store.put(f"{CLUSTER}/flights/v1/{moment}.000Z_{kind}_{RECORDED}.gz", packed(flight))
+        yield f"{CLUSTER}/flights/v1/{moment}.000Z_{kind}_{RECORDED}.gz", packed(flight)
 
 
 @contextmanager

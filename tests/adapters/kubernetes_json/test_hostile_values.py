@@ -194,7 +194,7 @@ def test_an_object_with_a_hostile_value_is_read_or_set_aside(name: str, data: st
         _judge(found)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", [pytest.param(n, marks=[pytest.mark.slow] if n % 4 else []) for n in NUMBERS])
 def test_every_place_of_a_pod_may_hold_a_hostile_value(number: int) -> None:
     """The kind that anybody may create, place by place."""
     raw = whole_objects()["Pod"]
