@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from acceptance.bench.beside import BESIDE
+from acceptance.bench.bills import BILLS
 from acceptance.bench.growing import GROWING
 from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Readiness, Resources, budget, settle
 from acceptance.bench.reactions import CAUSES, Reaction
@@ -149,6 +150,7 @@ SCENARIOS: dict[str, Scenario] = {
     "drift_4_budget_2": Drift(nodes=4, boot=15, budget="2", upstream="68–88 s", aim=45),
     **{f"reaction_{name}": Reaction(cause=cause) for name, cause in CAUSES.items()},
     **GROWING,
+    **BILLS,
     **SHRINKING,
     **RECOVERING,
     **BESIDE,
