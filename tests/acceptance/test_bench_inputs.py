@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 import pytest
 
+from acceptance.bench.asked import AskedWrongly, cost_settings
 from acceptance.bench.inputs import diverse, standing_nodes
 from dovetail.model.json import Json
+from dovetail.placement.settings import without_clock
 from tests.recorded import BENCHMARKS
 
 
@@ -52,8 +54,16 @@ def test_what_was_recorded_of_upstream_is_compared_and_the_rest_left_out(tmp_pat
         ("COST_ROOM", "nan", "COST_ROOM: nan is not between 0 and 1"),
     ],
 )
-def test_what_cannot_be_read_is_named_once_before_anything_runs(variable: str, value: str, says: str) -> None:
-    command = [sys.executable, "-m", "acceptance.bench", str(BENCHMARKS)]
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, variable: value}, text=True)
+def test_what_cannot_be_read_is_named(variable: str, value: str, says: str) -> None:
+    with pytest.raises(AskedWrongly) as found:
+        cost_settings({variable: value}, without_clock)
+    assert str(found.value) == says
 
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{says}\n")
+
+@pytest.mark.slow
+def test_it_is_named_once_before_anything_runs() -> None:
+    command = [sys.executable, "-m", "acceptance.bench", str(BENCHMARKS)]
+    asked = {**os.environ, "COST_SECONDS": "soon"}
+    done = subprocess.run(command, capture_output=True, check=False, env=asked, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "COST_SECONDS: soon is no number\n")
