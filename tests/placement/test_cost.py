@@ -364,8 +364,10 @@ def _preferring(pod: Json, *asked: tuple[str, str]) -> Json:
     return pod
 
 
-def test_a_preference_that_nobody_asked_for_and_that_holds_is_kept() -> None:
-    """Only the heaviest one is asked for. The default puts these pods beside those that must be in the dear zone."""
+@pytest.mark.parametrize("staying", [False, True])
+def test_a_preference_that_nobody_asked_for_and_that_holds_is_kept(staying: bool) -> None:
+    """Only the heaviest one is asked for. The default puts these pods beside those that must be in the dear zone.
+    `staying`: some have a host port and stay where they are, when those leave that must be in that zone."""
     raw = _in_two_zones(_world(*_mixed()))
     for pod in raw["pods"][:20]:
         pod["spec"]["nodeSelector"] = {names.ZONE: "zone-1"}
@@ -376,6 +378,8 @@ def test_a_preference_that_nobody_asked_for_and_that_holds_is_kept() -> None:
         zones = [(node.requirements.get(names.ZONE), node.pods) for node in placement.new]
         return preferring & {pod.name for zone, pods in zones if zone and zone.values == {"zone-1"} for pod in pods}
 
+    for pod in raw["pods"][20:40:3] if staying else ():
+        pod["spec"]["containers"][0]["ports"] = [{"hostPort": 8000, "containerPort": 80}]
     plain, chosen = _placed(raw, CostSettings())
     placement, _ = _placed(raw, _COST)
     assert len(held(plain)) > 10

@@ -40,6 +40,7 @@ class Part:
     number: int  # of the draft
     template: Template
     pods: list[Pod]
+    kept: tuple[Needs, ...] = ()  # what those that stay prefer and have; who asked for it may leave
 
 
 @dataclass(slots=True, eq=False)

@@ -60,7 +60,7 @@ class Compiler:
                 staying = [*staying, *(member.pod for member in members if member.pod.uid in left)]
                 members = [member for member in members if member.pod.uid not in left]
             if staying:
-                frozen.append(Part(draft.number, draft.template, staying))
+                frozen.append(Part(draft.number, draft.template, staying, self._reader.kept(draft, staying)))
             if members:
                 moving.append(Part(draft.number, draft.template, [member.pod for member in members]))
                 found += members

@@ -63,6 +63,11 @@ class PodReader:
                 found.append(Member(pod, demand, fixed, kept, need, self._colour(shape, kept), weight))
         return found, staying
 
+    def kept(self, draft: NodeDraft, pods: Sequence[Pod]) -> tuple[Needs, ...]:
+        """What these pods of the draft prefer and have there, without asking for it."""
+        found = (self._held.of(pod, self._demands[pod.uid].shape, draft.state) for pod in pods)
+        return tuple(dict.fromkeys(needs for needs in found if needs.requirements))
+
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
         """Those that count such a pod."""
         known = self._recorded.get(shape)

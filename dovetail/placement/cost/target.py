@@ -1,14 +1,14 @@
 """Which new nodes are wanted, and which pods on each: a proposal that a pass carries out."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import floor
 from operator import or_
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import State
+from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.compiled import Compiled
 from dovetail.placement.cost.filling import Bin
@@ -28,7 +28,8 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
     """The nodes that stay as they were, and those of the bins, with that share of their pods' amounts left free.
     `least`: how many types a node keeps to choose from."""
     found = [
-        Target(part.template, part.template.start, part.template.rows, tuple(part.pods)) for part in compiled.frozen
+        Target(part.template, _kept(part.template.start, part.kept), part.template.rows, tuple(part.pods))
+        for part in compiled.frozen
     ]
     shares = {template: _shares(template) for template in {choice.template for choice in compiled.choices}}
     left = [deque(item.pods) for item in compiled.items]
@@ -41,13 +42,18 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
         ]
         fixed = {key for item in each.items.tolist() for key, _ in compiled.items[item].fixed}
         start = _pinned(choice.template.start, choice.cell, fixed)
-        for item in each.items.tolist():
-            start = start.narrow(compiled.items[item].kept) or start
+        start = _kept(start, [compiled.items[item].kept for item in each.items.tolist()])
         rows = _roomy_rows(compiled, each, room)
         if taken := shares[choice.template]:
             rows = _modest_rows(compiled, each, rows, taken, least)
         found.append(Target(choice.template, start, rows, tuple(pods)))
     return found
+
+
+def _kept(start: State, kept: Iterable[Needs]) -> State:
+    for needs in kept:
+        start = start.narrow(needs) or start
+    return start
 
 
 def _roomy_rows(compiled: Compiled, made: Bin, room: float) -> int:
