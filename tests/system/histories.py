@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
+from temporalio.converter import DataConverter
 from temporalio.worker import Replayer
 
 from dovetail.worker.run import WORKFLOWS
@@ -17,13 +18,19 @@ from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.task_size import TaskSizeGuard
 
 
-def replayer() -> Replayer:
-    """Configured as the workers are."""
+def replayer(data_converter: DataConverter = DATA_CONVERTER) -> Replayer:
+    """Configured as the workers are, but for the deadlock detection, which the debug mode turns off.
+
+    The detection goes by the clock on the wall: two seconds without an end count as a deadlock. A worker whose task
+    fails of it is given the task again. A replay has one try, and beside other tests its thread may wait that long for
+    its turn, which says nothing about the commands that it comes to.
+    """
     return Replayer(
         workflows=WORKFLOWS,
         workflow_runner=runner(),
-        data_converter=DATA_CONVERTER,
+        data_converter=data_converter,
         interceptors=[ClusterIdentity(), TaskSizeGuard()],
+        debug_mode=True,
     )
 
 

@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 from google.protobuf.message import Message
 from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import Replayer
 
 from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.cli.history.decoding import decode
@@ -21,11 +20,8 @@ from dovetail.cli.main import main
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.worker.connection.codec import load_codec, with_codec
-from dovetail.worker.run import WORKFLOWS
-from dovetail.worker.sandbox import runner
-from dovetail.workflows.task_size import TaskSizeGuard
 from testbed.faults.certificates import Authority
-from tests.system.histories import executions, histories
+from tests.system.histories import executions, histories, replayer
 from tests.system.running import shared_stage
 from tests.system.secured import Secured, found_in, kept_by_the_server, names_of_pods
 from tests.system.stage import Stage, has_condition, node_pool
@@ -134,13 +130,9 @@ async def _replayed(scene: Scene, client: Client) -> int:
         for history in await histories(client, scene.stage.cluster):
             yield history
 
-    replayer = Replayer(
-        workflows=WORKFLOWS,
-        workflow_runner=runner(),
-        data_converter=scene.reading(client).data_converter,
-        interceptors=[TaskSizeGuard()],
+    results = await replayer(scene.reading(client).data_converter).replay_workflows(
+        each(), raise_on_replay_failure=True
     )
-    results = await replayer.replay_workflows(each(), raise_on_replay_failure=True)
     assert not results.replay_failures
     return len(await executions(client, scene.stage.cluster))
 

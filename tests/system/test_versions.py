@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
+from dovetail.worker.versions import times_due
 from tests.system.histories import replay_all
 from tests.system.stage import Stage
 from tests.waiting import until_answered, until_version_is_known
@@ -32,7 +34,7 @@ singletons.LOOK_SECONDS = 2.0
 from dovetail.cli.main import run as main
 main()
 """
-BOOT_SECONDS = 30.0  # for as long a launch is under way
+BOOT_SECONDS = 600.0  # a launch is under way until it is hastened, however long the singletons take to follow
 OPERATOR = "operator"
 SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 
@@ -165,10 +167,13 @@ async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_th
     first_runs = await versions.runs()
 
     versions.start("two")
+    changed = time.time()
     await versions.set_current("two")
     await versions.singletons_are_on("two")
+    occasions = 1 + times_due(time.time() - changed)
     under_way = (await versions.client.get_workflow_handle(owner).describe()).status
     stage.world.set_boot_delay(0.2)
+    stage.world.hasten()
     await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 120, "the pod runs")
     await versions.client.get_workflow_handle(owner).result()
     stage.deploy(1, "later")
@@ -178,7 +183,8 @@ async def test_the_singletons_follow_the_version_and_a_launch_ends_on_the_one_th
     assert under_way == WorkflowExecutionStatus.RUNNING, "the launch ended before it could be left behind"
     assert await versions.builds_of_tasks(owner) == ["one"]
     assert await versions.builds_of_tasks(claim_owner_id(stage.cluster, later)) == ["two"]
-    assert await versions.pokes(first_runs) == [1, 1], "each singleton is told once"
+    pokes = await versions.pokes(first_runs)
+    assert all(1 <= count <= occasions for count in pokes), f"told {pokes} times, with {occasions} occasions"
 
     await versions.set_current("one")
     await versions.singletons_are_on("one")

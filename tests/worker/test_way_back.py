@@ -61,7 +61,8 @@ async def one_run(client: Client, answer: Answer) -> tuple[list[str], int]:
         handle = await client.start_workflow(Changed.run, id="changed", task_queue="way-back")
         begun = await handle.result()
     history = await handle.fetch_history()
-    await Replayer(workflows=[Changed], workflow_runner=UnsandboxedWorkflowRunner()).replay_workflow(history)
+    replayer = Replayer(workflows=[Changed], workflow_runner=UnsandboxedWorkflowRunner(), debug_mode=True)
+    await replayer.replay_workflow(history)
     return begun, sum(e.event_type == EventType.EVENT_TYPE_MARKER_RECORDED for e in history.events)
 
 

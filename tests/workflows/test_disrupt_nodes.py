@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer
 
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
@@ -34,11 +33,10 @@ from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.metrics import outcomes
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.failures import Forbidden, Refused
-from dovetail.worker.sandbox import runner
-from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from tests.metrics.test_lifecycle import Meter
+from tests.system.histories import replayer
 from tests.workflows.conftest import Serving
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
@@ -207,8 +205,7 @@ async def test_what_a_disruption_saves_is_counted_once_at_its_end(
     undone = willing(mark_nodes=replace(one_stays, marked=()))
     async with serving([DisruptNodes, LaunchNode], undone.of(*STEPS)) as cluster:
         assert (await result_of(await start(skipping, cluster, saving))).outcome == "refused"
-    replayer = Replayer(workflows=[DisruptNodes], workflow_runner=runner(), data_converter=DATA_CONVERTER)
-    await replayer.replay_workflow(history)
+    await replayer().replay_workflow(history)
 
     assert meter.kept == [("dovetail_realised_savings_dollars_per_hour_total", 0.2, {"reason": "empty"})]
 

@@ -90,6 +90,7 @@ def guarded_replayer() -> Replayer:
         workflow_runner=UnsandboxedWorkflowRunner(),
         data_converter=DATA_CONVERTER,
         interceptors=[TaskSizeGuard()],
+        debug_mode=True,  # without the deadlock detection, as in tests/system/histories.py
     )
 
 
