@@ -38,6 +38,7 @@ def cost_settings(settings: Settings) -> CostSettings:
         node_cost=settings.node_cost,
         seconds=settings.cost_seconds,
         room=settings.cost_room,
+        spot_chance=settings.cost_spot_chance,
         steps=STEPS,
         stopwatch=stopwatch,
         keep_places=settings.cost_keep_places,

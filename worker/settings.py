@@ -86,6 +86,7 @@ class Settings(BaseModel):
     consolidation_seconds: float = Field(5.0, alias="DOVETAIL_COST_CONSOLIDATION_SECONDS", gt=0)
     cost_room: float = Field(0.0, alias="DOVETAIL_COST_ROOM", ge=0, le=1)
     node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=MOST_NODE_COST, allow_inf_nan=False)
+    cost_spot_chance: float = Field(0.5, alias="DOVETAIL_COST_SPOT_CHANCE", gt=0, le=1)
     cost_worth: float = Field(0.7, alias="DOVETAIL_COST_WORTH", ge=0, allow_inf_nan=False)
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")

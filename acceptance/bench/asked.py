@@ -22,6 +22,7 @@ def cost_settings(environment: Mapping[str, str], stopwatch: Callable[[float], C
         seconds=_number(environment, "COST_SECONDS", 0.7, least=0.001, most=3600.0),
         steps=20_000,
         room=_number(environment, "COST_ROOM", CostSettings().room, least=0.0, most=1.0),
+        spot_chance=_number(environment, "COST_SPOT_CHANCE", CostSettings().spot_chance, least=0.01, most=1.0),
         stopwatch=stopwatch,
     )
 

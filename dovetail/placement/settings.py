@@ -34,6 +34,7 @@ class CostSettings:
     steps: int = 300  # at most so many, for each thousand of pods begun
     seed: int = 1
     room: float = 0.0  # by so much a node is larger than its pods ask for: others may be bound in their place
+    spot_chance: float = 0.5  # of a pool of spot capacity, that much is left; AWS takes the cheapest such pool
     types: int = 15  # a node keeps at least so many to choose from; spot-to-spot consolidation asks for as many
     stopwatch: Stopwatch = without_clock  # rings after so many seconds
     keep_places: bool = True  # pods are nominated for the nodes that are made for them

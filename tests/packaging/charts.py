@@ -130,6 +130,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "placementPolicy": "Cost",
             "costSeconds": "2.5s",
             "costConsolidationSeconds": "8s",
+            "costSpotChance": 0.8,
             "nodeCost": 0.01,
         }
     },

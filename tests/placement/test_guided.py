@@ -76,7 +76,7 @@ def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> 
     assert guide.strays == 0
     assert not done.refused
     assert not compiled.frozen
-    assert DraftPrices({}).total(done) == pytest.approx(search.cost)
+    assert DraftPrices({}, 1.0).total(done)[0] == pytest.approx(search.cost)
 
 
 def _in_turn(run: Pass, compiled: Compiled) -> list[tuple[Pod, str]]:

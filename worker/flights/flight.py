@@ -46,6 +46,7 @@ class Under:
     cost_room: float
     claims_per_pod: int
     cost_keep_places: bool = False  # a version that did not say so kept none
+    cost_spot_chance: float = 1.0  # and counted spot nodes at the cheapest pool
 
     @classmethod
     def of(cls, settings: Settings) -> "Under":

@@ -64,6 +64,12 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=5, help="minutes between decisions about disruption")
     parser.add_argument("--nobody-nominated", action="store_true", help="to the nodes planned for them")
     parser.add_argument("--follow", action="store_true", help="nominate pods made in place of planned ones too")
+    parser.add_argument(
+        "--deep", type=float, default=Course(cost=True).deep, help="chance of much capacity in a spot pool"
+    )
+    parser.add_argument(
+        "--spot-chance", type=float, default=Course(cost=True).spot_chance, help="what the policy believes"
+    )
     given = parser.parse_args()
     course = Course(
         cost=False,
@@ -74,6 +80,8 @@ def main() -> int:
         steps=given.steps,
         worth=given.worth,
         every=given.every,
+        deep=given.deep,
+        spot_chance=given.spot_chance,
     )
     recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
     for name in ("default", "cost") if given.policy == "both" else (given.policy,):

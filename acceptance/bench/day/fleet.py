@@ -135,18 +135,12 @@ class Fleet:
     # --- nodes
 
     def launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
-        """Claims for these nodes, with their types in price order; each becomes the cheapest offering of its claim."""
+        """Claims for these nodes, with their types in price order; each becomes what the market makes of its claim."""
         return [self._launched(node, types, f"{plan}/{n}", now) for n, (node, types) in enumerate(proposed)]
 
     def _launched(self, proposed: ProposedNode, types: tuple[str, ...], plan: str, now: float) -> str:
         allowed = {e.key: e.values for e in proposed.requirements if e.operator == "In"}
-        _, key = min(
-            (price, key)
-            for key, price in self.market.prices.items()
-            if key[0] in types
-            and key[1] in allowed.get(names.ZONE, (key[1],))
-            and key[2] in allowed.get(names.CAPACITY_TYPE, (key[2],))
-        )
+        key = self.market.launched_as(types, allowed)
         name = f"node-{next(self._numbers):05d}"
         labels = {
             names.NODE_POOL: proposed.pool,

@@ -45,6 +45,8 @@ class Course:
     every: int = 5  # minutes between two decisions about disruption
     first_hour: int = 0
     seed: int = 1
+    deep: float = 1.0  # of each spot pool, the chance that the cloud has much capacity there; else it takes another one
+    spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
 
 
 @dataclass(slots=True)
@@ -80,10 +82,12 @@ class Play:
         self.course = course
         # What the world does is drawn apart from what binding draws, so that each policy meets the same day.
         self._chance = np.random.default_rng(course.seed)
-        self.market = Market(np.random.default_rng(course.seed + 1))
+        self.market = Market(
+            np.random.default_rng(course.seed + 1), course.deep, np.random.default_rng(course.seed + 4)
+        )
         self.load = Load(course.nodes, np.random.default_rng(course.seed + 2))
         self.fleet = Fleet(self.market, np.random.default_rng(course.seed + 3))
-        cost = CostSettings(everywhere=course.cost, steps=course.steps)
+        cost = CostSettings(everywhere=course.cost, steps=course.steps, spot_chance=course.spot_chance)
         self._placement = PlacementSettings(cost=cost)
         self._disruption = DisruptionSettings(cost=cost, worth=course.worth)
         self._held: DisruptionPlan | None = None

@@ -13,6 +13,7 @@ from dovetail.placement.cost.compiling import Compiler
 from dovetail.placement.cost.guided import Guide
 from dovetail.placement.cost.policy import node_costs
 from dovetail.placement.cost.prices import DraftPrices
+from dovetail.placement.cost.promises import keeps_promises
 from dovetail.placement.cost.search import Search
 from dovetail.placement.cost.target import targets_of
 from dovetail.placement.search.solve import Pass
@@ -41,17 +42,17 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     pods = sum(len(draft.pods) for draft in run.drafts.made)
     thousands = ceil(pods / 1000)
     time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500))
-    prices = DraftPrices(costs)
-    best, lowest = run, prices.total(run)
+    prices = DraftPrices(costs, settings.spot_chance)
+    best, (lowest, dearest) = run, prices.total(run)
     taste = _TASTE * lowest / max(pods, 1)
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
         proposal = _proposal(best, looked_for, time, settings.steps * thousands // _ROUNDS, number)
         if proposal is None:
             break
-        if _places_all(proposal, run) and _keeps_pools(proposal, run):
-            cost = prices.total(proposal)
-            if cost < lowest - _LEAST_GAIN:
+        if keeps_promises(proposal, run):
+            cost, at_best = prices.total(proposal)
+            if cost < lowest - _LEAST_GAIN and at_best < dearest + _LEAST_GAIN:
                 best, lowest = proposal, cost
         if time.is_short():
             break
@@ -98,17 +99,3 @@ def _proposal(run: Pass, costs: dict[int, float], time: _Time, steps: int, numbe
     search.improve(time.of_round(number), steps)
     targets = targets_of(compiled, search.bins, settings.room, settings.types)
     return Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
-
-
-def _places_all(run: Pass, before: Pass) -> bool:
-    """Whether every pod that had a place has one, and none was left out for want of time."""
-    return run.complete and set(run.refused) <= set(before.refused)
-
-
-def _keeps_pools(run: Pass, before: Pass) -> bool:
-    """Whether no pod has a lighter pool than before: limits may turn away some that were to stay."""
-    if len({template.pool.weight for template in run.index.templates}) < 2:
-        return True
-    weights = {pod.uid: draft.template.pool.weight for draft in before.drafts.made for pod in draft.pods}
-    found = ((draft.template.pool.weight, pod.uid) for draft in run.drafts.made for pod in draft.pods)
-    return all(weight >= weights.get(uid, weight) for weight, uid in found)

@@ -9,16 +9,19 @@ from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.compiled import Choice
 from dovetail.placement.cost.problem import Flags, Floats, Integers
+from dovetail.placement.cost.spot import SpotCell, expected_prices, is_spot
 from dovetail.placement.min_values import shortest_prefix
 
 
 class Cells:
     """The offerings of a template by what they name, and the price of each row in each."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, spot_chance: float = 1.0) -> None:
+        """`spot_chance`: of each pool of spot capacity, that it is deep; a row costs what is to be expected then."""
         self.template = template
         self.states: list[State] = []
         self.prices: list[dict[int, float]] = []
+        self.spot: list[SpotCell] = []
         self.keys: set[str] = set()
         found: dict[int, dict[int, float]] = {}
         sets = {}
@@ -39,7 +42,11 @@ class Cells:
             if state is not None:
                 self.keys |= set(requirements)
                 self.states.append(state)
-                self.prices.append({row: p for row, p in found[identity].items() if state.rows >> row & 1})
+                prices = {row: p for row, p in found[identity].items() if state.rows >> row & 1}
+                if is_spot(requirements):
+                    self.spot.append(SpotCell(requirements, prices))
+                    prices = _expected(template, prices, spot_chance)
+                self.prices.append(prices)
 
     def determined(self) -> set[str]:
         """The keys for which a choice has one value."""
@@ -51,6 +58,23 @@ class Cells:
             if all(item is not None and not item.complement and len(item.values) == 1 for item in items):
                 keys.add(key)
         return keys
+
+
+def _expected(template: Template, prices: dict[int, float], chance: float) -> dict[int, float]:
+    if chance == 1.0 or not prices:
+        return prices
+    rows = np.array(list(prices), dtype=np.int64)
+    holding = _holding(np.array(template.fit.room, dtype=np.float64)[rows])
+    expected = expected_prices(np.array(list(prices.values())), holding, chance)
+    return dict(zip(prices, expected.tolist(), strict=True))
+
+
+def _holding(room: Floats) -> Flags:
+    """Per row those that hold what it holds."""
+    found = np.ones((len(room), len(room)), dtype=bool)
+    for resource in range(room.shape[1]):
+        found &= room[None, :, resource] >= room[:, None, resource]
+    return found
 
 
 def choices_of(
@@ -105,9 +129,7 @@ def _flexible(template: Template, types: Sequence[int], suiting: Flags) -> Flags
     """Per need the rows on which a full node leaves enough types to choose from that suit it, minimum values included;
     all that suit it where no row does."""
     room = np.array(template.fit.room, dtype=np.float64)
-    holding = np.ones((len(room), len(room)), dtype=bool)  # per row those that hold what it holds
-    for resource in range(room.shape[1]):
-        holding &= room[None, :, resource] >= room[:, None, resource]
+    holding = _holding(room)
     known: dict[tuple[bytes, int], Flags] = {}
     for suits, least in zip(suiting, types, strict=True):
         key = suits.tobytes(), least

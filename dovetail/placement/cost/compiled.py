@@ -7,8 +7,10 @@ import numpy as np
 from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
+from dovetail.placement.constraints.reservations import NONE, Held
 from dovetail.placement.cost.filling import Bin, Filler, priced
 from dovetail.placement.cost.problem import Integers, Problem
+from dovetail.placement.cost.spot import SpotCell
 from dovetail.placement.search.demands import Demand
 
 Fixed = tuple[tuple[str, str], ...]  # the domains that a pod keeps, by label
@@ -41,6 +43,8 @@ class Part:
     template: Template
     pods: list[Pod]
     kept: tuple[Needs, ...] = ()  # what those that stay prefer and have; who asked for it may leave
+    held: Held = NONE  # the reservations that the draft might launch into
+    fixed: Fixed = ()  # the domains in which affinity counts them; who asked for these may leave as well
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +56,7 @@ class Compiled:
     choices: list[Choice]
     frozen: list[Part]
     moving: list[Part]
+    spot: dict[Template, list[SpotCell]]  # the spot capacity that each pool may launch
     dealt: bool  # domains were dealt for pods that come in the kube-scheduler's order
 
     def undecided(self) -> set[str]:

@@ -28,7 +28,7 @@ class Compiler:
         self._run = run
         self._deals = deals
         self._templates = [template for template in run.index.templates if template.number in node_costs]
-        self._cells = [Cells(template) for template in self._templates]
+        self._cells = [Cells(template, run.index.settings.cost.spot_chance) for template in self._templates]
         self._beside = [node_costs[template.number] for template in self._templates]
         self._reader = PodReader(run.demands_by_uid, self._cells)
 
@@ -60,7 +60,8 @@ class Compiler:
                 staying = [*staying, *(member.pod for member in members if member.pod.uid in left)]
                 members = [member for member in members if member.pod.uid not in left]
             if staying:
-                frozen.append(Part(draft.number, draft.template, staying, self._reader.kept(draft, staying)))
+                kept, fixed = self._reader.kept(draft, staying), self._reader.counted(draft, staying)
+                frozen.append(Part(draft.number, draft.template, staying, kept, draft.held, fixed))
             if members:
                 moving.append(Part(draft.number, draft.template, [member.pod for member in members]))
                 found += members
@@ -101,7 +102,8 @@ class Compiler:
             exclusive=None if hosts is None else exclusive(hosts, len(items)),
         )
         dealt = self._deals and any(item.fixed for item in items)
-        return Compiled(problem, items, choices, frozen, moving, dealt)
+        spot = {cells.template: cells.spot for cells in self._cells}
+        return Compiled(problem, items, choices, frozen, moving, spot, dealt)
 
 
 def _homeless(compiled: Compiled) -> set[str]:

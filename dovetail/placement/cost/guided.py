@@ -8,6 +8,7 @@ Where domains were dealt anew, the pods for new nodes come in the order in which
 from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
+from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.cost.dealing import turn
 from dovetail.placement.cost.target import Target
 from dovetail.placement.search.demands import Demand
@@ -28,6 +29,9 @@ class Guide:
         self._target = {pod.uid: number for number, target in enumerate(targets) for pod in target.pods}
         self._targets = targets
         self._draft: dict[int, int] = {}
+        self._promised = {number: target.held for number, target in enumerate(targets) if target.held}
+        for held in self._promised.values():
+            self.run.drafts.reservations.exchange(NONE, held)
         self._standing = {pod.uid: bit for bit, pods in before.nodes.placed.items() for pod in pods}
 
     def carry_out(self) -> Pass:
@@ -71,6 +75,8 @@ class Guide:
         elif number in self._draft:
             done = run.drafts.place_on(demand, pod, self._draft[number])
         else:
+            if held := self._promised.pop(number, NONE):
+                run.drafts.reservations.exchange(held, NONE)
             done = self._open(demand, pod, self._targets[number])
             if done:
                 self._draft[number] = len(run.drafts.made) - 1

@@ -28,13 +28,13 @@ class HeldPreferences:
             found: RequirementSet = {}
             for term in pod.shape.preferred_terms:
                 wanted = from_expressions(term.expressions)
-                if term not in asked and _holds(wanted, state):
+                if term not in asked and holds(wanted, state):
                     found = merge(found, wanted)
             self._known[key] = self._pool.intern(dict(found))
         return self._known[key]
 
 
-def _holds(wanted: RequirementSet, state: State) -> bool:
+def holds(wanted: RequirementSet, state: State) -> bool:
     """Whether every node of these requirements has what is wanted."""
     for key, item in wanted.items():
         have = state.requirements.get(key)

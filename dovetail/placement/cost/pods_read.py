@@ -68,6 +68,19 @@ class PodReader:
         found = (self._held.of(pod, self._demands[pod.uid].shape, draft.state) for pod in pods)
         return tuple(dict.fromkeys(needs for needs in found if needs.requirements))
 
+    def counted(self, draft: NodeDraft, pods: Sequence[Pod]) -> Fixed:
+        """The domains in which affinity counts these pods of the draft: others may have come there because of them."""
+        found: dict[str, str] = {}
+        uids, state = {pod.uid for pod in pods}, draft.template.start
+        for pod in draft.pods:
+            shape = self._demands[pod.uid].shape
+            state = _after(shape, state, draft)
+            for group in self.domain_groups(shape) if pod.uid in uids else ():
+                value = (draft.state if group.every_value else state).values.get(group.term.key)
+                if value is not None and group.term.kind != "spread":
+                    found[group.term.key] = value
+        return tuple(sorted(found.items()))
+
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
         """Those that count such a pod."""
         known = self._recorded.get(shape)

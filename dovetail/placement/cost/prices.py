@@ -1,65 +1,91 @@
-"""What do the drafts of a pass cost? Each at the cheapest suitable offering that holds it."""
+"""What do the drafts of a pass cost? Each at the cheapest suitable offering that holds it; spot capacity at what is to
+be expected of the pools that it may come from."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from math import inf
+from typing import NamedTuple
 
 from dovetail.model.requirements import RequirementSet
 from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
+from dovetail.placement.cost.spot import expected_price, is_spot
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.solve import Pass
+
+
+class _Pool(NamedTuple):
+    """Capacity of one type in one zone."""
+
+    price: float
+    other: bool  # than spot, which comes first at the same price because it is launched where it is allowed
+    row: int
 
 
 class _Offerings:
     """The offerings of a template: by what they require, the price of each row."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, spot_chance: float) -> None:
+        self._spot_chance = spot_chance
         self._found: dict[tuple[int, bool], tuple[RequirementSet, dict[int, float]]] = {}
         for row, (number, group) in enumerate(template.table.rows):
             for offering in template.table.types[number].groups[group][1]:
                 key = (id(offering.requirements), offering.reservation is not None)
                 prices = self._found.setdefault(key, (offering.requirements, {}))[1]
                 prices[row] = min(prices.get(row, inf), offering.price)
-        self._by_state: dict[tuple[State, bool], list[tuple[float, int]]] = {}
-        self._known: dict[tuple[State, bool, int], float] = {}
+        self._by_state: dict[tuple[State, bool], list[_Pool]] = {}
+        self._known: dict[tuple[State, bool, int], tuple[float, float]] = {}
 
-    def cheapest(self, draft: NodeDraft) -> float:
-        """The price of the cheapest offering that the draft could be launched as."""
+    def price(self, draft: NodeDraft) -> tuple[float, float]:
+        """What the draft is to cost, and the price of the cheapest offering that it could be launched as."""
         reserved, rows = bool(draft.held), draft.settled_rows()
         key = (draft.state, reserved, rows)
         known = self._known.get(key)
         if known is None:
-            ascending = self._of(draft.state, reserved)
-            known = self._known[key] = next((price for price, row in ascending if rows >> row & 1), inf)
+            known = self._known[key] = self._price([p for p in self._of(draft.state, reserved) if rows >> p.row & 1])
         return known
 
-    def _of(self, state: State, reserved: bool) -> list[tuple[float, int]]:
-        """The rows by price."""
+    def _price(self, pools: list[_Pool]) -> tuple[float, float]:
+        """Of those spot pools that cost no more than any other capacity AWS takes one."""
+        if not pools:
+            return inf, inf
+        lowest = pools[0].price
+        if pools[0].other or self._spot_chance == 1.0:
+            return lowest, lowest
+        return expected_price((p.price for p in takewhile(lambda p: not p.other, pools)), self._spot_chance), lowest
+
+    def _of(self, state: State, reserved: bool) -> list[_Pool]:
+        """By price."""
         known = self._by_state.get((state, reserved))
         if known is None:
-            found: dict[int, float] = {}
-            for (_, of_reservation), (requirements, prices) in self._found.items():
-                if of_reservation <= reserved and state.accepts(requirements):
-                    for row, price in prices.items():
-                        found[row] = min(found.get(row, inf), price)
-            known = self._by_state[state, reserved] = sorted((price, row) for row, price in found.items())
+            known = self._by_state[state, reserved] = sorted(
+                _Pool(price, not is_spot(requirements), row)
+                for (_, of_reservation), (requirements, prices) in self._found.items()
+                if of_reservation <= reserved and state.accepts(requirements)
+                for row, price in prices.items()
+            )
         return known
 
 
 class DraftPrices:
     """Prices drafts of passes over one index."""
 
-    def __init__(self, node_costs: Mapping[int, float]) -> None:
+    def __init__(self, node_costs: Mapping[int, float], spot_chance: float) -> None:
         self._node_costs = node_costs
+        self._spot_chance = spot_chance
         self._of: dict[int, _Offerings] = {}
 
-    def total(self, run: Pass) -> float:
-        """What all drafts of a pass cost together, with what nodes cost beside their instances."""
-        return sum(self._one(draft) for draft in run.drafts.made)
+    def total(self, run: Pass) -> tuple[float, float]:
+        """What all drafts of a pass are to cost together, with what nodes cost beside their instances; and the same if
+        every node is launched as the cheapest offering that it may be."""
+        found = [self._one(draft) for draft in run.drafts.made]
+        return sum(expected for expected, _ in found), sum(lowest for _, lowest in found)
 
-    def _one(self, draft: NodeDraft) -> float:
+    def _one(self, draft: NodeDraft) -> tuple[float, float]:
         number = draft.template.number
         offerings = self._of.get(number)
         if offerings is None:
-            offerings = self._of[number] = _Offerings(draft.template)
-        return offerings.cheapest(draft) + self._node_costs.get(number, 0.0)
+            offerings = self._of[number] = _Offerings(draft.template, self._spot_chance)
+        expected, lowest = offerings.price(draft)
+        beside = self._node_costs.get(number, 0.0)
+        return expected + beside, lowest + beside

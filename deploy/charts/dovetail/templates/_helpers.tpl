@@ -165,6 +165,7 @@ annotations:
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
 - {name: DOVETAIL_COST_CONSOLIDATION_SECONDS, value: {{ $d.costConsolidationSeconds | quote }}}
 - {name: DOVETAIL_COST_ROOM, value: {{ $d.costRoom | quote }}}
+- {name: DOVETAIL_COST_SPOT_CHANCE, value: {{ $d.costSpotChance | quote }}}
 - {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
 - {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
 - {name: DOVETAIL_COST_KEEP_PLACES, value: {{ $d.costKeepPlaces | quote }}}
