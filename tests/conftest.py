@@ -24,7 +24,7 @@ SLOW_FOLDERS = ("tests/properties/", "tests/testbed/")  # many made-up worlds; t
 # What takes long and stands alone: `make test` runs it in the lane of the fast tests, when those are done.
 LATE = (
     *(f"tests/system/test_{name}.py" for name in ("two_workers", "versions", "two_clusters")),
-    *("tests/upgrade/", "tests/faults/"),
+    *("tests/upgrade/", "tests/faults/", "tests/workflows/test_task_size.py"),
 )
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("exploring", derandomize=False)

@@ -39,7 +39,7 @@ SYSTEMS = tuple(
     for name in ("system", "disruption", "rights", "pauses", "temporal_away", "hostile", "sick_surroundings")
 )
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
-BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link", "tctl_calls"))
+BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link"))
 FOLDERS = tuple(
     f"tests/{each.name}"
     for each in sorted(Path(__file__).parent.iterdir())
