@@ -79,6 +79,25 @@ def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> 
     assert DraftPrices({}, 1.0).total(done)[0] == pytest.approx(search.cost)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_further_round_begins_where_the_one_before_ended(seed: int) -> None:
+    """Nodes of a proposal require a zone before any pod comes; a pod that comes first is counted there."""
+    run = _finished(150, seed)
+    compiled = _compiled(run, deals=True)
+    search = Search(compiled.problem, seed)
+    search.start(lambda: False)
+    targets = targets_of(compiled, search.bins, 0.0, least=1)
+    done = Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
+
+    further = _compiled(done)
+    again = Search(further.problem, seed)
+    bins, left = further.bins(again.filler)
+    assert not left.any()
+    guide = Guide(done, targets_of(further, bins, 0.0, least=1), further.undecided(), in_turn=True)
+    assert DraftPrices({}, 1.0).total(guide.carry_out()) == pytest.approx(DraftPrices({}, 1.0).total(done))
+    assert guide.strays == 0
+
+
 def _in_turn(run: Pass, compiled: Compiled) -> list[tuple[Pod, str]]:
     """The pods that a spread over zones counts, as the kube-scheduler takes them up, each with its zone."""
     found = [

@@ -98,4 +98,4 @@ def _proposal(run: Pass, costs: dict[int, float], time: _Time, steps: int, numbe
         search.start(time.is_up)
     search.improve(time.of_round(number), steps)
     targets = targets_of(compiled, search.bins, settings.room, settings.types)
-    return Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
+    return Guide(run, targets, compiled.undecided(), compiled.dealt or bool(number)).carry_out()

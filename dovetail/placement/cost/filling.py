@@ -46,6 +46,9 @@ class Filler:
             for item, (counted, bound) in enumerate(zip(problem.hosts.counted, problem.hosts.bound, strict=True)):
                 self.counted[item, list(counted)] = True
                 self.binding[item, list(bound)] = True
+            own = self.counted.astype(np.int64)
+            allowed = np.where(own == 1, problem.hosts.full_at[:, 1], problem.hosts.full_at[:, 0] - 1)
+            self._allowed = np.where(self.binding, allowed, np.iinfo(np.int64).max)
         self._suits: dict[frozenset[int], Flags] = {}
 
     def suits(self, items: Integers) -> Flags:
@@ -54,6 +57,12 @@ class Filler:
         if needs not in self._suits:
             self._suits[needs] = np.logical_and.reduce(self.problem.suits[sorted(needs)])
         return self._suits[needs]
+
+    def live_together(self, items: Integers, counts: Integers) -> bool:
+        """Whether no pod of one node minds the others: of no group that binds one of them there are too many."""
+        if self.problem.hosts is None:
+            return True
+        return bool((counts @ self.counted[items] <= self._allowed[items].min(axis=0)).all())
 
     def fill(self, stock: Integers, value: Floats, bar: float, is_late: Callable[[], bool]) -> list[Bin]:
         """Bins for all of the stock; `bar`: what a unit of value may cost, on the average. When it is late, few

@@ -48,7 +48,7 @@ class PodReader:
     def members(self, draft: NodeDraft) -> tuple[list[Member], list[Pod]]:
         """The pods of a draft that may move, as items, and those that stay."""
         found, staying = list[Member](), list[Pod]()
-        state = draft.template.start  # as it was when each pod came
+        state = draft.start or draft.template.start  # as it was when each pod came
         for pod in draft.pods:
             demand = self._demands[pod.uid]
             shape = demand.shape
@@ -71,7 +71,7 @@ class PodReader:
     def counted(self, draft: NodeDraft, pods: Sequence[Pod]) -> Fixed:
         """The domains in which affinity counts these pods of the draft: others may have come there because of them."""
         found: dict[str, str] = {}
-        uids, state = {pod.uid for pod in pods}, draft.template.start
+        uids, state = {pod.uid for pod in pods}, draft.start or draft.template.start
         for pod in draft.pods:
             shape = self._demands[pod.uid].shape
             state = _after(shape, state, draft)

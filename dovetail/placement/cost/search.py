@@ -1,9 +1,11 @@
-"""Looks for cheaper bins until it is told to stop: bins that are poorly paid for are taken apart and filled anew."""
+"""Looks for cheaper bins until it is told to stop: bins that are poorly paid for are taken apart and filled anew, and
+bins exchange pods."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dovetail.placement.cost.exchanging import Exchange
 from dovetail.placement.cost.filling import Bin, Filler
 from dovetail.placement.cost.inserting import Shelf
 from dovetail.placement.cost.problem import Floats, Integers, Problem
@@ -11,6 +13,8 @@ from dovetail.placement.cost.values import least_values
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow
+_EXCHANGING = 150  # different pods of the bins that exchange some, at least
+_FEW_PODS = 60  # of bins that are filled anew, so that a step takes no longer where they are large
 _BAR = 1.02  # what a unit of value may cost in the first answer
 _POOR = 0.6  # a bin is poor whose pods pay for less of its price than this share of the average
 
@@ -75,10 +79,29 @@ class Search:
     def _step(self) -> None:
         if len(self.bins) < 2:
             return
-        if self.steps % 2:
+        if self.steps % 6 in (0, 2):
+            self._exchange()
+        elif self.steps % 6 != 4:
             self._spread(self._drawn(int(self.chance.integers(1, 4))))
         else:
-            self._fill_anew(self._drawn(int(self.chance.integers(2, 10))))
+            self._fill_anew(self._few(self._drawn(int(self.chance.integers(2, 10)))))
+
+    def _exchange(self) -> None:
+        """Some bins exchange pods."""
+        order = self.chance.permutation(len(self.bins)).tolist()
+        some, entries = [], 0
+        for number in order:
+            entries += len(self.bins[number].items) + 1
+            some.append(number)
+            if entries > _EXCHANGING:
+                break
+        left = [self.bins[number] for number in sorted(set(order) - set(some))]
+        self.bins = left + self._exchanged([self.bins[number] for number in some])
+
+    def _exchanged(self, bins: Sequence[Bin]) -> list[Bin]:
+        exchange = Exchange(self.filler, bins)
+        exchange.improve()
+        return exchange.bins
 
     def _drawn(self, count: int) -> set[int]:
         """So many bins, rather those that waste much."""
@@ -96,11 +119,22 @@ class Search:
         worth: Floats = np.add.reduceat(self.floor[items] * counts, first)
         return worth
 
+    def _few(self, chosen: set[int]) -> set[int]:
+        """As many of these bins as have few pods together, two at least."""
+        kept, pods = set[int](), 0
+        for number in sorted(chosen):
+            pods += int(self.bins[number].counts.sum())
+            if len(kept) >= 2 and pods > _FEW_PODS:
+                break
+            kept.add(number)
+        return kept
+
     def _fill_anew(self, chosen: set[int]) -> None:
         old = [self.bins[n] for n in sorted(chosen)]
         stock = _stock_of(old, len(self.problem.stock))
         self.filler.at_once = float(self.chance.uniform(0.1, 0.5))
         new = self.filler.fill(stock, self.value, 1.0 + 0.05 * float(self.chance.random()), _never)
+        new = self._exchanged(new)
         if _cost(new) <= _cost(old) + 1e-12:
             self.bins = [b for n, b in enumerate(self.bins) if n not in chosen] + new
 

@@ -24,6 +24,7 @@ class NodeDraft:
     pods: list[Pod] = field(default_factory=list)
     ports: list[tuple[str, HostPort]] = field(default_factory=list)
     min_values_relaxed: bool = False
+    start: State | None = None  # what it required before a pod came, if that was more than its template does
 
     def settle(self, rows: int) -> None:
         """Remember the exact rows."""

@@ -254,6 +254,7 @@ class DraftPlacer:
                         rows=left,
                         used=[],
                         min_values_relaxed=bool(short),
+                        start=start,
                     )
                     self._create(draft, held)
                     self._commit(demand.shape, pod, draft, state, list(demand.wanted))
