@@ -1,5 +1,8 @@
 """What Karpenter's answer gave its pods is not lost to a cheaper one."""
 
+from collections.abc import Callable
+from unittest.mock import patch
+
 import orjson
 import pytest
 
@@ -11,11 +14,12 @@ from dovetail.placement.constraints.reservations import NONE, Held
 from dovetail.placement.cost.compiling import Compiler
 from dovetail.placement.cost.guided import Guide
 from dovetail.placement.cost.promises import keeps_promises
+from dovetail.placement.cost.search import Search
 from dovetail.placement.cost.target import Target
 from dovetail.placement.place_pods import Index
 from dovetail.placement.search.solve import Pass, PassOptions
-from dovetail.placement.settings import DOVETAIL
-from tests.placement.test_cost import _in_two_zones, _mixed, _pod, _preferring, _world
+from dovetail.placement.settings import DOVETAIL, CostSettings
+from tests.placement.test_cost import _COST, _dollars, _in_two_zones, _mixed, _pod, _preferring, _world
 
 
 def _finished(raw: Json) -> Pass:
@@ -119,3 +123,22 @@ def test_an_answer_that_takes_something_away_is_not_used(better: Json, worse: Js
     given, taken = _finished(better), _finished(worse)
     assert keeps_promises(given, given)
     assert not keeps_promises(taken, given)
+
+
+def test_a_round_after_one_that_was_not_used_begins_anew() -> None:
+    """Its zones are dealt and its nodes are filled, as in the first."""
+    raw = _world(*_mixed())
+    begun: list[bool] = []
+
+    def starts(search: Search, is_late: Callable[[], bool]) -> None:
+        begun.append(True)
+        start(search, is_late)
+
+    start = Search.start
+    with (
+        patch("dovetail.placement.cost.cheaper.keeps_promises", side_effect=[False, True, True]),
+        patch.object(Search, "start", starts),
+    ):
+        dollars = _dollars(raw, _COST)
+    assert begun == [True, True]
+    assert dollars < 0.9 * _dollars(raw, CostSettings())

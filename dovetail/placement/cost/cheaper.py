@@ -41,13 +41,13 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     settings = run.index.settings.cost
     pods = sum(len(draft.pods) for draft in run.drafts.made)
     thousands = ceil(pods / 1000)
-    time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500))
+    time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500), settings.steps * thousands)
     prices = DraftPrices(costs, settings.spot_chance)
     best, (lowest, dearest) = run, prices.total(run)
     taste = _TASTE * lowest / max(pods, 1)
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
-        proposal = _proposal(best, looked_for, time, settings.steps * thousands // _ROUNDS, number)
+        proposal = _proposal(best, looked_for, time, number, best is run)
         if proposal is None:
             break
         if keeps_promises(proposal, run):
@@ -66,7 +66,9 @@ class _Time:
     carried out: where the first answer takes most of the time, there is one round alone.
     """
 
-    def __init__(self, run: Pass, seconds: float) -> None:
+    def __init__(self, run: Pass, seconds: float, steps: int) -> None:
+        """`steps`: of all rounds together, at most."""
+        self.steps = steps // _ROUNDS  # of each
         stopwatch = run.index.settings.cost.stopwatch
         self._should_stop = run.options.should_stop
         self._rings = stopwatch(seconds)
@@ -86,16 +88,17 @@ class _Time:
         return self.is_up if self._rings_late() else lambda: self._ends[number]() or self.is_up()
 
 
-def _proposal(run: Pass, costs: dict[int, float], time: _Time, steps: int, number: int) -> Pass | None:
-    compiled = Compiler(run, costs, deals=not number).compile()
+def _proposal(run: Pass, costs: dict[int, float], time: _Time, number: int, begins: bool) -> Pass | None:
+    """`begins`: the pass is Karpenter's own, whose nodes are no beginning and whose zones are dealt anew."""
+    compiled = Compiler(run, costs, deals=begins).compile()
     if compiled is None:
         return None
     settings = run.index.settings.cost
     search = Search(compiled.problem, settings.seed + number)
-    if number:
-        search.begin_with(*compiled.bins(search.filler), time.is_up)
-    else:
+    if begins:
         search.start(time.is_up)
-    search.improve(time.of_round(number), steps)
+    else:
+        search.begin_with(*compiled.bins(search.filler), time.is_up)
+    search.improve(time.of_round(number), time.steps)
     targets = targets_of(compiled, search.bins, settings.room, settings.types)
-    return Guide(run, targets, compiled.undecided(), compiled.dealt or bool(number)).carry_out()
+    return Guide(run, targets, compiled.undecided(), compiled.dealt or not begins).carry_out()
