@@ -1,4 +1,5 @@
-"""What a benchmark is asked for: `POLICY`, `COST_SECONDS` and `COST_ROOM`, read once and refused clearly."""
+"""What a benchmark is asked for: `POLICY`, `COST_SECONDS`, `COST_ROOM` and `COST_SPOT_CHANCE`, read once and refused
+clearly."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite

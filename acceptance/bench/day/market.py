@@ -24,6 +24,7 @@ _SIZES: Final = {"large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge"
 _OVERHEAD: Final = {"cpu": "100m", "memory": "512Mi"}
 
 _MOST_TYPES: Final = 60  # that a launch names
+_CAPACITY_TYPES: Final = (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT)
 
 Key = tuple[str, str, str]  # instance type, zone, capacity type
 
@@ -68,7 +69,7 @@ class Market:
         capacity types: spot capacity where it is allowed and costs no more than what else is."""
         offered = [
             (self.prices[key], key)
-            for key in product(types[:_MOST_TYPES], ZONES, (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT))
+            for key in product(types[:_MOST_TYPES], ZONES, _CAPACITY_TYPES)
             if key[1] in allowed.get(names.ZONE, key) and key[2] in allowed.get(names.CAPACITY_TYPE, key)
         ]
         other = min((each for each in offered if each[1][2] != names.CAPACITY_SPOT), default=None)
@@ -85,7 +86,7 @@ class Market:
         offerings = tuple(
             plain_offering(zone, capacity_type, self.prices[name, zone, capacity_type])
             for zone in ZONES
-            for capacity_type in (names.CAPACITY_ON_DEMAND, names.CAPACITY_SPOT)
+            for capacity_type in _CAPACITY_TYPES
         )
         return replace(kind, offerings=offerings)
 

@@ -1,6 +1,7 @@
 """Which instance types a new node may be, in which zone and at which price: the choices of a problem."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -45,8 +46,24 @@ class Cells:
                 prices = {row: p for row, p in found[identity].items() if state.rows >> row & 1}
                 if is_spot(requirements):
                     self.spot.append(SpotCell(requirements, prices))
-                    prices = _expected(template, prices, spot_chance)
+                    prices = self._expected(prices, spot_chance)
                 self.prices.append(prices)
+
+    @cached_property
+    def holding(self) -> Flags:
+        """Per row of the template those that hold what it holds."""
+        room = np.array(self.template.fit.room, dtype=np.float64)
+        found = np.ones((len(room), len(room)), dtype=bool)
+        for resource in range(room.shape[1]):
+            found &= room[None, :, resource] >= room[:, None, resource]
+        return found
+
+    def _expected(self, prices: dict[int, float], chance: float) -> dict[int, float]:
+        if chance == 1.0 or not prices:
+            return prices
+        rows = np.array(list(prices), dtype=np.int64)
+        expected = expected_prices(np.array(list(prices.values())), self.holding[np.ix_(rows, rows)], chance)
+        return dict(zip(prices, expected.tolist(), strict=True))
 
     def determined(self) -> set[str]:
         """The keys for which a choice has one value."""
@@ -58,23 +75,6 @@ class Cells:
             if all(item is not None and not item.complement and len(item.values) == 1 for item in items):
                 keys.add(key)
         return keys
-
-
-def _expected(template: Template, prices: dict[int, float], chance: float) -> dict[int, float]:
-    if chance == 1.0 or not prices:
-        return prices
-    rows = np.array(list(prices), dtype=np.int64)
-    holding = _holding(np.array(template.fit.room, dtype=np.float64)[rows])
-    expected = expected_prices(np.array(list(prices.values())), holding, chance)
-    return dict(zip(prices, expected.tolist(), strict=True))
-
-
-def _holding(room: Floats) -> Flags:
-    """Per row those that hold what it holds."""
-    found = np.ones((len(room), len(room)), dtype=bool)
-    for resource in range(room.shape[1]):
-        found &= room[None, :, resource] >= room[:, None, resource]
-    return found
 
 
 def choices_of(
@@ -96,7 +96,7 @@ def choices_of(
             np.stack([flags(masks[at + n], rows) for masks, _ in needs]) for n in range(len(cells.states))
         ]
         at += len(suiting)
-        flexible = _flexible(template, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
+        flexible = _flexible(cells, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
         for state, by_row, suited in zip(cells.states, cells.prices, suiting, strict=True):
             kept: Flags = suited & flexible
             numbers = [row for row in by_row if kept[:, row].any()]
@@ -125,18 +125,16 @@ def _offered(cells: Cells, suiting: Sequence[Flags], needs: int, rows: int) -> F
     return found
 
 
-def _flexible(template: Template, types: Sequence[int], suiting: Flags) -> Flags:
+def _flexible(cells: Cells, types: Sequence[int], suiting: Flags) -> Flags:
     """Per need the rows on which a full node leaves enough types to choose from that suit it, minimum values included;
     all that suit it where no row does."""
-    room = np.array(template.fit.room, dtype=np.float64)
-    holding = _holding(room)
     known: dict[tuple[bytes, int], Flags] = {}
     for suits, least in zip(suiting, types, strict=True):
         key = suits.tobytes(), least
         if key not in known:
             own = np.flatnonzero(suits)
-            found = np.zeros(len(room), dtype=bool)
-            found[own] = _leaves_enough(template, least, own, holding[np.ix_(own, own)])
+            found = np.zeros(len(suits), dtype=bool)
+            found[own] = _leaves_enough(cells.template, least, own, cells.holding[np.ix_(own, own)])
             known[key] = found if found.any() else suits
     flexible: Flags = np.stack([known[each.tobytes(), least] for each, least in zip(suiting, types, strict=True)])
     return flexible

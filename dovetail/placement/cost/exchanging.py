@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.filling import SLACK, Bin, Filler, priced
+from dovetail.placement.cost.filling import SLACK, Bin, Filler, as_arrays, priced
 from dovetail.placement.cost.problem import Flags, Floats, Integers
 
 _GIVEN = 6  # pods of a bin that are offered at a time, at most
@@ -26,7 +26,7 @@ class Exchange:
         problem = filler.problem
         self._filler = filler
         self._problem = problem
-        self._contents = [dict(zip(b.items.tolist(), b.counts.tolist(), strict=True)) for b in bins]
+        self._contents = [each.contents() for each in bins]
         self._bins: list[Bin | None] = list(bins)
         self._amounts = np.vstack([filler.amounts, np.zeros((1, filler.amounts.shape[1]))])  # the last: nobody
         everything = np.ones((1, len(problem.price)), dtype=bool)
@@ -152,8 +152,7 @@ class Exchange:
     def _made(self, contents: dict[int, int]) -> Bin | None:
         if not contents:
             return None
-        items = np.array(sorted(contents), dtype=np.int64)
-        counts = np.array([contents[each] for each in items.tolist()], dtype=np.int64)
+        items, counts = as_arrays(contents)
         colours = self._problem.colour[items]
         if len(np.unique(colours[colours > 0])) > 1 or not self._filler.live_together(items, counts):
             return None

@@ -4,7 +4,7 @@ Every node begins with a seed, the pod that is hardest to place. A number of can
 with it at once; the one that is paid for best by the value of its pods is kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,10 @@ class Bin:
     used: Floats
     choice: int
     price: float
+
+    def contents(self) -> dict[int, int]:
+        """How many of each item."""
+        return dict(zip(self.items.tolist(), self.counts.tolist(), strict=True))
 
 
 class Filler:
@@ -265,6 +269,12 @@ class _Candidates:
         if made is None:
             raise AssertionError("a candidate that no choice holds")
         return made
+
+
+def as_arrays(contents: Mapping[int, int]) -> tuple[Integers, Integers]:
+    """The items and their counts, as a bin has them."""
+    items = np.array(sorted(contents), dtype=np.int64)
+    return items, np.array([contents[each] for each in items.tolist()], dtype=np.int64)
 
 
 def priced(filler: Filler, items: Integers, counts: Integers, known: int | None = None) -> Bin | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.filling import SLACK, Bin, Filler
+from dovetail.placement.cost.filling import SLACK, Bin, Filler, as_arrays
 from dovetail.placement.cost.problem import Flags, Floats, Integers
 
 
@@ -37,11 +37,10 @@ class Shelf:
 
     def _bin(self, at: int) -> Bin:
         before = self._bins[at]
-        contents = dict(zip(before.items.tolist(), before.counts.tolist(), strict=True))
+        contents = before.contents()
         for item, count in self._more[at].items():
             contents[item] = contents.get(item, 0) + count
-        items = np.array(sorted(contents), dtype=np.int64)
-        counts = np.array([contents[each] for each in items.tolist()], dtype=np.int64)
+        items, counts = as_arrays(contents)
         choice = int(self._choice[at])
         return Bin(items, counts, self._used[at].copy(), choice, float(self._prices[choice]))
 

@@ -1,6 +1,6 @@
 """What do pods that may move ask of a new node, as far as arrays can say it?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.model.pods import Pod
@@ -48,11 +48,8 @@ class PodReader:
     def members(self, draft: NodeDraft) -> tuple[list[Member], list[Pod]]:
         """The pods of a draft that may move, as items, and those that stay."""
         found, staying = list[Member](), list[Pod]()
-        state = draft.start or draft.template.start  # as it was when each pod came
-        for pod in draft.pods:
-            demand = self._demands[pod.uid]
+        for pod, demand, state in self._arrivals(draft):
             shape = demand.shape
-            state = _after(shape, state, draft)
             fixed = None if self._is_rigid(shape) else self._fixed(shape, draft, state)
             weight = draft.template.pool.weight
             kept = self._held.of(pod, shape, draft.state)
@@ -71,15 +68,21 @@ class PodReader:
     def counted(self, draft: NodeDraft, pods: Sequence[Pod]) -> Fixed:
         """The domains in which affinity counts these pods of the draft: others may have come there because of them."""
         found: dict[str, str] = {}
-        uids, state = {pod.uid for pod in pods}, draft.start or draft.template.start
-        for pod in draft.pods:
-            shape = self._demands[pod.uid].shape
-            state = _after(shape, state, draft)
-            for group in self.domain_groups(shape) if pod.uid in uids else ():
+        uids = {pod.uid for pod in pods}
+        for pod, demand, state in self._arrivals(draft):
+            for group in self.domain_groups(demand.shape) if pod.uid in uids else ():
                 value = (draft.state if group.every_value else state).values.get(group.term.key)
                 if value is not None and group.term.kind != "spread":
                     found[group.term.key] = value
         return tuple(sorted(found.items()))
+
+    def _arrivals(self, draft: NodeDraft) -> Iterator[tuple[Pod, Demand, State]]:
+        """The pods of a draft as they came, each with its demand and with the draft's state once it was there."""
+        state = draft.start or draft.template.start
+        for pod in draft.pods:
+            demand = self._demands[pod.uid]
+            state = _after(demand.shape, state, draft)
+            yield pod, demand, state
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
         """Those that count such a pod."""

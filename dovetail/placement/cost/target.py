@@ -8,7 +8,7 @@ from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.reservations import NONE, Held
-from dovetail.placement.cost.compiled import Compiled, Fixed
+from dovetail.placement.cost.compiled import Compiled
 from dovetail.placement.cost.filling import Bin
 from dovetail.placement.cost.naming import Namer
 
@@ -46,8 +46,8 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
             for item, count in zip(each.items.tolist(), each.counts.tolist(), strict=True)
             for _ in range(count)
         ]
-        fixed = {key for item in each.items.tolist() for key, _ in compiled.items[item].fixed}
-        start = _pinned(choice.template.start, choice.cell, fixed)
+        fixed = {pair for item in each.items.tolist() for pair in compiled.items[item].fixed}
+        start = _in(choice.template.start, sorted(fixed))
         start = _kept(start, [compiled.items[item].kept for item in each.items.tolist()])
         found.append(Target(choice.template, start, namer.rows_of(each, start), tuple(pods)))
     return found
@@ -59,13 +59,7 @@ def _kept(start: State, kept: Iterable[Needs]) -> State:
     return start
 
 
-def _in(start: State, fixed: Fixed) -> State:
+def _in(start: State, fixed: Iterable[tuple[str, str]]) -> State:
     for key, value in fixed:
         start = start.pin(key, frozenset((value,))) or start
-    return start
-
-
-def _pinned(start: State, wanted: State, keys: set[str]) -> State:
-    for key in sorted(keys):
-        start = start.pin(key, wanted.requirements[key].values) or start
     return start
