@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.placement.cost.exchanging import Exchange
+from dovetail.placement.cost.searching.exchanging import Exchange
 from tests.placement.test_inserting import a_bin, a_filler, problem, taken
 
 

@@ -8,13 +8,13 @@ from acceptance.bench.inputs import diverse
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
-from dovetail.placement.cost.compiled import Compiled
-from dovetail.placement.cost.compiling import Compiler
-from dovetail.placement.cost.dealing import turn
-from dovetail.placement.cost.guided import Guide
+from dovetail.placement.cost.carrying_out.guided import Guide
+from dovetail.placement.cost.carrying_out.target import targets_of
 from dovetail.placement.cost.prices import DraftPrices
-from dovetail.placement.cost.search import Search
-from dovetail.placement.cost.target import targets_of
+from dovetail.placement.cost.reading.compiled import Compiled
+from dovetail.placement.cost.reading.compiling import Compiler
+from dovetail.placement.cost.reading.dealing import turn
+from dovetail.placement.cost.searching.search import Search
 from dovetail.placement.place_pods import Index
 from dovetail.placement.search.solve import Pass, PassOptions
 from dovetail.placement.settings import DOVETAIL

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.placement.cost.filling import Bin, Filler, priced
-from dovetail.placement.cost.inserting import Shelf
 from dovetail.placement.cost.problem import HostRules, Integers, Problem
-from dovetail.placement.cost.search import Search
+from dovetail.placement.cost.searching.filling import Bin, Filler, priced
+from dovetail.placement.cost.searching.inserting import Shelf
+from dovetail.placement.cost.searching.search import Search
 
 
 def problem(sizes: list[tuple[int, int]], stock: list[int], apart: bool = False) -> Problem:

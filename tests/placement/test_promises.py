@@ -11,11 +11,11 @@ from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.placement.constraints.reservations import NONE, Held
-from dovetail.placement.cost.compiling import Compiler
-from dovetail.placement.cost.guided import Guide
-from dovetail.placement.cost.promises import keeps_promises
-from dovetail.placement.cost.search import Search
-from dovetail.placement.cost.target import Target
+from dovetail.placement.cost.carrying_out.guided import Guide
+from dovetail.placement.cost.carrying_out.promises import keeps_promises
+from dovetail.placement.cost.carrying_out.target import Target
+from dovetail.placement.cost.reading.compiling import Compiler
+from dovetail.placement.cost.searching.search import Search
 from dovetail.placement.place_pods import Index
 from dovetail.placement.search.solve import Pass, PassOptions
 from dovetail.placement.settings import DOVETAIL, CostSettings

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from math import ceil
 
 from dovetail.model.judging import Unjudged
-from dovetail.placement.cost.compiling import Compiler
-from dovetail.placement.cost.guided import Guide
+from dovetail.placement.cost.carrying_out.guided import Guide
+from dovetail.placement.cost.carrying_out.promises import keeps_promises
+from dovetail.placement.cost.carrying_out.target import targets_of
 from dovetail.placement.cost.policy import node_costs
 from dovetail.placement.cost.prices import DraftPrices
-from dovetail.placement.cost.promises import keeps_promises
-from dovetail.placement.cost.search import Search
-from dovetail.placement.cost.target import targets_of
+from dovetail.placement.cost.reading.compiling import Compiler
+from dovetail.placement.cost.searching.search import Search
 from dovetail.placement.search.solve import Pass
 
 _LEAST_GAIN = 1e-6

@@ -10,10 +10,10 @@ import numpy as np
 
 from dovetail.model.pods import Pod
 from dovetail.placement.cluster.index import Index
-from dovetail.placement.cost.choices import Cells, flags
 from dovetail.placement.cost.policy import node_costs
 from dovetail.placement.cost.problem import Flags, Problem
-from dovetail.placement.cost.values import least_values
+from dovetail.placement.cost.reading.choices import Cells, flags
+from dovetail.placement.cost.searching.values import least_values
 from dovetail.placement.search.demands import ShapeFacts
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.exchanging import Exchange
-from dovetail.placement.cost.filling import Bin, Filler
-from dovetail.placement.cost.inserting import Shelf
 from dovetail.placement.cost.problem import Floats, Integers, Problem
-from dovetail.placement.cost.values import least_values
+from dovetail.placement.cost.searching.exchanging import Exchange
+from dovetail.placement.cost.searching.filling import Bin, Filler
+from dovetail.placement.cost.searching.inserting import Shelf
+from dovetail.placement.cost.searching.values import least_values
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
 _TAKING = 120  # bins that pods of others are put into, at most: more would make a step slow

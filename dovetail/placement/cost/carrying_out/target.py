@@ -8,9 +8,9 @@ from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.reservations import NONE, Held
-from dovetail.placement.cost.compiled import Compiled
-from dovetail.placement.cost.filling import Bin
-from dovetail.placement.cost.naming import Namer
+from dovetail.placement.cost.carrying_out.naming import Namer
+from dovetail.placement.cost.reading.compiled import Compiled
+from dovetail.placement.cost.searching.filling import Bin
 
 
 @dataclass(frozen=True, slots=True, eq=False)

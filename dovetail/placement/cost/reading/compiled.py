@@ -8,8 +8,8 @@ from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.reservations import NONE, Held
-from dovetail.placement.cost.filling import Bin, Filler, priced
 from dovetail.placement.cost.problem import Integers, Problem
+from dovetail.placement.cost.searching.filling import Bin, Filler, priced
 from dovetail.placement.cost.spot import SpotCell
 from dovetail.placement.search.demands import Demand
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dovetail.placement.cost.choices import Cells, choices_of
-from dovetail.placement.cost.compiled import Compiled, Item, Part
-from dovetail.placement.cost.dealing import Dealer
-from dovetail.placement.cost.host_rules import conflicts, exclusive, host_rules
-from dovetail.placement.cost.pods_read import Member, PodReader
 from dovetail.placement.cost.problem import Flags, Integers, Problem
+from dovetail.placement.cost.reading.choices import Cells, choices_of
+from dovetail.placement.cost.reading.compiled import Compiled, Item, Part
+from dovetail.placement.cost.reading.dealing import Dealer
+from dovetail.placement.cost.reading.host_rules import conflicts, exclusive, host_rules
+from dovetail.placement.cost.reading.pods_read import Member, PodReader
 from dovetail.placement.search.solve import Pass
 
 

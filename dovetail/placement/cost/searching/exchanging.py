@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.filling import SLACK, Bin, Filler, as_arrays, priced
 from dovetail.placement.cost.problem import Flags, Floats, Integers
+from dovetail.placement.cost.searching.filling import SLACK, Bin, Filler, as_arrays, priced
 
 _GIVEN = 6  # pods of a bin that are offered at a time, at most
 _TRIED = 6  # of the exchanges that would save something, the best ones that are looked at closely

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.filling import SLACK, Bin, Filler, as_arrays
 from dovetail.placement.cost.problem import Flags, Floats, Integers
+from dovetail.placement.cost.searching.filling import SLACK, Bin, Filler, as_arrays
 
 
 class Shelf:

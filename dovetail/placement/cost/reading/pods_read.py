@@ -7,10 +7,10 @@ from dovetail.model.pods import Pod
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
-from dovetail.placement.cost.choices import Cells
-from dovetail.placement.cost.compiled import Fixed, Item
-from dovetail.placement.cost.held_preferences import HeldPreferences
-from dovetail.placement.cost.host_rules import HostNeeds
+from dovetail.placement.cost.reading.choices import Cells
+from dovetail.placement.cost.reading.compiled import Fixed, Item
+from dovetail.placement.cost.reading.held_preferences import HeldPreferences
+from dovetail.placement.cost.reading.host_rules import HostNeeds
 from dovetail.placement.search.demands import Demand, ShapeInPass
 from dovetail.placement.search.node_draft import NodeDraft
 

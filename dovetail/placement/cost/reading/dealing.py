@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from dovetail.model.pods import Pod
 from dovetail.placement.constraints.topology_groups import DomainGroup
-from dovetail.placement.cost.compiled import Fixed
-from dovetail.placement.cost.pods_read import Member, PodReader
+from dovetail.placement.cost.reading.compiled import Fixed
+from dovetail.placement.cost.reading.pods_read import Member, PodReader
 
 
 def turn(pod: Pod) -> tuple[int, float, str]:

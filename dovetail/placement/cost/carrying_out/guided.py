@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
 from dovetail.placement.constraints.reservations import NONE
-from dovetail.placement.cost.dealing import turn
-from dovetail.placement.cost.target import Target
+from dovetail.placement.cost.carrying_out.target import Target
+from dovetail.placement.cost.reading.dealing import turn
 from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.on_proposed_nodes import ReservationRefusal
 from dovetail.placement.search.solve import Pass

@@ -1,0 +1,1 @@
+"""Reads a finished pass as a problem in arrays."""

@@ -1,0 +1,1 @@
+"""Looks for the cheapest bins of a problem; knows arrays alone."""
