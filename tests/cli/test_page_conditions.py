@@ -221,6 +221,19 @@ def test_without_a_mouse_every_view_and_every_control_is_reached(tmp_path: Path)
         assert browser.says("document.activeElement.dataset.claim") == row, "back where the person was"
 
 
+@pytest.mark.parametrize("wanted", ["data-sort", "data-claim"])
+def test_what_a_person_has_tabbed_to_is_kept_when_new_answers_come(tmp_path: Path, wanted: str) -> None:
+    with looking(tmp_path, everything(30)) as browser:
+        comes_to(browser, "nodes")
+        browser.until("document.querySelectorAll('#nodes tbody tr').length === 30")
+        tabbed_to(browser, f"document.activeElement.hasAttribute('{wanted}')")
+        there = browser.says(f"document.activeElement.getAttribute('{wanted}')")
+        browser.says("document.querySelector('#nodes table').id = 'old-table'")
+        browser.says("askNodes()")
+        browser.until("document.querySelector('#nodes table') && !document.getElementById('old-table')")
+        assert browser.says(f"document.activeElement.getAttribute('{wanted}')") == there
+
+
 def tabbed_to(browser: Browser, wanted: str) -> None:
     """By the Tab key, as often as a person might bear."""
     for _ in range(40):
