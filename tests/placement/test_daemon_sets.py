@@ -141,6 +141,26 @@ def test_on_a_node_that_stands_a_daemon_set_counts_by_its_taints_its_labels_and_
     assert takers(a_pod("p", cpu="3"), _daemon_set(), a_node("n1", cpu="4"), _live("d-1", "1", NOW)) == ["n1"]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"phase": "Running"},
+        {"phase": "Pending"},
+        {"phase": "Running", "deleting_since": NOW},  # it takes its room until it has ended
+        {"phase": "Failed"},
+        {"phase": "Succeeded"},
+        {"phase": "Failed", "deleting_since": NOW},
+    ],
+)
+def test_the_room_of_a_daemon_pod_that_has_ended_is_kept_for_its_successor(fields: dict[str, Any]) -> None:
+    """PLC-66, PLC-182d: a node under pressure leaves evicted ones behind, in the phase Failed."""
+    daemon = replace(_live("d-1", "1", NOW), **fields)
+    pods = [a_pod(f"p{number}", cpu="1") for number in range(4)]
+
+    found = placed(a_snapshot([daemon, *pods], [a_node("n1", cpu="4")], daemon_sets={"d": _daemon_set()}))
+    assert len(found.existing["n1"]) == 3
+
+
 def test_a_new_node_asks_for_the_least_that_daemon_sets_take_on_any_of_its_types() -> None:
     """PLC-182f."""
     on_medium = (term(one_of(names.INSTANCE_TYPE, "medium")),)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dovetail.model.pod_rules import is_daemon
+from dovetail.model.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.requirements import NEGATIVE, Requirement, RequirementSet, from_labels, passes, requirement
 from dovetail.model.resources import Resources, total
@@ -91,7 +91,7 @@ class _Expected:
         expected = self._known.get(signature)
         if expected is None:
             expected = self._known[signature] = expected_on_node(self._daemons, item.taints, table.label_set(bit))
-        held = held_back(expected, total(pod.requests for pod in pods if is_daemon(pod)))
+        held = held_back(expected, total(pod.requests for pod in pods if is_daemon(pod) and not is_terminal(pod)))
         return [held.get(name, 0) for name in self._dimensions]
 
 
