@@ -67,6 +67,14 @@ def test_a_pod_of_the_api_is_never_a_virtual_one_whatever_it_says() -> None:
     assert (is_virtual(pod), pod.do_not_disrupt) == (False, "true")
 
 
+def test_host_ports_of_init_containers_are_not_counted() -> None:
+    """PLC-82: not even of those that run beside the containers."""
+    port = {"containerPort": 1, "hostPort": 80}
+    raw = _pod(initContainers=[{"name": "sidecar", "restartPolicy": "Always", "ports": [port]}])
+
+    assert parse_pod(raw).shape.host_ports == ()
+
+
 def test_host_ports_are_compared_as_addresses() -> None:
     """PLC-82: however they are spelled. An IPv4 address within IPv6 is itself; all that are no address are alike."""
 

@@ -44,9 +44,8 @@ def _resized(status: ReadOnlyJson, infeasible: bool) -> list[object]:
     return [
         infeasible,
         *(
-            (c.get("name"), c.get("resources"), c.get("allocatedResources"))
+            [(c.get("name"), c.get("resources"), c.get("allocatedResources")) for c in status.get(field) or ()]
             for field in ("containerStatuses", "initContainerStatuses")
-            for c in status.get(field) or ()
         ),
     ]
 

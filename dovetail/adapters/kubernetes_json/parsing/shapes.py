@@ -77,7 +77,7 @@ def parse_spread(raw: ReadOnlyJson) -> SpreadConstraint:
     )
 
 
-def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
+def _host_ports(ports: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
     return tuple(
         [
             HostPort(
@@ -85,9 +85,7 @@ def _host_ports(containers: list[ReadOnlyJson]) -> tuple[HostPort, ...]:
                 port=number_of(port["hostPort"]),
                 protocol=text_of(port.get("protocol") or "TCP"),
             )
-            for container in containers
-            for port in container.get("ports") or ()
-            if port.get("hostPort")
+            for port in ports
         ]
     )
 
@@ -112,50 +110,45 @@ def _volume_uses(volumes: list[ReadOnlyJson]) -> tuple[VolumeUse, ...]:
 def _uses_resource_claims(spec: ReadOnlyJson) -> bool:
     if spec.get("resourceClaims"):
         return True
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return any((container.get("resources") or {}).get("claims") for container in containers)
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            resources = container.get("resources")
+            if resources and resources.get("claims"):
+                return True
+    return False
 
 
-def _build(namespace: str, labels: ReadOnlyJson, spec: ReadOnlyJson, volumes: list[ReadOnlyJson]) -> PodShape:
-    affinity = spec.get("affinity") or {}
-    selector = spec.get("nodeSelector") or {}
+def _build(parts: ReadOnlyJson) -> PodShape:
+    labels, affinity, selector = parts["labels"], parts["affinity"] or {}, parts["nodeSelector"] or {}
     return PodShape(
-        namespace=namespace,
+        namespace=parts["namespace"],
         labels={str(key): str(labels[key]) for key in labels},
         node_selector=tuple(sorted((text_of(key), text_of(selector[key])) for key in selector)),
         required_terms=parse_node_terms(
             (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         ),
         preferred_terms=_preferred_node_terms(affinity),
-        tolerations=tuple([parse_toleration(entry) for entry in spec.get("tolerations") or ()]),
+        tolerations=tuple([parse_toleration(entry) for entry in parts["tolerations"] or ()]),
         affinity=_required_pod_terms(affinity, "podAffinity"),
         preferred_affinity=_preferred_pod_terms(affinity, "podAffinity"),
         anti_affinity=_required_pod_terms(affinity, "podAntiAffinity"),
         preferred_anti_affinity=_preferred_pod_terms(affinity, "podAntiAffinity"),
-        spread=tuple([parse_spread(entry) for entry in spec.get("topologySpreadConstraints") or ()]),
-        host_ports=_host_ports(spec.get("containers") or []),
-        volumes=_volume_uses(volumes),
-        uses_resource_claims=_uses_resource_claims(spec),
+        spread=tuple([parse_spread(entry) for entry in parts["spread"] or ()]),
+        host_ports=_host_ports(parts["ports"]),
+        volumes=_volume_uses(parts["volumes"]),
+        uses_resource_claims=parts["claims"],
     )
 
 
-def _ports_or_claims(spec: ReadOnlyJson) -> list[object] | None:
-    """The parts of containers that belong to the shape; None for nearly every pod."""
-    if "initContainers" not in spec:
-        for container in spec.get("containers") or ():
-            if "ports" in container or "claims" in (container.get("resources") or ()):
-                break
-        else:
-            return None
-    found: list[object] = []
-    for field in ("containers", "initContainers"):
-        for container in spec.get(field) or ():
-            if "ports" in container:
-                found.append(container["ports"])
-            resources = container.get("resources")
-            if resources and "claims" in resources:
-                found.append(True)
-    return found or None
+def _ports_on_the_host(spec: ReadOnlyJson) -> list[ReadOnlyJson]:
+    """Those of the containers proper; what init containers list is not counted (PLC-82)."""
+    return [
+        port
+        for container in spec.get("containers") or ()
+        if "ports" in container
+        for port in container["ports"] or ()
+        if port.get("hostPort")
+    ]
 
 
 def claims_among(volumes: list[ReadOnlyJson] | None) -> list[ReadOnlyJson]:
@@ -164,20 +157,21 @@ def claims_among(volumes: list[ReadOnlyJson] | None) -> list[ReadOnlyJson]:
 
 
 def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
-    """The shape of a pod (or of a template) with this metadata and spec."""
-    labels = metadata.get("labels") or {}
-    volumes = claims_among(spec.get("volumes"))
-    namespace = text_of(metadata.get("namespace") or "default")
-    parts = [
-        namespace,
-        labels,
-        spec.get("affinity"),
-        spec.get("topologySpreadConstraints"),
-        spec.get("nodeSelector"),
-        spec.get("tolerations"),
-        _ports_or_claims(spec),
-        spec.get("resourceClaims"),
-        volumes,
-    ]
+    """The shape of a pod (or of a template) with this metadata and spec.
+
+    It is made of these parts alone, and they are what it is known by: a part that the text left out would give pods
+    each other's shapes.
+    """
+    parts = {
+        "namespace": text_of(metadata.get("namespace") or "default"),
+        "labels": metadata.get("labels") or {},
+        "affinity": spec.get("affinity"),
+        "spread": spec.get("topologySpreadConstraints"),
+        "nodeSelector": spec.get("nodeSelector"),
+        "tolerations": spec.get("tolerations"),
+        "ports": _ports_on_the_host(spec),
+        "claims": _uses_resource_claims(spec),
+        "volumes": claims_among(spec.get("volumes")),
+    }
     text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
-    return _SHAPES.one(fingerprint(text), lambda: _build(namespace, labels, spec, volumes))
+    return _SHAPES.one(fingerprint(text), lambda: _build(parts))
