@@ -1,7 +1,7 @@
 """Where does Dovetail decide otherwise than Karpenter?
 
-In nine places, each with a function or a value here for either way and the rule that describes the difference. A
-profile is one choice for all nine. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
+In ten places, each with a function or a value here for either way and the rule that describes the difference. A
+profile is one choice for all ten. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
 be compared with recorded results. The engine asks the profile and does not know which one it has been given.
 """
 
@@ -13,7 +13,7 @@ from dovetail.model.pods import Pod, PodShape, SpreadConstraint
 from dovetail.model.requirements import Requirement, RequirementSet
 from dovetail.placement.constraints.pod_needs import node_terms
 from dovetail.placement.constraints.topology_groups import Group
-from dovetail.placement.constraints.topology_terms import NodeFilter
+from dovetail.placement.constraints.topology_terms import GROUP_KINDS, GroupKind, NodeFilter
 
 
 class TermCursor(Protocol):
@@ -55,6 +55,8 @@ class Profile:
     may_get_a_node: Callable[[Pod], bool]
     # PLQ-26: of the topology groups that are first seen in mid-pass those that count the placements made before.
     groups_that_look_back: Callable[[list[Group]], list[Group]]
+    # PLQ-37: the topology groups to which the labels of nodes that stand are domains too, not only what pools offer.
+    kinds_that_know_nodes: frozenset[GroupKind]
     # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
 
@@ -178,6 +180,7 @@ DOVETAIL = Profile(
     unknown_volumes=None,
     may_get_a_node=_lives_on,
     groups_that_look_back=_all_groups,
+    kinds_that_know_nodes=GROUP_KINDS,
     share_relaxed_mark=_mark_alone,
 )
 
@@ -192,5 +195,6 @@ KARPENTER = Profile(
     unknown_volumes=({},),
     may_get_a_node=_any_pod,
     groups_that_look_back=_no_groups,
+    kinds_that_know_nodes=GROUP_KINDS - {"inverse"},
     share_relaxed_mark=_mark_all_of_the_pool,
 )

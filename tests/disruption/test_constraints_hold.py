@@ -1,10 +1,12 @@
 """What pods ask of each other holds wherever a simulation sends them (DIT-100, DIS-82)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dovetail.disruption.choose import choose
+from dovetail.disruption.profiles import DOVETAIL, KARPENTER, Profile
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -36,8 +38,8 @@ ALONE: tuple[dict[str, Any], ...] = (
 NAMES = ("nothing", "spread-zone", "spread-host", "apart-zone", "apart-host")
 
 
-def is_anything_disrupted(world: Snapshot) -> bool:
-    return isinstance(choose(world, DisruptionSettings(), never), DisruptionPlan)
+def is_anything_disrupted(world: Snapshot, profile: Profile = DOVETAIL) -> bool:
+    return isinstance(choose(world, DisruptionSettings(profile=profile), never), DisruptionPlan)
 
 
 @pytest.mark.parametrize("asked", ALONE, ids=NAMES)
@@ -74,3 +76,18 @@ def test_no_new_node_brings_them_together(asked: dict[str, Any]) -> None:
     ]
 
     assert is_anything_disrupted(a_world(pairs, pods, pools=pools)) is (not asked)
+
+
+@pytest.mark.parametrize("profile", [DOVETAIL, KARPENTER], ids=["dovetail", "karpenter"])
+@pytest.mark.parametrize("asked", [{}, apart("rack")], ids=["nothing", "apart"])
+def test_a_pod_that_keeps_others_away_moves_to_a_place_that_no_pool_offers(
+    asked: dict[str, Any], profile: Profile
+) -> None:
+    """PLQ-37: upstream's simulation knows of no rack where it could be."""
+    pairs = [a_pair(name, also=(names.CONSOLIDATABLE,)) for name in ("n1", "n2")]
+    pairs = [replace(p, node=replace(p.node, labels={**p.node.labels, "rack": p.node.name})) for p in pairs]
+    stays = {"node_selector": ((names.HOSTNAME, "n2"),)}
+    pods = [a_pod("n1", "2", shape=asked), a_pod("n2", "2", labels={"app": "other"}, shape=stays)]
+
+    found = is_anything_disrupted(a_world(pairs, pods, types=TYPES[2:3]), profile)
+    assert found is (not asked or profile is DOVETAIL)

@@ -10,6 +10,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
 from dovetail.model.pools import DisruptionPolicy
 from dovetail.model.resources import parse_resources
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.placement.place_pods import SimulationOptions, place, simulate
 from dovetail.placement.prices import adjusted_price
@@ -185,6 +186,30 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
     repelled = a_pod("repelled", shape=a_shape({"app": "x"}))
 
     assert groups(placed(a_snapshot([holder, repelled]))) == [["holder"], ["repelled"]]
+
+
+def _in_both_profiles(snapshot: Snapshot) -> tuple[list[str], list[str]]:
+    """The nodes that get pods, as Dovetail decides and as Karpenter does."""
+    upstream = PlacementSettings(profile=KARPENTER)
+    return [*placed(snapshot).existing], [*placed(snapshot, upstream).existing]
+
+
+def test_a_pod_that_keeps_others_away_may_use_a_node_whose_like_no_pool_offers() -> None:
+    """PLC-172, PLC-180, PLC-181a, PLQ-37: where upstream buys a node, or leaves the pod without one."""
+    spot = a_pool(requirements=(one_of(names.CAPACITY_TYPE, "spot"),))
+    pod = a_pod("p", shape=a_shape({"app": "x"}, anti_affinity=(near(names.CAPACITY_TYPE, app="x"),)))
+
+    assert _in_both_profiles(a_snapshot([pod], [a_node("n1")], pools=[spot])) == (["n1"], [])
+
+
+def test_a_pod_that_is_kept_away_may_use_a_node_whose_like_the_other_may_not_have() -> None:
+    """PLC-181a, PLQ-37: the one that keeps it away does not tolerate the pool that offers such nodes."""
+    pool = a_pool(taints=(Taint(key="team", effect="NoSchedule"),))
+    holder = a_bound_pod("holder", "n1", shape=a_shape(anti_affinity=(near(names.ZONE, app="x"),)))
+    pod = a_pod("p", shape=a_shape({"app": "x"}))
+    nodes = [a_node("n1", zone="z1"), a_node("n2", zone="z2")]
+
+    assert _in_both_profiles(a_snapshot([holder, pod], nodes, pools=[pool])) == (["n2"], [])
 
 
 def test_pods_that_repel_each_other_by_zone_and_by_host_get_one_place_while_no_zone_is_pinned() -> None:

@@ -8,7 +8,8 @@ from typing import Final
 
 _HERE: Final = Path(__file__).parent
 RESULTS: Final = _HERE / "vectors"
-FOUND: Final = _HERE / "vectors-found"  # more of the same, which were answered otherwise when they were first tried
+# More of the same, which were answered otherwise when they were first tried.
+FOUND: Final = (_HERE / "vectors-found", _HERE / "vectors-found-more")
 TRAFFIC: Final = (_HERE / "vectors-aws", _HERE / "vectors-aws-more")
 MID_FLIGHT: Final = _HERE / "adopt" / "mid_flight.jsonl.gz"
 BENCHMARKS: Final = _HERE / "bench"

@@ -214,6 +214,7 @@ class Topology:
         self.book = cluster.book
         self.preferences = settings.respects_preferences
         self.spread_choices = settings.profile.spread_choices
+        self._knowing_nodes = settings.profile.kinds_that_know_nodes
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
         self.born = 0  # rises with every new group, so that a remembered list of groups is seen to be old
@@ -251,6 +252,13 @@ class Topology:
         counts = dict(self.cluster.counts(term))
         add_counts(counts, self._moved_from(term), -1)
         known = dict.fromkeys(self.cluster.universe.domains(term.key, term.domain_tolerations), 0)
+        if term.kind in self._knowing_nodes:
+            known.update((domain, 0) for domain, nodes in self._node_domains(term).items() if nodes > 0)
+        known.update((domain, count) for domain, count in counts.items() if count)
+        return DomainGroup(term, known)
+
+    def _node_domains(self, term: Term) -> Mapping[str, int]:
+        """How many nodes that stay in this pass are in each domain."""
         present = self.cluster.node_domains(term)
         if self._removed:
             present = dict(present)
@@ -259,9 +267,7 @@ class Topology:
                 domain = item.node.labels.get(term.key) if item.node is not None and counted else None
                 if domain is not None:
                     present[domain] -= 1
-        known.update((domain, 0) for domain, nodes in present.items() if nodes > 0)
-        known.update((domain, count) for domain, count in counts.items() if count)
-        return DomainGroup(term, known)
+        return present
 
     def group(self, term: Term) -> Group:
         """The group of an ordinary term, made if this is the first time."""

@@ -7,7 +7,7 @@ same. What "equal" means for the filters of spread constraints is a matter of th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
 from dovetail.model.requirements import RequirementSet, compatible
@@ -17,6 +17,7 @@ from dovetail.model.workloads import Namespace
 from dovetail.placement.constraints.pod_needs import node_terms
 
 GroupKind = Literal["spread", "affinity", "anti", "inverse"]
+GROUP_KINDS: Final[frozenset[GroupKind]] = frozenset(get_args(GroupKind))
 UNBOUNDED = 2**31 - 1
 
 

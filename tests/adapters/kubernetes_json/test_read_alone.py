@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.parsing import pods as parsing
@@ -271,6 +271,7 @@ def _said(found: Pod | str) -> object:
     return found if isinstance(found, str) else asdict(found)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(alike())
 @example([_with_port("containers"), _with_port("initContainers")])
 @example([_with_port("initContainers"), _with_port("containers")])
