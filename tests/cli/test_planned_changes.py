@@ -173,6 +173,21 @@ async def test_pods_without_a_place_are_named(tmp_path: Path) -> None:
     assert [node.stays.reason for node in answer.nodes if node.stays] == ["PodsHaveNoPlace"]
 
 
+async def test_a_node_that_stays_has_the_pods_that_would_have_to_move(tmp_path: Path) -> None:
+    """As one that leaves: neither those that have ended nor those of DaemonSets."""
+    ended, daemon = a_bound_pod("ended", "n1", "job"), a_bound_pod("agent", "n1", "agent")
+    ended["status"]["phase"] = "Failed"
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+    daemon["metadata"]["ownerReferences"] = [owner]
+    world, pool = a_fleet(tmp_path, 1, ended, daemon, budgets=[{"nodes": "0"}])
+    changed = copy.deepcopy(pool)
+    changed["spec"]["template"]["metadata"] = {"labels": {"team": "a"}}
+
+    (node,) = (await planned(world, changed)).nodes
+
+    assert (node.stays is not None, node.pods) == (True, 1)
+
+
 async def test_a_changed_class_and_its_pool_are_laid_over_together(tmp_path: Path) -> None:
     world, pool = a_fleet(tmp_path, 2)
     for claim in world.objects("NodeClaim"):

@@ -4,6 +4,7 @@ Every figure is of the two snapshots that were supposed, and of the outlook on t
 already are counted apart: they would go without the change too.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,6 +21,7 @@ from dovetail.disruption.simulation.costs import node_price
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 from dovetail.placement.provisioning_plan import plan_provisioning
@@ -237,9 +239,7 @@ def _nodes(supposed: Supposed, found: Outlook, prices: Mapping[str, NodeSize]) -
         each.claim: (number, each) for number, wave in enumerate(found.waves, 1) for each in wave.departures
     }
     stays = {stay.claim: stay for stay in found.stays}
-    pods: dict[str, int] = {}
-    for pod in supposed.before.pods.values():
-        pods[pod.node_name] = pods.get(pod.node_name, 0) + 1
+    pods = Counter(pod.node_name for pod in supposed.before.pods.values() if is_reschedulable(pod))
     answers = []
     for name, claim in sorted(supposed.after.claims.items()):
         condition = claim.condition(names.DRIFTED)
@@ -254,7 +254,7 @@ def _nodes(supposed: Supposed, found: Outlook, prices: Mapping[str, NodeSize]) -
                 why=condition.reason,
                 already=supposed.before.claims[name].is_true(names.DRIFTED),
                 size=prices[name],
-                pods=len(departure.moved) if departure is not None else pods.get(claim.node_name, 0),
+                pods=len(departure.moved) if departure is not None else pods[claim.node_name],
                 wave=wave,
                 becomes=_becomes(departure),
                 onto=departure.onto if departure is not None else (),
