@@ -80,6 +80,26 @@ async def test_a_newer_image_under_the_same_alias_is_drift(stage: Stage) -> None
     assert await drift(stage, claim) == "AMIDrift"
 
 
+async def test_a_type_that_no_image_of_its_class_fits_any_more_is_drift(stage: Stage) -> None:
+    """AWS-117: from x86 to arm64, nothing could be launched in the node's place; it would stay unpatched for ever."""
+    claim = await launched(stage)
+
+    await stage.with_class(amiSelectorTerms=[{"id": "ami-0a12023b"}], amiFamily="AL2023")
+
+    assert await drift(stage, claim) == "AMIDrift"
+
+
+async def test_a_type_that_the_region_no_longer_knows_is_not_judged_by_its_image(stage: Stage) -> None:
+    """AWS-117, AWS-176: that is DIS-174's to say, after an hour; a list that lacks a type for a moment replaces
+    nothing."""
+    claim = await launched(stage)
+    unknown = replace(claim, labels={**claim.labels, "node.kubernetes.io/instance-type": "m1.gone"})
+
+    await stage.with_class(amiSelectorTerms=[{"id": "ami-0a12023b"}], amiFamily="AL2023")
+
+    assert await drift(stage, unknown) == ""
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
