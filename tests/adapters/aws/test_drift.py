@@ -132,6 +132,14 @@ async def test_a_class_without_images_left_hides_no_other_drift(stage: Stage) ->
     assert await drift(stage, claim) == "SubnetDrift"
 
 
+async def test_an_id_that_is_none_of_ec2s_is_looked_up_nowhere(stage: Stage) -> None:
+    claim = replace(await launched(stage), provider_id="Provider:///AZ/i-01234567890123456")
+    before = len(stage.calls("DescribeInstances"))
+
+    assert await drift(stage, claim) == ""
+    assert not any(call["input"].get("InstanceIds") for call in stage.calls("DescribeInstances")[before:])
+
+
 async def test_drift_of_many_claims_costs_one_list(stage: Stage) -> None:
     claim = await launched(stage)
     before = len(stage.calls("DescribeInstances"))
