@@ -2,11 +2,12 @@
 
 First and last step of TerminateNode and ReleaseNode. The beginning finds everything that belongs to the claim, also an
 instance that was launched but never written down (DUR-3), fixes the deadline, and makes both ways of deleting (node or
-claim) the same. The end takes the finalizers off: the Node's, then the claim's. Before that it looks once more for an
-instance of a late launch.
+claim) the same. The end takes the finalizers off: the Node's, and once the Node is gone the claim's, so that no Node
+leaves without a claim that says so. Before that it looks once more for an instance of a late launch.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -35,9 +36,14 @@ from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.termination.deadline import deadline_of, deadline_to_write
-from dovetail.termination.leaving import finalizers_left, leaving_labels, leaving_taints, tainted_since
+from dovetail.termination.leaving import finalizers_left, held_words, leaving_labels, leaving_taints, tainted_since
+from dovetail.termination.timing import pause_while_held
 
 FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours says why
+
+
+class NodesHeld(Postponed):
+    """Everything of ours is done but the claim's finalizer: the finalizers of others hold its Node."""
 
 
 class Departing:
@@ -90,16 +96,25 @@ class Departing:
 
     @activity.defn
     async def release_claim(self, departure: Departure) -> StepOutcome:
-        """Take the finalizers off, the nodes' first (TRM-11, LIF-55)."""
-        provider_id = departure.provider_id
-        listed = self.known.nodes_of(provider_id)
-        writes = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
+        """Take the finalizers off, the nodes' first, and the claim's once they are gone (TRM-11, TRM-37, LIF-55).
+
+        A Node that others hold makes this step try again, ever more slowly: that costs no events, needs no worker
+        meanwhile, and Temporal shows who holds it (decision 199)."""
+        listed = self.known.nodes_of(departure.provider_id)
+        left = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
+        writes = tuple(each.write for each in left)
         ref = departure.claim
         claim = await self.known.find(ref)
         if claim is None:
             return StepOutcome(message="already gone", writes=writes)
         await self._no_late_launch(claim, departure)
         await self._give_places_up(claim, listed)  # what was nominated while the departure began
+        held = held_words(each.node for each in left if each.node is not None)
+        if held:
+            attempt = activity.info().attempt if activity.in_activity() else 1
+            raise NodesHeld(
+                f"NodeClaim/{ref.name}", f"it stays until its Node is gone: {held}", pause_while_held(attempt)
+            )
         if self.unused is not None:
             await self.unused.remember(claim)
         written = await revise_claim(self.claims, claim, _without_finalizer)
@@ -136,7 +151,8 @@ class Departing:
     @activity.defn
     async def release_node(self, departure: Departure) -> StepOutcome:
         """Take the finalizer off a node that has no claim."""
-        return StepOutcome(message="released", writes=await self._release_nodes(departure))
+        left = await self._release_nodes(departure)
+        return StepOutcome(message="released", writes=tuple(each.write for each in left))
 
     async def _leaving_claim(self, ref: ClaimRef) -> NodeClaim | None:
         """As the cache has it, where that is being deleted, which nothing takes back. Else as the API server has it."""
@@ -209,29 +225,30 @@ class Departing:
 
         return await revise_status(self.claims, claim, draining)
 
-    async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple[Write, ...]:
-        live, writes = {node.uid: node for node in listed}, []
+    async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple["_Left", ...]:
+        live, left = {node.uid: node for node in listed}, []
         for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
             node = live.get(uid) or await self.nodes.read(name)  # the look-up by instance may lag
             if node is not None and node.uid == uid:
-                writes.append(await self._release(node, departure.claim.name))
-        return tuple(writes)
+                left.append(await self._release(node, departure.claim.name))
+        return tuple(left)
 
-    async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple[Write, ...]:
-        """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain."""
-        known = set(departure.node_uids)
-        ours = [node for node in listed if node.uid not in known and TERMINATION_FINALIZER in node.finalizers]
+    async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple["_Left", ...]:
+        """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain. An
+        earlier try may have released them."""
+        late = [node for node in listed if node.uid not in departure.node_uids]
+        ours = [node for node in late if TERMINATION_FINALIZER in node.finalizers or node.deleting_since is not None]
         for node in ours:
             await self._taint_and_delete(node, tainted=False)
         return tuple([await self._release(node, departure.claim.name) for node in ours])
 
-    async def _release(self, node: Node, claim: str) -> Write:
+    async def _release(self, node: Node, claim: str) -> "_Left":
         left = await revise_node(self.nodes, node, _released)
         if TERMINATION_FINALIZER in node.finalizers:
             node_terminated(node, self.now())
             departures.deleted_node(node.name, claim)
         version = node_write(left).version if left is not None and left.finalizers else 0
-        return Write(kind="Node", name=node.name, uid=node.uid, version=version)
+        return _Left(node=left, write=Write(kind="Node", name=node.name, uid=node.uid, version=version))
 
     async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
         """An overtaken launch may still have made an instance, which must not outlive the finalizer (DUR-3, DUR-30)."""
@@ -242,6 +259,14 @@ class Departing:
             raise Postponed(
                 f"NodeClaim/{claim.name}", f"a late launch made {instance.provider_id}; it is terminating", 5.0
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """A node without our finalizer; None where it is gone."""
+
+    node: Node | None
+    write: Write
 
 
 def _leaving(node: Node) -> NodeChange:

@@ -14,7 +14,7 @@ from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, NodesHeld
 from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
@@ -38,11 +38,14 @@ class Terminating:
     @activity.defn
     async def terminate_instance(self, departure: Departure) -> TerminationOutcome:
         """Terminate it; done once the cloud says that it is gone. Nothing is waited for then, so the same step takes
-        the finalizers off."""
+        the finalizers off; where others hold a Node, the step after this one does."""
         ended = await self._end(departure)
         if self.departing is None or not departure.few_steps:
             return ended
-        released = await self.departing.release_claim(departure)
+        try:
+            released = await self.departing.release_claim(departure)
+        except NodesHeld:
+            return ended  # this step must not end the instance again with every try
         return replace(ended, released=True, writes=(*ended.writes, *released.writes))
 
     async def _end(self, departure: Departure) -> TerminationOutcome:

@@ -39,3 +39,15 @@ def finalizers_left(finalizers: tuple[str, ...]) -> tuple[str, ...] | None:
     """Without ours; those of others stay (TRM-11). None where ours is not there."""
     rest = tuple(name for name in finalizers if name != TERMINATION_FINALIZER)
     return None if rest == finalizers else rest
+
+
+def held_words(nodes: Iterable[Node]) -> str:
+    """Who keeps leaving Nodes that we have let go, for people: the finalizers of others. Empty where nobody does."""
+    held = [
+        node for node in nodes if node.deleting_since and node.finalizers and finalizers_left(node.finalizers) is None
+    ]
+    return "; ".join(f"Node {node.name} is held by {_named(node.finalizers)}" for node in held)
+
+
+def _named(finalizers: tuple[str, ...]) -> str:
+    return f"the finalizer{'s' if len(finalizers) > 1 else ''} {', '.join(finalizers)}"

@@ -1,6 +1,7 @@
 """begin_departure, release_claim, begin_release, release_node, terminate_instance, delete_claim."""
 
 from dataclasses import dataclass, replace
+from itertools import accumulate, count, pairwise, takewhile
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Refused, Unreachable
+from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
@@ -219,13 +221,69 @@ async def test_finalizers_of_others_stay(stage: Stage) -> None:
     """TRM-11."""
     stage.world.put(
         a_leaving_claim(finalizers=(names.TERMINATION_FINALIZER, "other/claim")),
-        a_joined_node(finalizers=("other/node", names.TERMINATION_FINALIZER)),
+        a_joined_node(),
+        a_joined_node("node-2", finalizers=("other/node", names.TERMINATION_FINALIZER)),
     )
+    departure = await stage.begin()
 
-    await stage.departing.release_claim(await stage.begin())
+    with pytest.raises(Postponed):
+        await stage.departing.release_claim(departure)
+    assert stage.world.nodes["node-2"].finalizers == ("other/node",)
+    del stage.world.nodes["node-2"]
+    await stage.departing.release_claim(departure)
 
     assert stage.world.claims["pool-1"].finalizers == ("other/claim",)
+
+
+async def test_a_claim_stays_until_its_node_is_gone(stage: Stage) -> None:
+    """LIF-52, TRM-37: whatever holds the Node, its claim goes on saying that there is one, and names who holds it."""
+    stage.world.put(a_leaving_claim(), a_joined_node(finalizers=("backup.example/agent", names.TERMINATION_FINALIZER)))
+    departure = await stage.begin()
+
+    for _ in range(2):
+        with pytest.raises(Postponed, match=r"Node node-1 is held by the finalizer backup\.example/agent"):
+            await stage.departing.release_claim(departure)
+    assert stage.world.nodes["node-1"].finalizers == ("backup.example/agent",)
+    assert names.TERMINATION_FINALIZER in stage.world.claims["pool-1"].finalizers
+    del stage.world.nodes["node-1"]
+    await stage.departing.release_claim(departure)
+
+    assert stage.world.claims == {}
+
+
+async def test_a_node_that_was_registered_meanwhile_keeps_the_claim_as_well(stage: Stage) -> None:
+    """At every try: by the second one it no longer carries our finalizer."""
+    stage.world.put(a_leaving_claim(conditions=(is_now(names.LAUNCHED),)), a_node())
+    departure = await stage.begin()
+    stage.world.put(a_joined_node(finalizers=("backup.example/agent", names.TERMINATION_FINALIZER)))
+
+    for _ in range(2):
+        with pytest.raises(Postponed, match=r"backup\.example/agent"):
+            await stage.departing.release_claim(departure)
+
+    assert "pool-1" in stage.world.claims
+
+
+async def test_a_node_that_others_hold_leaves_the_release_to_its_own_step(stage: Stage) -> None:
+    """Each try of the release asks nothing of the cloud, and the end of the instance is counted and told once."""
+    stage.world.put(a_leaving_claim(), a_joined_node(finalizers=("other/node", names.TERMINATION_FINALIZER)))
+    stage.terminating.departing = stage.departing
+    departure = await stage.begin()
+
+    outcome = await stage.terminating.terminate_instance(departure)
+
+    assert not outcome.released and "gone" in outcome.message
     assert stage.world.nodes["node-1"].finalizers == ("other/node",)
+    assert (stage.world.instances, set(stage.world.claims)) == ({}, {"pool-1"})
+
+
+def test_a_node_that_is_held_for_a_week_costs_some_hundred_tries() -> None:
+    waits = accumulate(timing.pause_while_held(attempt) for attempt in count(1))
+    until = list(takewhile(lambda passed: passed < 7 * 86_400.0, waits))
+
+    assert timing.pause_while_held(1) == 1.0
+    assert len(until) < 750
+    assert all(later <= 1.2 * earlier + 1.01 for earlier, later in pairwise(until)), "late by a fifth at most"
 
 
 async def test_another_node_of_the_same_name_keeps_its_finalizer(stage: Stage) -> None:

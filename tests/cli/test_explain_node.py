@@ -10,6 +10,8 @@ from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.cli.explain.explain_node_text import node_text
 from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.status.fleet_facts import FleetFacts
+from dovetail.cli.status.moves import moves
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.json import Json
@@ -152,6 +154,22 @@ async def test_a_node_being_terminated_says_so_and_names_its_workflow(tmp_path: 
 
     assert answer.says.startswith("it is being terminated")
     assert answer.workflow == "demo/claim/claim-n1"
+
+
+async def test_a_node_that_others_hold_names_their_finalizers(tmp_path: Path) -> None:
+    claim, node = a_managed_node()
+    claim["metadata"]["finalizers"] = [names.TERMINATION_FINALIZER]
+    node["metadata"]["finalizers"] = ["backup.example/agent", "other.example/hold"]
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), claim, node)
+    world.delete("NodeClaim", "claim-n1")
+    world.delete("Node", "n1")
+
+    answer, look = await explained(world), await looked(world)
+    [move] = moves(FleetFacts.of(look.snapshot), ())
+
+    held = "Node n1 is held by the finalizers backup.example/agent, other.example/hold"
+    assert answer.says == f"everything of ours is done, and its NodeClaim waits for the Node to go: {held}"
+    assert (move.kind, move.step, move.progress) == ("termination", "Node held", held)
 
 
 async def test_a_node_without_a_claim_is_left_alone_and_the_answer_says_so(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from dovetail.model.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from tests.cluster.system.fleets import fleet_pool, pool_claims, workload
-from tests.cluster.system.ground import Ground, has_condition, no_eviction
+from tests.cluster.system.ground import Ground, claim_id, has_condition, no_eviction
 from tests.cluster.system.scenes import NEVER, gone
 from tests.cluster.system.timeline import moment
 
 pytestmark = pytest.mark.cluster
 
 
+HOLD = "dovetail.test/hold"
 NO_NODE_WITHOUT_INSTANCE = 120.0
 NO_INSTANCE_WITHOUT_CLAIM = 300.0
 
@@ -181,6 +182,46 @@ def is_eviction(entry: AuditEntry) -> bool:
 def is_end(entry: AuditEntry) -> bool:
     """Of a pod that is leaving, its kubelet writes the status once: that its containers have ended."""
     return (entry.resource, entry.subresource, entry.user, entry.code) == ("pods", "status", "kwok", 200)
+
+
+async def test_a_claim_outlives_whatever_holds_its_node(ground: Ground) -> None:
+    """LIF-52, TRM-37: another controller's finalizer keeps the Node; its NodeClaim is there until it lets go."""
+    await ground.apply(fleet_pool("held"))
+    await ground.apply(workload("held", "held", 1))
+    await ground.until(lambda: ground.settled(1), 120, "a pod runs")
+    [claim] = await pool_claims(ground, "held")
+    path = f"{PATHS['Node']}/{claim['status']['nodeName']}"
+    ours = (await ground.api.get(path)).body["metadata"]["finalizers"]
+    assert ours == [names.TERMINATION_FINALIZER]
+    await ground.api.patch(path, {"metadata": {"finalizers": [*ours, HOLD]}})
+
+    await ground.delete("NodeClaim", claim["metadata"]["name"])
+    await ground.until(partial(held_by_others_alone, ground, claim), 120, "our finalizer is off the Node")
+    waiting = await ground.until(partial(waits_for_its_node, ground, claim), 60, "the release waits")
+
+    assert f"is held by the finalizer {HOLD}" in waiting
+    left = await ground.claim(claim["metadata"]["name"])
+    assert left is not None and left["metadata"]["finalizers"] == [names.TERMINATION_FINALIZER]
+    assert has_condition(left, names.INSTANCE_TERMINATING)
+    assert await ended(ground, claim)
+    _, said = await ground.dovetail("explain", "node", claim["status"]["nodeName"])
+    assert HOLD in said
+    await ground.api.patch(path, {"metadata": {"finalizers": None}})
+
+    await ground.until(partial(gone, ground, claim), 60, "the claim follows its Node")
+    assert await ground.node(claim["status"]["nodeName"]) is None
+
+
+async def held_by_others_alone(ground: Ground, claim: Json) -> bool:
+    node = await ground.node(claim["status"]["nodeName"])
+    return node is not None and node["metadata"]["finalizers"] == [HOLD]
+
+
+async def waits_for_its_node(ground: Ground, claim: Json) -> str:
+    """What Temporal shows of the step that releases the claim, once it has been tried twice."""
+    described = (await ground.client.get_workflow_handle(claim_id(claim)).describe()).raw_description
+    steps = [one for one in described.pending_activities if one.activity_type.name == "release_claim"]
+    return next((one.last_failure.message for one in steps if one.attempt > 2), "")
 
 
 async def test_a_pools_counters_and_conditions_follow_its_nodes(ground: Ground) -> None:

@@ -78,10 +78,10 @@ class AwsCloud:
 
     async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         identity = instance_id(provider_id)
-        if not provider_id:
-            return "gone"  # a claim that was never launched has nothing to terminate
         if not identity:
-            raise Refused("ec2:TerminateInstances", f"{provider_id!r} is no providerID of AWS")
+            # Never launched, or somebody wrote another's id: what its claim did launch carries the claim's UID, and is
+            # collected as an instance without a claim.
+            return "gone"
         self._check_place(provider_id)
         if self._is_shifted(provider_id):
             # No call at all: EC2's answers about such a zone are not to be relied on (AWS-106).

@@ -19,6 +19,7 @@ from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, 
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.pdbs import PdbIndex
+from dovetail.termination.leaving import held_words
 from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
 from dovetail.worker.deciding import disruption_settings
 
@@ -109,7 +110,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
     return NodeAnswer(
         node=found.node,
         source=look.source,
-        says=verdict_of(found, claim),
+        says=verdict_of(found, claim, held_words([node] if node is not None else [])),
         now=snapshot.now,
         claim=found.claim,
         pool=found.pool,

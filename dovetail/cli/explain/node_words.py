@@ -21,8 +21,10 @@ def lifted_by(why: str) -> str:
     return next((known.lifted_by for known in WhyNot if known == why), "")
 
 
-def verdict_of(found: NodeExplanation, claim: NodeClaim | None) -> str:
-    """The answer in one line."""
+def verdict_of(found: NodeExplanation, claim: NodeClaim | None, held: str = "") -> str:
+    """The answer in one line. `held`: by whom, where it has left but for others."""
+    if held:
+        return f"everything of ours is done, and its NodeClaim waits for the Node to go: {held}"
     if claim is not None and claim.deleting_since is not None:
         return "it is being terminated: its NodeClaim is deleted, and there is no way back"
     blocked = [check for check in found.checks if not check.passes]

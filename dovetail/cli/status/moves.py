@@ -15,6 +15,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal
 from dovetail.model.pods import Pod
 from dovetail.placement.pdbs import PdbIndex
+from dovetail.termination.leaving import held_words
 
 _ORDER = {"held": 0, "disruption": 1, "termination": 2, "launch": 3}
 
@@ -86,7 +87,8 @@ def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
     since = claim.deleting_since or facts.snapshot.now
     leaving = [p for p in facts.pods_of.get(claim.node_name, ()) if _must_leave(p, facts.snapshot.now)]
     blockers = tuple(blockers_of(leaving, pdbs, facts.snapshot.now))
-    step = _step(claim, bool(leaving))
+    held = held_words(facts.snapshot.pairing.nodes_of(claim))
+    step = "Node held" if held else _step(claim, bool(leaving))
     return Move(
         kind="termination",
         name=claim.node_name or claim.name,
@@ -95,7 +97,7 @@ def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
         why=_why_deleted(claim),
         step=step,
         since=since,
-        progress=_drain_words(leaving, blockers) if step == "drain" else "",
+        progress=_drain_words(leaving, blockers) if step == "drain" else held,
         pods_left=len(leaving),
         blockers=blockers,
     )

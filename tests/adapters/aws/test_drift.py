@@ -80,6 +80,26 @@ async def test_a_newer_image_under_the_same_alias_is_drift(stage: Stage) -> None
     assert await drift(stage, claim) == "AMIDrift"
 
 
+async def test_a_type_that_no_image_of_its_class_fits_any_more_is_drift(stage: Stage) -> None:
+    """AWS-117: from x86 to arm64, nothing could be launched in the node's place; it would stay unpatched for ever."""
+    claim = await launched(stage)
+
+    await stage.with_class(amiSelectorTerms=[{"id": "ami-0a12023b"}], amiFamily="AL2023")
+
+    assert await drift(stage, claim) == "AMIDrift"
+
+
+async def test_a_type_that_the_region_no_longer_knows_is_not_judged_by_its_image(stage: Stage) -> None:
+    """AWS-117, AWS-176: that is DIS-174's to say, after an hour; a list that lacks a type for a moment replaces
+    nothing."""
+    claim = await launched(stage)
+    unknown = replace(claim, labels={**claim.labels, "node.kubernetes.io/instance-type": "m1.gone"})
+
+    await stage.with_class(amiSelectorTerms=[{"id": "ami-0a12023b"}], amiFamily="AL2023")
+
+    assert await drift(stage, unknown) == ""
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -110,6 +130,14 @@ async def test_a_class_without_images_left_hides_no_other_drift(stage: Stage) ->
     claim = replace(claim, annotations={**claim.annotations, "karpenter.k8s.aws/ec2nodeclass-hash": same_hash})
 
     assert await drift(stage, claim) == "SubnetDrift"
+
+
+async def test_an_id_that_is_none_of_ec2s_is_looked_up_nowhere(stage: Stage) -> None:
+    claim = replace(await launched(stage), provider_id="Provider:///AZ/i-01234567890123456")
+    before = len(stage.calls("DescribeInstances"))
+
+    assert await drift(stage, claim) == ""
+    assert not any(call["input"].get("InstanceIds") for call in stage.calls("DescribeInstances")[before:])
 
 
 async def test_drift_of_many_claims_costs_one_list(stage: Stage) -> None:

@@ -510,6 +510,24 @@ async def test_an_instance_of_another_region_is_never_taken_for_gone(stage: Stag
     assert stage.calls("DescribeInstances") == stage.calls("TerminateInstances") == []
 
 
+@pytest.mark.parametrize(
+    "provider_id",
+    [
+        "Provider:///AZ/i-01234567890123456",
+        "kwok://node-1",
+        "aws:///us-west-2a/fargate-ip-10-0-0-1",
+        "i-0123456789abcdef0",
+    ],
+)
+async def test_an_id_that_is_none_of_ec2s_stands_for_no_instance(stage: Stage, provider_id: str) -> None:
+    """AWS-106: whoever wrote it, the claim is collected and ends. EC2 refuses such an id, with all that are asked for
+    in the same call."""
+    assert await stage.adapter.cloud.find(provider_id=provider_id) is None
+    assert await stage.adapter.cloud.terminate(provider_id, "default-a") == "gone"
+
+    assert stage.calls("DescribeInstances") == stage.calls("TerminateInstances") == []
+
+
 @pytest.mark.parametrize("zone", ["us-west-2a", "us-west-2-lax-1a", "us-west-2-wl1-las-wlz-1"])
 async def test_local_zones_are_of_their_region(stage: Stage, zone: str) -> None:
     provider_id = f"aws:///{zone}/i-0123456789abcdef0"

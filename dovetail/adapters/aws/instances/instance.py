@@ -4,6 +4,7 @@ Labels and sizes come from the type as its class sizes it. For a class that is g
 left out, so that one such class does not make the whole list fail (upstream's does, AWS-177).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,9 @@ from dovetail.model import names as core
 from dovetail.model.json import Json
 from dovetail.model.resources import Resources, subtract
 from dovetail.ports.cloud import Instance
+
+INSTANCE_ID: Final = re.compile(r"i-[0-9a-f]{8,17}")
+_PROVIDER_ID: Final = re.compile(rf"aws:///(?P<zone>[^/]+)/(?P<id>{INSTANCE_ID.pattern})")
 
 LIVE_STATES: Final = ("pending", "running", "shutting-down", "stopped", "stopping")
 _STATES: Final[dict[str, Literal["pending", "running", "stopping", "stopped", "terminating"]]] = {
@@ -58,15 +62,15 @@ class InstanceFacts:
 
 
 def instance_id(provider_id: str) -> str:
-    """The id at the end of a providerID; empty where it is none of AWS's (AWS-2)."""
-    head, mark, rest = provider_id.partition(":///")
-    zone, slash, found = rest.rpartition("/")
-    return found if head and mark and slash and zone else ""
+    """The id at the end of a providerID; empty where it is none of EC2's (AWS-2), which is asked for no other."""
+    found = _PROVIDER_ID.fullmatch(provider_id)
+    return found["id"] if found else ""
 
 
 def zone_of(provider_id: str) -> str:
-    """The zone that a providerID names; empty where it is none of AWS's."""
-    return provider_id.partition(":///")[2].rpartition("/")[0]
+    """The zone that a providerID names; empty where it is none of EC2's."""
+    found = _PROVIDER_ID.fullmatch(provider_id)
+    return found["zone"] if found else ""
 
 
 def is_zone_of(zone: str, region: str) -> bool:

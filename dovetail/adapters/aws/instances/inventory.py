@@ -81,8 +81,8 @@ class Inventory:
         return self._known.get(identity)
 
     async def live(self, identity: str) -> InstanceFacts | None:
-        """As it is now; None where EC2 does not show it in a live state."""
-        return await self._joined.answer(identity)
+        """As it is now; None where EC2 does not show it in a live state, or there is no id."""
+        return None if not identity else await self._joined.answer(identity)
 
     async def _by_ids(self, ids: list[str]) -> dict[str, InstanceFacts]:
         answer = await self._calls.attempt("ec2", "DescribeInstances", InstanceIds=ids, Filters=[_LIVE])

@@ -7,18 +7,17 @@ id of EC2 or none at all, and no text of a message goes on at full length.
 """
 
 import json
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dovetail.adapters.aws.instances.instance import INSTANCE_ID
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model.json import Json
 
 Detail = tuple[InterruptionReason, tuple[str, ...]]
 
 _NOTHING: Final[Detail] = ("no_op", ())
-_INSTANCE: Final = re.compile(r"i-[0-9a-f]{8,17}")
 _ID_CHARACTERS: Final = 100  # of a message's own id; EventBridge's have 36
 _PROBLEM_CHARACTERS: Final = 500
 _STOPPED: Final = frozenset({"stopping", "stopped"})
@@ -72,12 +71,12 @@ def _health(detail: Json) -> Detail:
     if detail.get("service") != "EC2" or detail.get("eventTypeCategory") != "scheduledChange":
         return _NOTHING
     named = (_text(each["entityValue"]) for each in detail.get("affectedEntities") or ())
-    return "scheduled_change", tuple(dict.fromkeys(text for text in named if _INSTANCE.fullmatch(text)))
+    return "scheduled_change", tuple(dict.fromkeys(text for text in named if INSTANCE_ID.fullmatch(text)))
 
 
 def _instance(value: Any) -> str:
     text = _text(value)
-    if not _INSTANCE.fullmatch(text):
+    if not INSTANCE_ID.fullmatch(text):
         raise ValueError(f"not the id of an instance: {text[:_ID_CHARACTERS]!r}")
     return text
 

@@ -20,6 +20,7 @@ PLACEMENT: Final = "PlacementGroupReady"
 RESERVATIONS: Final = "CapacityReservationsReady"
 READY: Final = "Ready"
 
+_SETTING: Final = (IMAGES, RESERVATIONS, PLACEMENT, SUBNETS, GROUPS, PROFILE, VALIDATION)  # upstream's order
 DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (AWS-40)
 
 
@@ -45,24 +46,32 @@ def false(reason: str, message: str) -> Verdict:
     return Verdict(status="False", reason=reason, message=message)
 
 
-def ready(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """All must hold."""
-    bad = [kind for kind, verdict in verdicts.items() if verdict.status == "False"]
-    open_ = [kind for kind, verdict in verdicts.items() if verdict.status == "Unknown"]
-    text = ", ".join(f"{kind}={verdicts[kind].status}" for kind in (*bad, *open_))
-    if bad:
+def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generation: int, now: float) -> list[Json]:
+    """status.conditions, sorted by type; `generation` is the one that was looked at."""
+    old = {condition["type"]: condition for condition in before}
+    stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    parts = [_condition(kind, verdict, old.get(kind), generation, stamp) for kind, verdict in verdicts.items()]
+    root = _condition(READY, _ready(parts), old.get(READY), generation, stamp)
+    return sorted([*parts, root], key=lambda condition: condition["type"])
+
+
+def _ready(parts: Iterable[Json]) -> Verdict:
+    """All must hold. Those that do not are named as upstream names them, the newest transition first (PLM-6)."""
+    bad = sorted((part for part in parts if part["status"] != "True"), key=_within_a_moment)
+    bad.sort(key=lambda part: part["lastTransitionTime"], reverse=True)
+    text = ", ".join(f"{part['type']}={part['status']}" for part in bad)
+    if any(part["status"] == "False" for part in bad):
         return false("UnhealthyDependents", text)
-    if open_:
+    if bad:
         return Verdict(status="Unknown", reason="ReconcilingDependents", message=text)
     return true(READY)
 
 
-def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generation: int, now: float) -> list[Json]:
-    """status.conditions, sorted by type; `generation` is the one that was looked at."""
-    old = {condition["type"]: condition for condition in before}
-    new = {**verdicts, READY: ready(verdicts)}
-    stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return [_condition(kind, new[kind], old.get(kind), generation, stamp) for kind in sorted(new)]
+def _within_a_moment(part: Json) -> tuple[int, int, str]:
+    """Upstream sets one after the other, so that the last is the newest; what is Unknown has been so from the start."""
+    kind = part["type"]
+    place = _SETTING.index(kind) if kind in _SETTING else len(_SETTING)
+    return (1, place, kind) if part["status"] == "Unknown" else (0, -place, kind)
 
 
 def _condition(kind: str, verdict: Verdict, old: Json | None, generation: int, stamp: str) -> Json:

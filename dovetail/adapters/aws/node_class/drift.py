@@ -1,7 +1,8 @@
 """Whether an instance is still what its class asks for (AWS-113 to AWS-121).
 
 The answer is the first of upstream's reasons that holds. What cannot be judged is left as it is: a class whose last
-image has vanished would otherwise drift on every node.
+image has vanished would otherwise drift on every node. An image that no longer fits, where the class has others, is
+judged: nobody else would say that such a node stays as it is for ever.
 """
 
 from dovetail.adapters.aws import names
@@ -59,7 +60,8 @@ class Drift:
         return bool(before) and bool(now) and before != now
 
     async def _image_differs(self, claim: NodeClaim, node_class: NodeClass) -> bool:
-        """Compared with the image that a node of this type would get today (AWS-117)."""
+        """Compared with the image that a node of this type would get today, if any (AWS-117). A type that the region no
+        longer knows is not judged here: that is InstanceTypeNotFound, which waits for an hour (DIS-174)."""
         if not claim.image_id or not node_class.images:
             return False
         try:
@@ -68,8 +70,7 @@ class Drift:
             return False
         if sized is None:
             return False
-        image = image_for(node_class.images, sized.requirements)
-        return image is not None and image != claim.image_id
+        return image_for(node_class.images, sized.requirements) != claim.image_id
 
     async def _facts_differ(self, claim: NodeClaim, node_class: NodeClass, facts: InstanceFacts) -> str:
         groups = frozenset(node_class.security_groups)
