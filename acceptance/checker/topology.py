@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from acceptance.checker.places import HOSTNAME, Place, World
-from acceptance.checker.values import by_key, selects
+from acceptance.checker.values import by_key, canonical, selects
 from dovetail.model.json import ReadOnlyJson
 
 
@@ -63,7 +63,7 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
     ]
     by_place: dict[int, list[ReadOnlyJson]] = {id(place): place.pods for place in places}
     for owner, place, term in holders:
-        key = term["topologyKey"]
+        key = canonical(term["topologyKey"])
         if place.values(key) is None and key != HOSTNAME:
             continue
         candidates = [place] if key == HOSTNAME else places
@@ -79,7 +79,7 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
 def _affinity(world: World, places: list[Place], placed: list[tuple[ReadOnlyJson, Place]]) -> Iterator[str]:
     for pod, place in placed:
         for term in _required(pod, "podAffinity"):
-            key = term["topologyKey"]
+            key = canonical(term["topologyKey"])
             near = [p for p in places if _together(place, p, key)]
             company = any(other is not pod and _matches(world, term, pod, other) for p in near for other in p.pods)
             if not company and not _matches(world, term, pod, pod):
@@ -146,7 +146,7 @@ def _one_spread(
     constraint: ReadOnlyJson,
     members: list[tuple[ReadOnlyJson, Place]],
 ) -> Iterator[str]:
-    key, selector, sample = constraint["topologyKey"], constraint["labelSelector"], members[0][0]
+    key, selector, sample = canonical(constraint["topologyKey"]), constraint["labelSelector"], members[0][0]
     special = (
         constraint.get("minDomains")
         or constraint.get("matchLabelKeys")

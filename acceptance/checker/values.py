@@ -28,7 +28,13 @@ ALIASES = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "topology.ebs.csi.aws.com/zone": "topology.kubernetes.io/zone",
 }
+
+
+def canonical(key: str) -> str:
+    """The key that a label has in the cluster's catalogue, whatever it is called in a manifest."""
+    return ALIASES.get(key, key)
 
 
 def quantity(text: object) -> Fraction:
@@ -161,7 +167,7 @@ def by_key(entries: Iterable[ReadOnlyJson]) -> dict[str, Allowed]:
     """Requirements by key, those of one key taken together."""
     result: dict[str, Allowed] = {}
     for entry in entries:
-        key = ALIASES.get(str(entry["key"]), str(entry["key"]))
+        key = canonical(str(entry["key"]))
         result[key] = result[key].both(allowed(entry)) if key in result else allowed(entry)
     return result
 

@@ -12,8 +12,13 @@ from acceptance.traffic.paths import EVENTS, NODE_CLAIMS, NODE_CLASSES, NODE_POO
 from dovetail.model.json import Json
 
 _METADATA: Final = ("annotations", "deletionGracePeriodSeconds", "finalizers", "generation", "labels", "name")
-# The test bed's own marks, and labels that a kubelet sets beside those that the recording's registrar knew.
-_TESTBED_LABELS: Final = ("dovetail.test/", "beta.kubernetes.io/")
+# The test bed's own marks, and labels that a node has beside those that the recording's registrar knew.
+_TESTBED_LABELS: Final = (
+    "dovetail.test/",
+    "beta.kubernetes.io/",
+    "failure-domain.beta.kubernetes.io/",
+    "topology.ebs.csi.aws.com/",
+)
 _TESTBED_ANNOTATIONS: Final = ("node.alpha.kubernetes.io/", "kwok.x-k8s.io/", "volumes.kubernetes.io/")
 _CONDITIONS: Final = ("type", "status", "reason", "message", "observedGeneration")
 # The product's own; the scheduler and the controllers of the cluster announce things too.

@@ -1,4 +1,4 @@
-"""What can be wrong with a NodePool or NodeOverlay that the API server let through (API-18, API-19, API-22, API-25,
+"""What can be wrong with a NodePool or NodeOverlay that the API server let through (API-18, API-19, API-25,
 NPL-20)?
 
 Each fault is one sentence with the field in front; no fault means valid. These checks do not repeat the CRD's. They see
@@ -21,16 +21,6 @@ CLOSED_DOMAINS = ("karpenter.sh", "karpenter.k8s.aws")
 CAPACITY_TYPES = frozenset(("spot", "on-demand", "reserved"))
 LONGEST_PREFIX = 253
 LONGEST_NAME = 63
-
-# API-22: what old manifests say, and what is meant.
-LEGACY_KEYS = {
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
-    "beta.kubernetes.io/os": "kubernetes.io/os",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "topology.ebs.csi.aws.com/zone": "topology.kubernetes.io/zone",
-}
 
 
 def node_pool_faults(spec: NodePoolSpec) -> tuple[str, ...]:
@@ -120,7 +110,7 @@ def _pool_requirement_faults(template: TemplateSpec) -> Iterator[str]:
 
 
 def _requirement_faults(item: Requirement) -> Iterator[str]:
-    key, values = LEGACY_KEYS.get(item.key, item.key), item.values or ()
+    key, values = item.key, item.values or ()
     if is_restricted(key):
         yield "the label is restricted"
     if not is_qualified_name(key):

@@ -12,6 +12,7 @@ from typing import Final
 
 from dovetail.lifecycle.conditions import POOL_DEPENDENTS, ConditionSet, complete, false, true
 from dovetail.model import names
+from dovetail.model.key_aliases import canonical_key
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
@@ -98,7 +99,7 @@ def _twice(taints: tuple[Taint, ...]) -> Iterable[str]:
 
 
 def _requirement_faults(expression: Expression) -> Iterable[str]:
-    key = names.KEY_ALIASES.get(expression.key, expression.key)
+    key = canonical_key(expression.key)
     if key == names.NODE_POOL:
         yield f"requirement {key} is restricted"
         return

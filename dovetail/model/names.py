@@ -95,12 +95,3 @@ SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and no
 WELL_KNOWN_LABELS: Final[frozenset[str]] = frozenset(
     {NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD}
 )
-
-# PLC-33: old spellings of keys that still appear in manifests.
-KEY_ALIASES: Final[dict[str, str]] = {
-    "failure-domain.beta.kubernetes.io/zone": ZONE,
-    "failure-domain.beta.kubernetes.io/region": REGION,
-    "beta.kubernetes.io/arch": ARCH,
-    "beta.kubernetes.io/os": OS,
-    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
-}

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.model.digits import MAX_INT, integer, nearest_integer
-from dovetail.model.names import HOSTNAME, KEY_ALIASES
+from dovetail.model.key_aliases import canonical_key
+from dovetail.model.names import HOSTNAME
 from dovetail.model.pods import Expression
 from dovetail.model.remembering import MEGABYTE, remembered
 
@@ -67,8 +68,8 @@ def _operand(values: tuple[str, ...]) -> int:
 
 @remembered(8 * MEGABYTE)
 def requirement(key: str, operator: str, values: tuple[str, ...] = (), min_values: int | None = None) -> Requirement:
-    """PLC-33, PLC-34: the set of values that an expression describes, under the key's modern name."""
-    key = KEY_ALIASES.get(key, key)
+    """PLC-33, PLC-34: the set of values that an expression describes, under the key's canonical name."""
+    key = canonical_key(key)
     match operator:
         case "In":
             return Requirement(key=key, complement=False, values=frozenset(values), min_values=min_values)

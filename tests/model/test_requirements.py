@@ -1,4 +1,4 @@
-"""Old spellings of keys mean the new ones (PLC-33, API-22)."""
+"""Another name of a label means the label (PLC-33, API-22, AWS-4)."""
 
 import pytest
 
@@ -13,9 +13,10 @@ from dovetail.model.requirements import requirement
         ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
         ("beta.kubernetes.io/os", "kubernetes.io/os"),
         ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+        ("topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"),
         ("kubernetes.io/arch", "kubernetes.io/arch"),
     ],
 )
-def test_an_old_key_means_the_new_one(old: str, new: str) -> None:
+def test_another_name_means_the_label(old: str, new: str) -> None:
     assert requirement(old, "In", ("a",)) == requirement(new, "In", ("a",))
     assert requirement(old, "In", ("a",)).key == new

@@ -151,6 +151,28 @@ def test_a_node_is_as_large_as_the_specification_says(
     assert (allocatable["cpu"], amount(allocatable["memory"]) / 2**20) == (f"{cpu_left}m", memory_left)
 
 
+@pytest.mark.parametrize(
+    ("name", "family", "sizes"),
+    [
+        ("m5.large", "al2023", ["1Gi", "2Mi"]),
+        ("m6g.large", "al2023", ["1Gi", "2Mi", "32Mi", "64Ki"]),
+        ("m5.large", "windows", []),
+    ],
+)
+def test_a_node_lists_the_huge_pages_that_it_has_none_of(name: str, family: str, sizes: list[str]) -> None:
+    booted = BootedInstance(
+        facts=read_types([name])[name],
+        block_devices=[],
+        interfaces=[],
+        setup=KubeletSetup(family=family),
+        memory_overhead=0.075,
+    )
+
+    for amounts in capacity_and_allocatable(booted):
+        found = {key.removeprefix("hugepages-"): value for key, value in amounts.items() if "hugepages" in key}
+        assert found == dict.fromkeys(sizes, "0")
+
+
 def test_a_node_has_the_devices_of_its_type_and_the_volume_of_its_template() -> None:
     """AWS-58, AWS-59."""
     name = "g5.12xlarge"
@@ -208,8 +230,12 @@ def test_a_node_carries_what_kubelet_and_cloud_write_on_it() -> None:
         "beta.kubernetes.io/os": "linux",
         "beta.kubernetes.io/arch": "arm64",
         "node.kubernetes.io/instance-type": "m6g.large",
+        "beta.kubernetes.io/instance-type": "m6g.large",
         "topology.kubernetes.io/region": "us-west-2",
+        "failure-domain.beta.kubernetes.io/region": "us-west-2",
         "topology.kubernetes.io/zone": "us-west-2a",
+        "failure-domain.beta.kubernetes.io/zone": "us-west-2a",
+        "topology.ebs.csi.aws.com/zone": "us-west-2a",
         "topology.k8s.aws/zone-id": "usw2-az1",
         "dovetail.test/kubelet": "alive",
     }

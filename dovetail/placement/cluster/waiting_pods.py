@@ -13,6 +13,7 @@ from dovetail.model import names
 from dovetail.model.digits import integer
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.kept_places import needs_a_node, planned_pods
+from dovetail.model.key_aliases import canonical_key
 from dovetail.model.placements import IgnoredPod
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
@@ -56,7 +57,7 @@ def _restricted(key: str, well_known: frozenset[str]) -> bool:
 
 def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
     """What is wrong with one expression of a pod; empty where nothing is (PLC-23)."""
-    key, values = names.KEY_ALIASES.get(expression.key, expression.key), expression.values
+    key, values = canonical_key(expression.key), expression.values
     if expression.operator not in _OPERATORS:
         return f"key {key} has an unsupported operator {expression.operator}"
     if _restricted(key, well_known):

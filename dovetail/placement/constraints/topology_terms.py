@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from dovetail.model.key_aliases import canonical_key
 from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
 from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.selectors import expression_matches, identity, matches
@@ -98,9 +99,10 @@ class TermBook:
         node_filter = (
             NodeFilter(branches=branches, tolerations=tolerations) if branches or tolerations is not None else None
         )
+        over = canonical_key(constraint.topology_key)
         key = (
             "spread",
-            constraint.topology_key,
+            over,
             shape.namespace,
             constraint.max_skew,
             self._spread_identity(constraint, shape, node_filter),
@@ -110,7 +112,7 @@ class TermBook:
         if term is None:
             term = self._known[key] = Term(
                 kind="spread",
-                key=constraint.topology_key,
+                key=over,
                 namespaces=frozenset((shape.namespace,)),
                 selector=selector,
                 max_skew=constraint.max_skew,
@@ -123,12 +125,13 @@ class TermBook:
 
     def _affinity(self, kind: GroupKind, term: PodTerm, shape: PodShape) -> Term:
         namespaces = self._spaces(term, shape.namespace)
-        key = (kind, term.topology_key, namespaces, identity(term.selector))
+        over = canonical_key(term.topology_key)
+        key = (kind, over, namespaces, identity(term.selector))
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Term(
                 kind=kind,
-                key=term.topology_key,
+                key=over,
                 namespaces=namespaces,
                 selector=term.selector,
                 domain_tolerations=shape.tolerations,  # PLQ-17: those of the first pod that asks

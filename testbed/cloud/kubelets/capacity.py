@@ -102,6 +102,15 @@ def _devices(instance: BootedInstance) -> dict[str, int]:
     return counts
 
 
+def _huge_pages(instance: BootedInstance) -> dict[str, int]:
+    """The sizes that the kernel knows; none is set aside at boot."""
+    if instance.setup.family == "windows":
+        return {}
+    arm = instance.facts["ProcessorInfo"]["SupportedArchitectures"][0] == "arm64"
+    sizes = ("64Ki", "2Mi", "32Mi", "1Gi") if arm else ("2Mi", "1Gi")
+    return {f"hugepages-{size}": 0 for size in sizes}
+
+
 def _reserved_cpu(cores: int) -> int:
     """Millicores: 6 % of the first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the rest."""
     tiers = ((1, 60.0), (1, 10.0), (2, 5.0), (cores, 2.5))
@@ -139,7 +148,7 @@ def capacity_and_allocatable(instance: BootedInstance) -> tuple[dict[str, str], 
         "memory": float(_memory(instance)),
         "ephemeral-storage": float(_storage(instance)),
         "pods": float(_pods(instance)),
-        **{name: float(count) for name, count in _devices(instance).items()},
+        **{name: float(count) for name, count in (_devices(instance) | _huge_pages(instance)).items()},
     }
     setup = instance.setup
     kept: list[Mapping[str, float]] = [

@@ -25,11 +25,15 @@ def _labels(instance: Json, given: dict[str, str], arch: str, system: str) -> di
     }
     cloud = {
         "node.kubernetes.io/instance-type": instance["type"],
+        "beta.kubernetes.io/instance-type": instance["type"],
         "topology.kubernetes.io/region": instance["region"],
+        "failure-domain.beta.kubernetes.io/region": instance["region"],
         "topology.kubernetes.io/zone": instance["zone"],
+        "failure-domain.beta.kubernetes.io/zone": instance["zone"],
         "topology.k8s.aws/zone-id": instance["zoneId"],
     }
-    return {**given, **own, **cloud, KUBELET: ALIVE}
+    volumes = {"topology.ebs.csi.aws.com/zone": instance["zone"]}  # as if the EBS driver's pod were there at once
+    return {**given, **own, **cloud, **volumes, KUBELET: ALIVE}
 
 
 def make_node(instance: Json, facts: Json, version: str) -> Json:
