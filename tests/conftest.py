@@ -1,4 +1,4 @@
-"""What all tests share: a limit for those that wait, and the programs of the control plane.
+"""What all tests share: a limit for those that wait, a watch over event loops, and the programs of the control plane.
 
 No test waits for ever: one that hangs fails, and its traceback says where it waited. Where the programs can be neither
 found nor built, each test that needs them is skipped with the reason in words, or fails where CI requires it.
@@ -10,13 +10,14 @@ ones (`--hypothesis-profile exploring` does so for any test).
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
+from tests.held_loop import HELD
 from tests.unavailable import no_control_plane
 
 AWS_SERVER = "aws_server"  # the fixture: each of its five hundred tests takes a third of a second
@@ -54,6 +55,22 @@ def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[Non
             await test(*arguments, **named)
 
     return within
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched_loops() -> Iterator[None]:
+    """All event loops of this process are watched over."""
+    with HELD.watched():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_loop_is_held(watched_loops: None) -> Iterator[None]:
+    """The product never keeps an event loop, with the heartbeats of all steps, for half a second of work."""
+    HELD.taken()
+    yield
+    if holds := HELD.taken():
+        pytest.fail("\n".join(map(str, holds)), pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; 
 _PLAIN = "text/plain; charset=utf-8"
 _WORDS = {
     200: "OK",
+    400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
     500: "Internal Server Error",

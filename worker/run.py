@@ -27,6 +27,7 @@ from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
+from dovetail.background.loop_watch import watch_loop
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
@@ -273,8 +274,10 @@ async def run_worker(settings: Settings, source: Mapping[str, str], brought: Bro
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     observed = observed_by(settings)
+    watching = supervised("watch over the event loop", watch_loop)
     try:
         await serve(settings, stop, brought, observed)
     finally:
+        await stop_tasks(watching)
         await asyncio.to_thread(observed.close)
     sys.stdout.flush()

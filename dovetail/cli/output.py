@@ -11,6 +11,10 @@ class CommandFailed(Exception):
     """The command cannot do what was asked; the message is the one line that says why."""
 
 
+class NotUnderstood(CommandFailed):
+    """The question itself is wrong: a time that is none, a file that cannot be read."""
+
+
 class Ended(Exception):
     """The command has answered, and its exit code is part of the answer."""
 

@@ -5,7 +5,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.output import CommandFailed, NotUnderstood, as_json, say
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.asked_text import fitted, say_asked, shown_as_document
 from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
@@ -128,15 +128,17 @@ def _fenced(text: str, form: str) -> str:
 
 def seconds_of(text: str, option: str = "--for") -> float:
     """A time as people type it: 7d, 36h, 90m."""
+    from dovetail.model.digits import nearest_integer
     from dovetail.model.durations import DurationError, parse_seconds
+    from dovetail.model.quoting import shown
 
-    days, _, rest = text.partition("d")
-    if not rest and text.endswith("d") and days.isdecimal():
-        text = f"{int(days) * 24}h"
+    given = text
+    if text.endswith("d") and (days := nearest_integer(text[:-1])) is not None:
+        text = f"{days * 24}h"
     try:
         seconds = parse_seconds(text)
     except DurationError:
         seconds = 0.0
     if seconds <= 0:
-        raise CommandFailed(f"{option}: {text!r} is no time such as 7d, 36h or 90m")
+        raise NotUnderstood(f"{option}: {shown(given)} is no time such as 7d, 36h or 90m")
     return seconds

@@ -88,7 +88,7 @@ async def test_the_record_is_temporals_and_without_it_there_is_none(
 
 async def test_a_time_that_cannot_be_read_is_named(asked: tuple[Api, SimulatedWorld]) -> None:
     code, _, body = await asked[0].answer("log?since=yesterday")
-    assert code == 404 and "--since: 'yesterday' is no time" in json.loads(body)["message"]
+    assert code == 400 and "--since: 'yesterday' is no time" in json.loads(body)["message"]
 
 
 async def test_savings_read_more_of_the_record_than_a_log(
@@ -173,9 +173,9 @@ async def test_what_a_file_has_wrong_is_named_with_the_file(asked: tuple[Api, Si
     words = {"file": packed(a_change(wieght=7)), "called": "change.yaml"}
     wrong, spoilt = [await asked[0].answer(f"plan?{urlencode(w)}") for w in (words, {"file": "x"})]
 
-    assert wrong[0] == 404 and "change.yaml, document 1" in json.loads(wrong[2])["message"]
+    assert wrong[0] == 400 and "change.yaml, document 1" in json.loads(wrong[2])["message"]
     assert "spec.wieght" in json.loads(wrong[2])["message"]
-    assert spoilt[0] == 404 and "cannot be unpacked" in json.loads(spoilt[2])["message"]
+    assert spoilt[0] == 400 and "cannot be unpacked" in json.loads(spoilt[2])["message"]
 
 
 def test_a_file_arrives_as_it_was_and_one_that_is_too_large_does_not_leave() -> None:

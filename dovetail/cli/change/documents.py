@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import orjson
-import yaml
 
 from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
-from dovetail.cli.output import CommandFailed
+from dovetail.cli.change.reading import MOST_BYTES, bodies_of
+from dovetail.cli.output import CommandFailed, NotUnderstood
 from dovetail.model.json import Json
+from dovetail.model.quoting import one_line
 
 STANDARD_INPUT: Final = Path("-")
 POOL: Final = "NodePool"
+MOST_OBJECTS: Final = 250  # each is asked of the API server
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KNOWN: Final = {kind.kind: kind for kind in KINDS}
@@ -47,9 +49,12 @@ def called(file: Path) -> str:
 
 
 def text_of(file: Path) -> str:
-    """What stands in it."""
+    """What stands in it; of one that is too large no more than shows that it is."""
     try:
-        return sys.stdin.read() if file == STANDARD_INPUT else file.read_text()
+        if file == STANDARD_INPUT:
+            return sys.stdin.read(MOST_BYTES + 1)
+        with file.open(encoding="utf-8") as opened:
+            return opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise CommandFailed(f"{called(file)}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -57,20 +62,18 @@ def text_of(file: Path) -> str:
 
 
 def documents_of(text: str, called: str, node_classes: frozenset[tuple[str, str]]) -> tuple[Document, ...]:
-    """The objects of a text that is called so."""
-    try:
-        bodies = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise CommandFailed(f"{called}: it is no YAML: {' '.join(str(error).split())}") from None
+    """The objects of a text that is called so. It takes up to a second: never on the event loop of a worker."""
     found: dict[tuple[str, str], Document] = {}
-    for number, body in enumerate(bodies, 1):
-        for item in _items(body):
-            document = _document(item, f"{called}, document {number}", node_classes)
+    for body in bodies_of(text, called):
+        for item in _items(body.value):
+            document = _document(item, body.place, node_classes)
             if (document.kind, document.name) in found:
-                raise CommandFailed(f"{document.place}: {document.kind} {document.name}: it stands in the file twice")
+                raise NotUnderstood(f"{document.place}: {document.kind} {document.name}: it stands in the file twice")
+            if len(found) == MOST_OBJECTS:
+                raise NotUnderstood(f"{document.place}: more than {MOST_OBJECTS} objects; plan them in parts")
             found[document.kind, document.name] = document
     if not found:
-        raise CommandFailed(f"{called}: there is no object in it")
+        raise NotUnderstood(f"{one_line(called)}: there is no object in it")
     return tuple(found.values())
 
 
@@ -84,21 +87,21 @@ def _items(body: Any) -> Iterator[Any]:
 
 def _document(body: Any, place: str, node_classes: frozenset[tuple[str, str]]) -> Document:
     if not isinstance(body, dict):
-        raise CommandFailed(f"{place}: it is no object, but {type(body).__name__}")
+        raise NotUnderstood(f"{place}: it is no object, but {type(body).__name__}")
     kind, metadata = body.get("kind"), body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(kind, str) or not kind:
-        raise CommandFailed(f"{place}: kind: Required value")
+        raise NotUnderstood(f"{place}: kind: Required value")
     if not isinstance(name, str) or not name:
-        raise CommandFailed(f"{place}: {kind}: metadata.name: Required value")
+        raise NotUnderstood(f"{place}: {kind}: metadata.name: Required value")
     group = str(body.get("apiVersion") or "").partition("/")[0]
     wanted = {POOL: {"karpenter.sh"}}
     for of_class, class_kind in node_classes:
         wanted.setdefault(class_kind, set()).add(of_class)
     if kind not in wanted:
-        raise CommandFailed(f"{place}: {kind} {name}: only {', '.join(sorted(wanted))} can be planned")
+        raise NotUnderstood(f"{place}: {kind} {name}: only {', '.join(sorted(wanted))} can be planned")
     if group not in wanted[kind]:
-        raise CommandFailed(f"{place}: {kind} {name}: apiVersion: {body.get('apiVersion')!r} is of another kind")
+        raise NotUnderstood(f"{place}: {kind} {name}: apiVersion: {body.get('apiVersion')!r} is of another kind")
     return Document(kind=kind, name=name, body=body, place=place)
 
 
@@ -111,7 +114,7 @@ def applied(document: Document, live: Json | None) -> Json:
     try:
         return _admitted(kind, document, body, live)
     except InvalidObject as error:
-        raise CommandFailed(f"{document.place}: {error}") from None
+        raise NotUnderstood(f"{document.place}: {error}") from None
 
 
 def _admitted(kind: ResourceKind, document: Document, body: Json, live: Json | None) -> Json:

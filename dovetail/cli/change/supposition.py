@@ -5,8 +5,10 @@ of pools and claims, the conditions of pools, the verdict on each claim's drift.
 NodeClass as it would after it was applied.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dovetail.activities.shared.snapshots import with_catalogues
 from dovetail.activities.upkeep.pool_status import PoolStatuses
@@ -26,6 +28,8 @@ from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.worker.deciding import well_known_labels
 from dovetail.worker.wiring import recorded_view
+
+TURN: Final = 50  # claims that are judged between two turns of the event loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,8 @@ async def standing(ground: Ground) -> Snapshot:
 
 async def _changed(ground: Ground, document: Document) -> ChangedObject:
     live = await ground.raw(document.kind, document.name)
-    return ChangedObject(kind=document.kind, name=document.name, before=live, after=applied(document, live))
+    after = await asyncio.to_thread(applied, document, live)
+    return ChangedObject(kind=document.kind, name=document.name, before=live, after=after)
 
 
 async def _catalogues(ground: Ground, documents: Sequence[Document], classes: Sequence[Json]) -> Catalogues:
@@ -127,7 +132,9 @@ def _hashed(snapshot: Snapshot) -> Snapshot:
 async def _judged(snapshot: Snapshot, catalogues: Catalogues, ground: Ground) -> tuple[Snapshot, list[str]]:
     """Every claim with the condition Drifted that it should have."""
     claims, errors = dict(snapshot.claims), list[str]()
-    for name, claim in snapshot.claims.items():
+    for number, (name, claim) in enumerate(snapshot.claims.items()):
+        if number % TURN == 0:
+            await asyncio.sleep(0)  # a worker that is asked has heartbeats to send
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
             continue

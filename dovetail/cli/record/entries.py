@@ -20,6 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.steps import failure_text
+from dovetail.cli.output import NotUnderstood
 from dovetail.cli.plan_commands import seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
@@ -107,7 +108,10 @@ def _asked(option: str, text: str, now: float) -> float:
         found = datetime.fromisoformat(text)
     except ValueError:
         return now - seconds_of(text, option)
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    moment = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    if moment < 0:
+        raise NotUnderstood(f"{option}: {text} is before 1970")
+    return moment
 
 
 async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:

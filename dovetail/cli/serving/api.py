@@ -1,7 +1,8 @@
 """The worker's read-only API, /api/v1: the answers of the command line, from the view that the worker has anyway.
 
-One answer is made at a time, in a thread, and kept for a few times as long as it took: however many people ask, no
-heartbeat and no step waits for them, and no more than a fifth of one core is spent. Who may ask is decided by the API
+One answer is made at a time, in a thread, and kept for a few times as long as it took, as is an error; and when the
+making has used up its share of the processor, questions wait. However many people ask whatever they like, no heartbeat
+and no step waits for them, and over time no more than a fifth of one core is spent. Who may ask is decided by the API
 server, through whose proxy the command line comes (docs/reference/api.md).
 
 Loaded with the first request, so that a worker that nobody asks does not hold what explains.
@@ -11,11 +12,12 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 import orjson
 from temporalio.client import Client
@@ -38,7 +40,7 @@ from dovetail.cli.explain.sources import Look, look_now, state_from
 from dovetail.cli.flights.replaying import flights_text, list_flights, look_back, replay, replay_text
 from dovetail.cli.history.kept import stories_or_kept
 from dovetail.cli.history.text import history_text
-from dovetail.cli.output import CommandFailed
+from dovetail.cli.output import CommandFailed, NotUnderstood
 from dovetail.cli.plan_commands import seconds_of
 from dovetail.cli.record.entries import Entries, Period, period_of
 from dovetail.cli.record.kept import entries_of, kept_objects
@@ -55,6 +57,7 @@ from dovetail.cli.status.nodes import nodes_of, pods_of
 from dovetail.cli.status.status import status_of
 from dovetail.cli.wording import fitting
 from dovetail.disruption.outlook.paces import Paces
+from dovetail.model.quoting import one_line
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.worker.endpoints import Answer, Followed
@@ -67,6 +70,12 @@ BUSY_SECONDS: Final = 20.0  # how long a question waits for its turn
 KEPT_SECONDS: Final = 1.0  # an answer is kept for at least this long,
 KEPT_FACTOR: Final = 4.0  # and for this many times as long as it took to make
 MOST_KEPT: Final = 64
+SHARE: Final = 0.2  # of one core, for all that is asked, over time
+AT_ONCE_SECONDS: Final = 20.0  # of processor time that questions may use up before they are held to their share
+MOST_WORDS: Final = 32  # of a query
+WORDS: Final = frozenset(
+    {"at", "called", "diff", "file", "for", "kind", "pod", "pool", "reason", "since", "until"}
+)  # another one makes no other question
 NO_TEMPORAL: Final = "the worker is not connected to Temporal: nominations and held plans are not considered"
 MOST_ENTRIES: Final = 1000  # workflows whose histories are read for one answer
 MOST_SAVINGS: Final = 5000  # the same for savings, whose sum is of use as a whole; half a millisecond of ours each
@@ -84,6 +93,9 @@ PLAIN: Final = "text/plain; charset=utf-8"
 _log = logging.getLogger(__name__)
 
 Shown = tuple[Document, str]  # the document, and the same as text; empty where the command line makes that itself
+Made = Shown | Exception  # what became of a question; why there is no answer is as much of one
+
+OF_OTHERS: Final = (Failure, RPCError, UnreadablePayload, TimeoutError)  # who may answer again in a moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +113,7 @@ class Question:
 
 
 Maker = Callable[[Question], Awaitable[Shown]]
+rest: Final = asyncio.sleep  # until the share allows another question
 
 
 @dataclass(slots=True)
@@ -112,8 +125,10 @@ class Api:
     client: Callable[[], Client | None]
     shadow: Shadow | None = None  # of a worker beside Karpenter
     clock: Callable[[], float] = time.monotonic
+    processor: Callable[[], float] = time.process_time
     _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    _kept: dict[tuple[str, Question], tuple[float, Shown]] = field(default_factory=dict)
+    _kept: dict[tuple[str, Question], tuple[float, Made]] = field(default_factory=dict)
+    _spent: tuple[float, float] = (0.0, 0.0)  # seconds of the processor beyond the share, and when that was so
     _known: tuple[float, Paces | None] = (0.0, None)  # and when it was read
     _followed: int = 0  # how many follow the stream
 
@@ -140,7 +155,7 @@ class Api:
 
     async def reply(self, target: str) -> Answer | Followed:
         """Answer one request; `target` is what follows /api/v1/, with its query."""
-        if urlsplit(target).path.strip("/") != STREAM:
+        if target.partition("?")[0].strip("/") != STREAM:
             return await self.answer(target)
         if self._followed >= MOST_FOLLOWERS:
             return 503, JSON, _error(f"{MOST_FOLLOWERS} follow already; ask for status instead")
@@ -148,20 +163,21 @@ class Api:
 
     async def answer(self, target: str) -> Answer:
         """Answer what has one answer."""
-        url = urlsplit(target)
-        query = {key: values[-1] for key, values in parse_qs(url.query).items()}
-        path = url.path.strip("/")
+        path, _, words = target.partition("?")
+        path = path.strip("/")
         if path == PAGE:
             return 200, HTML, page()
         try:
+            query = _query(words)
             route, question = self._asked(path, query)
             shown = await self._made(route, question)
+        except NotUnderstood as error:
+            return 400, JSON, _error(str(error))
         except CommandFailed as error:
             return 404, JSON, _error(str(error))
-        except (Failure, RPCError, UnreadablePayload, TimeoutError) as error:
+        except OF_OTHERS as error:
             return 503, JSON, _error(str(error) or "no answer in time")
         except Exception as error:
-            _log.exception("a question to the API came to nothing: %s", target)
             return 500, JSON, _error(f"{type(error).__name__}; the worker's log has it")
         if query.get("view") and shown[1]:
             return 200, PLAIN, shown[1] + "\n"
@@ -175,7 +191,7 @@ class Api:
 
     def _asked(self, path: str, query: Mapping[str, str]) -> tuple[str, Question]:
         route, name = self._route(path)
-        words = tuple(sorted((key, value) for key, value in query.items() if key not in ("view", "width")))
+        words = tuple(sorted((key, value) for key, value in query.items() if key in WORDS))
         view = query.get("view", "")
         form = view if view in FORMS else ""
         return route, Question(name=unquote(name), width=_width(query.get("width", "")), form=form, words=words)
@@ -201,33 +217,60 @@ class Api:
     async def _made(self, route: str, question: Question) -> Shown:
         """From what is kept, or made now; those who ask the same at the same time wait for one answer."""
         key = (route, question)
-        if (kept := self._fresh(key)) is not None:
-            return kept
+        made = self._fresh(key)
+        if made is None:
+            async with self._its_turn():
+                made = self._fresh(key) or await self._keep(key)
+        if isinstance(made, Exception):
+            raise made.with_traceback(None)
+        return made
+
+    @asynccontextmanager
+    async def _its_turn(self) -> AsyncIterator[None]:
+        """One question at a time, and none while the share of all of them is used up."""
+        taken = False
         try:
             async with asyncio.timeout(BUSY_SECONDS):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise TimeoutError("the worker is busy with other questions; ask again") from None
+                taken = await self._turn.acquire()
+                await rest(max(0.0, self._owed() - AT_ONCE_SECONDS) / SHARE)
+        except BaseException as error:
+            if taken:
+                self._turn.release()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError("the worker is busy with other questions; ask again") from None
+            raise
         try:
-            if (kept := self._fresh(key)) is not None:
-                return kept
-            began = self.clock()
-            shown = await self.routes[route](question)
-            took = self.clock() - began
-            self._keep(key, shown, self.clock() + max(KEPT_SECONDS, KEPT_FACTOR * took))
-            return shown
+            yield
         finally:
             self._turn.release()
 
-    def _fresh(self, key: tuple[str, Question]) -> Shown | None:
-        until, shown = self._kept.get(key, (0.0, None))
-        return shown if until > self.clock() else None
+    def _owed(self) -> float:
+        """Seconds of the processor that were spent and are not paid for yet by the time that has passed."""
+        spent, at = self._spent
+        return max(0.0, spent - SHARE * (self.clock() - at))
 
-    def _keep(self, key: tuple[str, Question], shown: Shown, until: float) -> None:
+    async def _keep(self, key: tuple[str, Question]) -> Made:
+        """Make it, pay for it and keep it, whatever it came to: the same question again costs nothing."""
+        began, before = self.clock(), self.processor()
+        made: Made
+        try:
+            made = await self.routes[key[0]](key[1])
+        except Exception as error:
+            if not isinstance(error, (CommandFailed, *OF_OTHERS)):
+                _log.exception("a question to the API came to nothing: %s", one_line(f"{key[0]} {key[1]}"))
+            made = error.with_traceback(None)  # whose frames hold the whole look
         now = self.clock()
+        # While a question waits for others it costs nothing; what the worker does meanwhile is counted for it too.
+        self._spent = (self._owed() + min(now - began, self.processor() - before), now)
+        factor = 0.0 if isinstance(made, OF_OTHERS) else KEPT_FACTOR
         self._kept = {k: kept for k, kept in self._kept.items() if kept[0] > now}
         if len(self._kept) < MOST_KEPT:
-            self._kept[key] = (until, shown)
+            self._kept[key] = (now + max(KEPT_SECONDS, factor * (now - began)), made)
+        return made
+
+    def _fresh(self, key: tuple[str, Question]) -> Made | None:
+        until, made = self._kept.get(key, (0.0, None))
+        return made if until > self.clock() else None
 
     async def _look(self) -> Look:
         client = self.client()
@@ -258,21 +301,23 @@ class Api:
         if asked.word("file"):
             return await self._change(asked, look)
         answer = await asyncio.to_thread(plan_now, look)
-        return document("Plan", self.settings.cluster, answer), _fitted(lambda: plan_text(answer), asked.width)
+        return document("Plan", self.settings.cluster, answer), await _fitted(lambda: plan_text(answer), asked.width)
 
     async def _change(self, asked: Question, look: Look) -> Shown:
         """What the file that the query carries would bring about."""
-        text, called = unpacked(asked.word("file")), asked.word("called", "the file")
-        documents = documents_of(text, called, look.snapshot.supported_node_classes)
+        ahead, classes = seconds_of(asked.word("for", "30d")), look.snapshot.supported_node_classes
+        documents = await asyncio.to_thread(
+            lambda: documents_of(unpacked(asked.word("file")), asked.word("called", "the file"), classes)
+        )
         ground = ground_in(self.world, look, await self._paces())
-        answer = await change_on(ground, documents, seconds_of(asked.word("for", "30d")))
-        shown = _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
+        answer = await change_on(ground, documents, ahead)
+        shown = await _fitted(lambda: change_in(answer, asked.form, diff=bool(asked.word("diff"))), asked.width)
         return document("PlannedChange", self.settings.cluster, answer), shown
 
     async def _forecast(self, asked: Question) -> Shown:
         ground = ground_in(self.world, await self._look(), await self._paces())
         answer = await forecast_on(ground, seconds_of(asked.word("for", "7d")), asked.word("pool"))
-        shown = _fitted(lambda: forecast_in(answer, asked.form), asked.width)
+        shown = await _fitted(lambda: forecast_in(answer, asked.form), asked.width)
         return document("Forecast", self.settings.cluster, answer), shown
 
     async def _paces(self) -> Paces:
@@ -296,20 +341,24 @@ class Api:
     async def _explain_node(self, asked: Question) -> Shown:
         look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_node_now, look, asked.name)
-        return document("NodeExplanation", self.settings.cluster, answer), _fitted(
+        return document("NodeExplanation", self.settings.cluster, answer), await _fitted(
             lambda: node_text(answer), asked.width
         )
 
     async def _explain_pod(self, asked: Question) -> Shown:
         look = await self._look_at(asked)
         answer = await asyncio.to_thread(explain_pod, look, asked.name)
-        return document("PodExplanation", self.settings.cluster, answer), _fitted(lambda: pod_text(answer), asked.width)
+        return document("PodExplanation", self.settings.cluster, answer), await _fitted(
+            lambda: pod_text(answer), asked.width
+        )
 
     async def _history(self, asked: Question) -> Shown:
         client = self._connected()
         snapshot = self.world.view.snapshot(FLEET)
         answer = await stories_or_kept(client, self.settings, asked.name, snapshot)
-        return document("History", self.settings.cluster, answer), _fitted(lambda: history_text(answer), asked.width)
+        return document("History", self.settings.cluster, answer), await _fitted(
+            lambda: history_text(answer), asked.width
+        )
 
     def _connected(self) -> Client:
         client = self.client()
@@ -326,15 +375,16 @@ class Api:
         found = await self._entries(period)
         if pod:
             found = await with_pods(self._connected(), self.settings.cluster, period, found)
-        answer = log_from(self.settings.cluster, wanted, found, now)
-        shown = log_in(answer, asked.form, asked.width or None)
+        answer = await asyncio.to_thread(log_from, self.settings.cluster, wanted, found, now)
+        shown = await asyncio.to_thread(log_in, answer, asked.form, asked.width or None)
         return document("Log", self.settings.cluster, answer), shown
 
     async def _savings(self, asked: Question) -> Shown:
         now = time.time()
         period = period_of(asked.word("since", "30d"), asked.word("until"), now)
-        answer = savings_from(self.settings.cluster, period, await self._entries(period, MOST_SAVINGS), now)
-        shown = savings_in(answer, asked.form, asked.width or None)
+        found = await self._entries(period, MOST_SAVINGS)
+        answer = await asyncio.to_thread(savings_from, self.settings.cluster, period, found, now)
+        shown = await asyncio.to_thread(savings_in, answer, asked.form, asked.width or None)
         return document("Savings", self.settings.cluster, answer), shown
 
     async def _entries(self, period: Period, most: int = MOST_ENTRIES) -> Entries:
@@ -344,10 +394,13 @@ class Api:
 
     async def _doctor(self, asked: Question) -> Shown:
         answer = await doctor_of_worker(self.settings, self.world, self.client())
-        return document("Checks", self.settings.cluster, answer), _fitted(lambda: doctor_text(answer), asked.width)
+        return document("Checks", self.settings.cluster, answer), await _fitted(
+            lambda: doctor_text(answer), asked.width
+        )
 
     async def _names(self, asked: Question) -> Shown:
-        return document("Names", self.settings.cluster, names_of(self.world.view.snapshot(FLEET))), ""
+        names = await asyncio.to_thread(lambda: names_of(self.world.view.snapshot(FLEET)))
+        return document("Names", self.settings.cluster, names), ""
 
     async def _version(self, asked: Question) -> Shown:
         facts = await self.world.inspection.facts()
@@ -361,13 +414,13 @@ class Api:
             kept = await list_flights(self.settings)
             return document("FlightList", cluster, kept), flights_text(kept)
         answer = await replay(self.settings, asked.name)
-        return document("Replay", cluster, answer), _fitted(lambda: replay_text(answer), asked.width)
+        return document("Replay", cluster, answer), await _fitted(lambda: replay_text(answer), asked.width)
 
     async def _shadow(self, asked: Question) -> Shown:
         if self.shadow is None:
             raise CommandFailed("shadow: this worker acts; `dovetail worker --beside-karpenter` decides and compares")
         answer = self.shadow.report()
-        return document("ShadowReport", self.settings.cluster, answer), _fitted(
+        return document("ShadowReport", self.settings.cluster, answer), await _fitted(
             lambda: shadow_text(answer), asked.width
         )
 
@@ -378,9 +431,23 @@ def page() -> str:
     return Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 
 
-def _fitted(text: Callable[[], str], width: int) -> str:
-    with fitting(width):
-        return text()
+async def _fitted(text: Callable[[], str], width: int) -> str:
+    """In a thread: of a large cluster it is a long text."""
+
+    def written() -> str:
+        with fitting(width):
+            return text()
+
+    return await asyncio.to_thread(written)
+
+
+def _query(words: str) -> Mapping[str, str]:
+    """By key; of a key that stands twice the last."""
+    try:
+        found = parse_qs(words, max_num_fields=MOST_WORDS)
+    except ValueError:
+        raise NotUnderstood(f"the query has more than {MOST_WORDS} words") from None
+    return {key: values[-1] for key, values in found.items()}
 
 
 def _width(text: str) -> int:

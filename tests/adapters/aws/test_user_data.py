@@ -132,6 +132,21 @@ def test_parts_of_the_class_come_first_and_ours_last() -> None:
 @pytest.mark.parametrize(
     ("own", "content_type"),
     [
+        ("[" * 60_000, "text/x-shellscript"),
+        ("a: " + "9" * 60_000, "application/node.eks.aws"),
+        ("- a\n", "text/x-shellscript"),
+        ("a: b\n---\nc: d\n", "text/x-shellscript"),
+        ("a: &a [x]\nb: &b [*a, *a]\n", "application/node.eks.aws"),
+    ],
+)
+def test_the_form_of_a_text_is_seen_without_a_value_of_it(own: str, content_type: str) -> None:
+    """Aliases are not followed, numbers not converted, and brackets need no stack."""
+    assert read_parts(user_data("AL2023", a_start(own=own)))[0].content_type.startswith(content_type)
+
+
+@pytest.mark.parametrize(
+    ("own", "content_type"),
+    [
         ("#!/bin/bash\r\necho hi\r\n", 'text/x-shellscript; charset="us-ascii"'),
         ("- a\n- b\n", 'text/x-shellscript; charset="us-ascii"'),
         ("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", "application/node.eks.aws"),
@@ -151,6 +166,9 @@ def test_plain_user_data_is_recognised_by_its_form(own: str, content_type: str) 
         ("AL2", 'MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nno boundary\n'),
         ("Bottlerocket", "not = [toml"),
         ("Bottlerocket", "settings = 1"),
+        ("Bottlerocket", "a = " + "[" * 60_000),
+        ("Bottlerocket", "a = " + "9" * 60_000),
+        *((family, "#" * 70_000) for family in ("AL2", "AL2023", "Bottlerocket", "Windows2022", "Custom")),
     ],
 )  # fmt: skip
 def test_user_data_that_cannot_be_merged_is_refused(family: str, own: str) -> None:

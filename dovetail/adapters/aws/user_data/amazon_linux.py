@@ -1,5 +1,7 @@
 """User data of AL2 (a call of the bootstrap script) and AL2023 (a NodeConfig for nodeadm) (AWS-97, AWS-98)."""
 
+from typing import Final
+
 import yaml
 
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, kubelet_flags, without_carriage_returns
@@ -7,6 +9,7 @@ from dovetail.adapters.aws.user_data.mime import NODE_CONFIG, SHELL, Part, is_mi
 from dovetail.model.json import Json
 from dovetail.model.taints import Taint
 
+_PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BASH = "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n"
 
 
@@ -81,8 +84,14 @@ def _own_parts(start: Bootstrap, *, configs: bool) -> list[Part]:
 
 
 def _is_mapping(text: str) -> bool:
-    """A YAML list, or a script that happens to be YAML, is no NodeConfig."""
+    """A YAML list, or a script that happens to be YAML, is no NodeConfig. No value is made of it: a text of a megabyte,
+    of brackets or of aliases, costs what its characters cost."""
+    roots, before = list[yaml.Event](), None
     try:
-        return isinstance(yaml.safe_load(text), dict)
-    except yaml.YAMLError:
+        for event in yaml.parse(text, Loader=_PARSER):
+            if isinstance(before, yaml.DocumentStartEvent):
+                roots.append(event)
+            before = event
+    except (yaml.YAMLError, UnicodeError):
         return False
+    return len(roots) == 1 and isinstance(roots[0], yaml.MappingStartEvent)

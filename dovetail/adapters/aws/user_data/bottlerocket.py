@@ -21,7 +21,7 @@ def bottlerocket(start: Bootstrap) -> str:
     """The TOML."""
     try:
         document: Json = tomllib.loads(start.own)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of thousands of digits and of brackets, too
         raise BadUserData(f"userData: is not TOML: {error}") from error
     settings = _table(document, "settings")
     _set_kubernetes(_table(settings, "kubernetes"), start)

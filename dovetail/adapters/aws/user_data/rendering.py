@@ -5,11 +5,12 @@ from functools import lru_cache
 from typing import Final
 
 from dovetail.adapters.aws.user_data.amazon_linux import al2, al2023
-from dovetail.adapters.aws.user_data.bootstrap import Bootstrap
+from dovetail.adapters.aws.user_data.bootstrap import BadUserData, Bootstrap
 from dovetail.adapters.aws.user_data.bottlerocket import bottlerocket
 from dovetail.adapters.aws.user_data.windows import windows
 
 SIZE_LIMIT: Final = 16_384  # bytes, decoded; EC2's
+MOST_READ: Final = 4 * SIZE_LIMIT  # characters of the class's own, of which TOML loses its comments
 NEARLY_FULL: Final = 0.9 * SIZE_LIMIT  # from here on a class is warned of (AWS-100): claims add their own labels
 
 
@@ -31,6 +32,8 @@ _WRITERS: Final[dict[str, Callable[[Bootstrap], str]]] = {
 
 def user_data(family: str, start: Bootstrap) -> str:
     """The text; BadUserData where the class's own cannot be merged. Launches of one plan share one."""
+    if len(start.own) > MOST_READ:
+        raise BadUserData(f"userData: has {len(start.own):,} characters; EC2 takes {SIZE_LIMIT:,} bytes")
     return _written(family, _Known(start))
 
 

@@ -1,0 +1,101 @@
+"""What holds the event loop of a worker, and for how long.
+
+All steps of a process share one loop, and each must send a heartbeat within seconds. Code that holds the loop takes
+their time from all of them, and none of them can say so meanwhile. So the loop's lag is measured four times a second,
+and a thread looks from outside at what the loop does whenever it is late.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from dovetail.metrics.background import loop_late
+
+TICK_SECONDS: Final = 0.25
+LATE_SECONDS: Final = 1.0  # a lag that is worth a line: a heartbeat is due within a few of them
+STUCK_SECONDS: Final = 30.0  # one that is worth a line before it is over: it may never be
+MOST_FRAMES: Final = 12
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class LoopWatch:
+    """Over the loop of one thread. `beat` is called by the loop, `look` by anybody else."""
+
+    thread: int
+    clock: Callable[[], float] = time.monotonic
+    own_work: Callable[[], float] = time.thread_time  # seconds of the processor that the loop's thread has had
+    _due: float = 0.0
+    _worked: float = 0.0
+    _held_by: Counter[str] = field(default_factory=Counter)
+    _complained: bool = False
+
+    def begin(self) -> None:
+        """The next beat is due in one tick."""
+        self._due, self._worked = self.clock() + TICK_SECONDS, self.own_work()
+        self._held_by, self._complained = Counter(), False
+
+    def beat(self) -> None:
+        """The loop is here again."""
+        late, work = self.clock() - self._due, self.own_work() - self._worked
+        loop_late(max(0.0, late))
+        if late >= LATE_SECONDS:
+            _log.warning(
+                "the event loop was held for %.1f s, %.1f s of them by work of its own%s", late, work, self._by()
+            )
+        self.begin()
+
+    def look(self) -> None:
+        """See what the loop does, where it is late."""
+        late = self.clock() - self._due
+        if late < LATE_SECONDS - TICK_SECONDS:
+            return
+        frame = sys._current_frames().get(self.thread)
+        if frame is not None:
+            self._held_by[" < ".join(_lines(frame))] += 1
+        if late >= STUCK_SECONDS and not self._complained:
+            self._complained = True
+            _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
+
+    def _by(self) -> str:
+        """What was seen most often."""
+        seen = self._held_by.most_common(1)
+        return f": {seen[0][0]}" if seen else ""
+
+
+def _lines(frame: FrameType) -> Iterator[str]:
+    """The innermost functions first."""
+    at: FrameType | None = frame
+    for _ in range(MOST_FRAMES):
+        if at is None:
+            return
+        file = Path(at.f_code.co_filename)
+        yield f"{at.f_code.co_qualname} ({'/'.join(file.parts[-2:])}:{at.f_lineno})"
+        at = at.f_back
+
+
+async def watch_loop() -> None:
+    """Watch over the running loop, for ever."""
+    watch, ended = LoopWatch(threading.get_ident()), threading.Event()
+    watch.begin()
+
+    def look_on() -> None:
+        while not ended.wait(TICK_SECONDS):
+            watch.look()
+
+    threading.Thread(target=look_on, name="watch over the event loop", daemon=True).start()
+    try:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            watch.beat()
+    finally:
+        ended.set()

@@ -1,0 +1,236 @@
+"""What anybody on the network may ask of a worker, at its front door: it is answered, and no heartbeat waits for it."""
+
+import asyncio
+import json
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+import pytest_asyncio
+
+from dovetail.cli.change.carried import packed
+from dovetail.cli.change.documents import documents_of
+from dovetail.cli.serving import api as serving
+from dovetail.cli.serving.api import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE, Api
+from dovetail.cli.status.status import status_of
+from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.wiring import World, open_world
+from tests.adapters.simulator.manifests import a_deployment
+from tests.cli.test_answers import a_change
+from tests.cli.test_reading import HEAD, LAUGHS, bomb, carried
+from tests.cli.worlds import a_ready_pool, a_world, settings_of
+from tests.held_loop import HELD, MOST_SECONDS
+
+Reply = tuple[int, dict[str, Any]]
+
+
+class Door:
+    """A worker's endpoint with its API."""
+
+    def __init__(self, api: Api, endpoint: Endpoint) -> None:
+        self.api, self._endpoint = api, endpoint
+
+    async def get(self, target: str) -> Reply:
+        """GET /api/v1/TARGET over the network."""
+        assert self._endpoint.server is not None
+        reader, writer = await asyncio.open_connection(*self._endpoint.server.sockets[0].getsockname()[:2])
+        writer.write(f"GET /api/v1/{target} HTTP/1.1\r\n\r\n".encode())
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        return int(head.split()[1]), json.loads(body)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def door(tmp_path: Path) -> AsyncIterator[Door]:
+    simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
+    world: World = await open_world(settings_of(simulated))
+    api = Api(settings_of(simulated), world, lambda: None)
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": api.reply})
+    await endpoint.start()
+    yield Door(api, endpoint)
+    await endpoint.stop()
+    await world.close()
+
+
+def file(data: bytes) -> str:
+    return f"plan?called=change.yaml&file={carried(zlib.compress(data, 9))}"
+
+
+STRANGE = {
+    "a megabyte of YAML": (file(f"{HEAD}  x: [{'a,' * 500_000}]\n".encode()), "larger than 256 KiB"),
+    "as many values as fit": (
+        file(f"{HEAD}  x: [{'a,' * 120_000}]\n".encode()),
+        "document 1, line 5: more than 20,000",
+    ),
+    "200 kB of brackets": (file(b"[" * 200_000), "change.yaml, document 1, line 1: more than 50 levels"),
+    "900,000 digits": (file(f"{HEAD}  weight: {'9' * 900_000}".encode()), "larger than 256 KiB"),
+    "200,000 digits": (file(f"{HEAD}  weight: {'9' * 200_000}".encode()), "line 5: a number of 200,000 characters"),
+    "a billion laughs": (file(LAUGHS.encode()), "line 5: more than 20,000 values, with those that aliases stand for"),
+    "a bomb": (f"plan?file={carried(bomb(20))}", "larger than 256 KiB"),
+    "a bomb in a bomb": (file(zlib.compress(bytes(2**27), 9)), "cannot be unpacked"),
+    "no base64": (f"plan?file={quote('ü' * 100)}", "cannot be unpacked"),
+    "no UTF-8": (file(b"\xff\xfe"), "cannot be unpacked"),
+    "a time of 60,000 digits": (f"forecast?for={'9' * 60_000}d", "--for: '9999"),
+    "a moment of 60,000 digits": (f"log?since={'9' * 60_000}", "--since: '9999"),
+    "a moment before time": ("log?since=0001-01-01T00:00:00%2B23:59", "is before 1970"),
+    "a query of many words": (f"status?{'a=1&' * 10_000}", "more than 32 words"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+async def test_a_strange_question_is_an_answer_and_holds_nobody_up(
+    door: Door, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    target, words = STRANGE[name]
+    HELD.longest = 0.0
+
+    status, found = await door.get(target)
+
+    assert (status, found["kind"]) == (400, "Error") and words in found["message"]
+    assert len(found["message"]) < 1000 and "Traceback" not in caplog.text
+    assert HELD.longest < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "target", ["//[x", "explain/pod/" + "x" * 60_000, "history/" + "%00" * 1000, "status?width=" + "9" * 60_000, "%ff"]
+)
+async def test_a_strange_path_is_an_answer_too(door: Door, target: str, caplog: pytest.LogCaptureFixture) -> None:
+    status, found = await door.get(target)
+    assert status in (200, 400, 404, 503) and found["kind"] in ("Error", "ClusterStatus")
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_good_file_is_played_forward_as_before(door: Door) -> None:
+    status, found = await door.get(f"plan?{urlencode({'file': packed(a_change(weight=7)), 'for': '1d'})}")
+    assert (status, found["kind"], found["leftBehind"]) == (200, "PlannedChange", False)
+
+
+async def test_an_error_is_kept_as_an_answer_is(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    plain = documents_of
+
+    def counted(*given: Any) -> Any:
+        made.append(given)
+        return plain(*given)
+
+    monkeypatch.setattr(serving, "documents_of", counted)
+    now = [100.0]
+    door.api.clock = lambda: now[0]
+    target = STRANGE["200 kB of brackets"][0]
+
+    replies = [await door.get(target) for _ in range(5)]
+    now[0] += 0.9
+    replies.append(await door.get(f"{target}&view=text"))
+    replies.append(await door.get(f"{target}&nobody=knows"))
+    assert len(made) == 1 and replies == [replies[0]] * 7
+    now[0] += 0.2
+    assert await door.get(target) == replies[0] and len(made) == 2
+
+
+async def test_a_failure_of_ours_is_logged_once_while_it_is_kept(
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_: object) -> object:
+        raise KeyError("x")
+
+    monkeypatch.setattr(serving, "status_of", fails)
+    replies = [await door.get("status") for _ in range(3)]
+    assert [status for status, _ in replies] == [500] * 3 and "KeyError" in replies[0][1]["message"]
+    assert len([record for record in caplog.records if record.name == serving.__name__]) == 1
+
+
+async def test_one_that_others_could_not_answer_is_asked_again_soon(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Temporal may be there again."""
+    now = [100.0]
+    door.api.clock = lambda: now[0]
+
+    def away() -> None:
+        now[0] += 60.0
+        raise TimeoutError("no answer")
+
+    monkeypatch.setattr(door.api, "client", away)
+    assert (await door.get("log"))[0] == 503
+    now[0] += 1.1
+    monkeypatch.setattr(door.api, "client", lambda: None)
+    status, found = await door.get("log")
+    assert status == 503 and "not connected" in found["message"]
+
+
+class Costs:
+    """Clocks that run on with each question: it takes so long, and so much of it is work."""
+
+    def __init__(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.worked, self.slept = 100.0, 10.0, list[float]()
+        self.takes, self.work = 10.0, 10.0
+        api.clock, api.processor = lambda: self.now, lambda: self.worked
+        plain = status_of
+
+        def costly(look: Any) -> Any:
+            self.now += self.takes
+            self.worked += self.work
+            return plain(look)
+
+        async def sleeps(seconds: float) -> None:
+            self.slept.append(seconds)
+            self.now += seconds
+
+        monkeypatch.setattr(serving, "status_of", costly)
+        monkeypatch.setattr(serving, "rest", sleeps)
+
+
+async def test_unlike_questions_are_held_to_a_fifth_of_a_core_together(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = Costs(door.api, monkeypatch)
+    began = costs.now
+    for number in range(12):
+        assert (await door.get(f"status?pool={number}"))[0] == 200
+
+    spent, passed = 12 * costs.work, costs.now - began
+    assert spent <= AT_ONCE_SECONDS + SHARE * passed + costs.work
+    assert costs.slept[:2] == [0.0, 0.0], "a person who asks a few times does not wait"
+
+
+async def test_errors_count_and_waiting_for_others_does_not(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = Costs(door.api, monkeypatch)
+    costs.work = 0.0
+    for number in range(12):
+        await door.get(f"status?pool={number}")
+    assert set(costs.slept) == {0.0} and door.api._owed() == 0.0
+
+    def fails(_: object) -> object:
+        costs.now += 10.0
+        costs.worked += 10.0
+        raise KeyError("x")
+
+    monkeypatch.setattr(serving, "status_of", fails)
+    await door.get("status")
+    assert door.api._owed() == pytest.approx(10.0)
+
+
+async def test_who_would_wait_too_long_for_the_share_is_refused_and_leaves_the_turn_to_others(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "BUSY_SECONDS", 0.05)
+    door.api._spent = (AT_ONCE_SECONDS + 100.0, door.api.clock())
+
+    status, found = await door.get("status")
+    door.api._spent = (0.0, 0.0)
+
+    assert status == 503 and "busy with other questions" in found["message"]
+    assert (await door.get("status"))[0] == 200
+
+
+async def test_an_answer_is_kept_for_a_few_times_as_long_as_it_took(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = Costs(door.api, monkeypatch)
+    await door.get("status")
+    costs.now += KEPT_FACTOR * costs.takes - 0.1
+    await door.get("status")
+    assert len(costs.slept) == 1
