@@ -6,6 +6,7 @@ outside: those in which the test itself works (its own plans of a thousand nodes
 """
 
 import asyncio
+import gc
 import inspect
 import sys
 import threading
@@ -85,6 +86,7 @@ class HeldLoops:
         self.longest = 0.0
         self._running: dict[int, Running] = {}
         self._clocks: dict[int, int] = {}
+        self._collecting: dict[int, float] = {}
         self._ended = threading.Event()
 
     @contextmanager
@@ -92,12 +94,14 @@ class HeldLoops:
         """Watch until the block ends."""
         plain = asyncio.Handle._run
         asyncio.Handle._run = self._measured(plain)  # type: ignore[method-assign, assignment]
+        gc.callbacks.append(self._collected)
         thread = threading.Thread(target=self._look_on, name="watch over the loops of tests", daemon=True)
         thread.start()
         try:
             yield
         finally:
             asyncio.Handle._run = plain  # type: ignore[method-assign]
+            gc.callbacks.remove(self._collected)
             self._ended.set()
             thread.join()
 
@@ -110,18 +114,27 @@ class HeldLoops:
         def run(handle: asyncio.Handle) -> None:
             thread = threading.get_ident()
             outer = self._running.get(thread)
-            began = time.thread_time()
-            self._running[thread] = running = Running(thread, self._clock(thread), began)
+            self._running[thread] = running = Running(thread, self._clock(thread), time.thread_time())
             try:
                 plain(handle)
             finally:
-                self._judge(running, time.thread_time() - began)
+                self._judge(running, time.thread_time() - running.began)
                 if outer is None:
                     self._running.pop(thread, None)
                 else:
                     self._running[thread] = outer
 
         return run
+
+    def _collected(self, phase: str, _: object) -> None:
+        """A collection takes as long as the heap of all tests is large, in whichever callback it falls."""
+        thread = threading.get_ident()
+        if phase == "start":
+            self._collecting[thread] = time.thread_time()
+            return
+        took = time.thread_time() - self._collecting.pop(thread, time.thread_time())
+        if (running := self._running.get(thread)) is not None:
+            running.began += took
 
     def _clock(self, thread: int) -> int:
         """Asked by the thread itself: the clock of one that has ended must not be asked for."""
