@@ -151,6 +151,15 @@ def test_a_result_that_is_read_late_does_not_turn_the_clock_back() -> None:
     assert [json.loads(record_text(one))["since"] for one in (late, later)] == [500.0, 600.0]
 
 
+def test_five_nodes_that_registered_in_one_second_are_written_down_once() -> None:
+    """DUR-7: each look counted one again that the look before had pushed out, for ever."""
+    five = [came_up(f"c{number}", NOW - 10) for number in range(5)]
+
+    pool = judged(judged(judged(a_pool(), now=NOW - 100), *five[:3], five[4]), *five)
+
+    assert judged(pool, *five).annotations == pool.annotations
+
+
 def an_end(name: str, second: int, good: bool) -> NodeClaim:
     """In one of the last seconds: its node came up, or it was given up."""
     if good:

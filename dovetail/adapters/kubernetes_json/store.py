@@ -192,7 +192,7 @@ def _says_the_same(old: Any, new: Any) -> bool:
     """Whether two values of one object differ in their resourceVersion at most. Kinds that are kept raw always do."""
     if type(old) is not type(new):
         return False
-    read = _all_but_the_version(type(new))
+    read = _all_but_the_version(new.__class__)
     return bool(read(old) == read(new))
 
 
