@@ -3,12 +3,15 @@
 The last four results are kept on the pool itself, each with its claim's UID: a restart forgets nothing (DUR-8) and no
 claim counts twice (DUR-7). Results are read from the claims: registered, or deleted past a time limit. Were each launch
 to write to its pool, sixty launches at once would wait for one object.
+
+Moments have whole seconds and ten claims may share one. The last four are therefore those of the latest moments and, of
+one moment, of the greatest UIDs: whatever the order in which claims are seen, and however often, the same four remain.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from dovetail.lifecycle.conditions import UNKNOWN, false, true, unknown
 from dovetail.lifecycle.liveness import LAUNCH_SECONDS, REGISTRATION_SECONDS
@@ -34,21 +37,35 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is kept on the pool: the last results, for which generations, and up to when they were counted."""
+    """What is kept on the pool: the last results and their moments, for which generations, and from when they count."""
 
     pool_generation: int
     class_generation: int
     since: float
     results: tuple[tuple[str, bool], ...] = ()
+    times: tuple[float, ...] = ()
 
     def with_result(self, result: Result) -> "Record":
-        """With one more result, and without the oldest."""
-        kept = (*self.results, (result.claim_uid, result.good))[-KEPT:]
-        return replace(self, results=kept, since=max(self.since, result.at))
+        """With one more result, and without the first of five: which may be the new one."""
+        return self._of([*self._dated(), (result.at, (result.claim_uid, result.good))])
+
+    def dated_by(self, moments: Mapping[str, float]) -> "Record":
+        """With the moments that the claims themselves say. A release before this one kept none."""
+        return self._of([(moments.get(result[0], at), result) for at, result in self._dated()])
 
     def is_unhealthy(self) -> bool:
         """NPL-30: two failures of four."""
         return sum(not good for _, good in self.results) / KEPT >= UNHEALTHY_SHARE
+
+    def _dated(self) -> list["_Dated"]:
+        return list(zip(self.times, self.results, strict=True))
+
+    def _of(self, dated: list["_Dated"]) -> "Record":
+        last = sorted(dated)[-KEPT:]
+        return replace(self, results=tuple(result for _, result in last), times=tuple(at for at, _ in last))
+
+
+_Dated = tuple[float, tuple[str, bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +89,18 @@ def judge_health(pool: NodePool, claims: Iterable[NodeClaim], class_generation: 
     ):
         fresh = Record(pool_generation=pool.generation, class_generation=class_generation, since=now)
         return Health(record=fresh, condition=unknown(HEALTHY, now, ("AwaitingReconciliation", "")))
-    condition = present
-    for result in sorted(results_of(pool, claims), key=lambda result: (result.at, result.claim_uid)):
+    return _counted(record, present, results_of(pool, claims), now)
+
+
+def _counted(record: Record, condition: Condition, results: Sequence[Result], now: float) -> Health:
+    """The record with those of the results that are among the last four now, and what each made of the condition."""
+    record = record.dated_by({result.claim_uid: result.at for result in results})
+    for result in sorted(results, key=lambda result: (result.at, result.claim_uid)):
         if result.at < record.since or result.claim_uid in dict(record.results):
             continue
-        record = record.with_result(result)
+        before, record = record, record.with_result(result)
+        if record == before:
+            continue
         if result.good and not record.is_unhealthy():
             condition = true(HEALTHY, now)
         elif not result.good and record.is_unhealthy() and condition.status != "False":
@@ -94,25 +118,37 @@ def read_record(pool: NodePool) -> Record | None:
     """The record on the pool; None where there is none, or none that can be read."""
     try:
         found = json.loads(pool.annotations.get(RESULTS, ""))
+        since = float(found["since"])
+        results = tuple((str(uid), bool(good)) for uid, good in found["results"])[-KEPT:]
         return Record(
             pool_generation=int(found["pool"]),
             class_generation=int(found["class"]),
-            since=float(found["since"]),
-            results=tuple((str(uid), bool(good)) for uid, good in found["results"])[-KEPT:],
+            since=float(found.get("from", since)),
+            results=results,
+            times=_times_in(found, since, len(results)),
         )
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
 
 
 def record_text(record: Record) -> str:
-    """The annotation's value."""
+    """The annotation's value. A release that knows no moments goes on from `since`: up to when results were counted."""
     found = {
         "pool": record.pool_generation,
         "class": record.class_generation,
-        "since": record.since,
+        "since": max((record.since, *record.times)),
         "results": record.results,
+        "from": record.since,
+        "at": record.times,
     }
     return json.dumps(found, separators=(",", ":"))
+
+
+def _times_in(found: Mapping[str, Any], since: float, count: int) -> tuple[float, ...]:
+    """The moments of so many results. An earlier release kept none: guesses keep the order in which it counted, the
+    last at its `since`."""
+    times = tuple(float(at) for at in found.get("at", ()))[-KEPT:]
+    return times if len(times) == count else tuple(since - (count - 1 - number) / 1000 for number in range(count))
 
 
 def _seeded(present: Condition, pool: NodePool, class_generation: int) -> Record:
@@ -122,6 +158,7 @@ def _seeded(present: Condition, pool: NodePool, class_generation: int) -> Record
         class_generation=class_generation,
         since=present.changed,
         results=results,
+        times=(present.changed,) * len(results),
     )
 
 

@@ -32,7 +32,7 @@ class ClusterView(Protocol):
         """The kinds whose watch is broken now, and why. An optional kind that is not installed is not among them."""
 
     def revision(self) -> int:
-        """A number that rises with every change."""
+        """A number that rises with every change; not where an object has a new version and says what it said."""
 
     async def changed(self, after: int) -> int:
         """Wait until the revision is above `after`; the new revision."""

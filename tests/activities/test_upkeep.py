@@ -52,7 +52,9 @@ class Pools:
         return self._write("metadata", pool, replace(pool, annotations=kept))
 
     async def patch_status(self, pool: NodePool, status: PoolStatus) -> NodePool | None:
-        return self._write("status", pool, replace(pool, usage=status.usage, conditions=status.conditions or ()))
+        usage = pool.usage if status.usage is None else status.usage
+        conditions = pool.conditions if status.conditions is None else status.conditions
+        return self._write("status", pool, replace(pool, usage=usage, conditions=conditions))
 
 
 class ReadyClass(FakeClasses):

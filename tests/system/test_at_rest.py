@@ -1,7 +1,8 @@
 """A worker at rest costs next to nothing, whatever state its cluster rests in.
 
 Of a real worker process: its processor time by the kernel's account, and the events of its singletons' histories. One
-state that once took all of a core is looked at in every run, all of them in the soak.
+state that once took all of a core is looked at in every run, all of them in the soak. What kubelets write at rest is
+counted in looks.
 """
 
 import asyncio
@@ -14,12 +15,14 @@ from typing import Any, Final
 import pytest
 from temporalio.service import RPCError
 
-from dovetail.cli.demo.temporal_server import TemporalServer
+from dovetail.cli.demo.temporal_server import TemporalServer, free_ports
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
 from tests.system.conftest import a_disruption_that_waits, a_settled_node
 from tests.system.running import shared_stage
 from tests.system.stage import Stage, node_class, node_pool
+from tests.system.test_metrics import scrape
+from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal
 
@@ -28,6 +31,8 @@ WATCHED_SECONDS: Final = 60.0
 EVENTS_A_MINUTE: Final = 1
 SETTLED_SECONDS: Final = 10.0  # without a new event
 LONGEST_SECONDS: Final = 150.0
+HEARTBEATS: Final = 40
+HEARTBEAT_SECONDS: Final = 0.3  # more than the quiet that a look waits for: each would be a look of its own
 
 SMALL: Final = "c-2x-amd64-linux"
 State = Callable[[Stage], Awaitable[None]]
@@ -212,6 +217,50 @@ async def test_the_only_pool_may_be_deleted_while_its_pods_become_pending(stage:
     await settled(stage)
     share, events = await cost(stage, 20.0)
     assert share <= SHARE and events <= EVENTS_A_MINUTE, f"{share:.1%} of a core, {events} events"
+
+
+async def test_kubelets_heartbeats_cost_a_worker_at_rest_no_look_and_no_write(stage: Stage) -> None:
+    """Played faster than a thousand kubelets send them. The label that comes last is a change: once a look has followed
+    it, the heartbeats before it have been seen too."""
+    metrics, health = free_ports(2)
+    stage.start_worker(METRICS_PORT=str(metrics), HEALTH_PROBE_PORT=str(health))
+    stage.apply_pool()
+    stage.deploy(1)
+    await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
+    await settled(stage)
+    [node] = stage.managed_nodes()
+    name, began = node["metadata"]["name"], time.time()
+    looks, events = await looks_of(metrics), await histories(stage)
+
+    for number in range(HEARTBEATS):
+        beat(stage, name, number)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+    writes = [entry for entry in stage.writes_of_ours(began) if entry.operation != "cloud:list"]
+    before = await looks_of(metrics)
+    stage.world.patch("Node", name, {"metadata": {"labels": {"example.com/last": "yes"}}})
+
+    async def looked() -> bool:
+        return await looks_of(metrics) > before
+
+    await until_answered(looked, 30, "the label is looked at")
+    extra = await looks_of(metrics) - looks - 1
+    assert extra <= HEARTBEATS / 10, f"{extra:.0f} looks for {HEARTBEATS} heartbeats"
+    assert not writes
+    assert await histories(stage) - events <= EVENTS_A_MINUTE
+
+
+def beat(stage: Stage, name: str, number: int) -> None:
+    """What a kubelet writes when nothing has changed."""
+    node = stage.world.get("Node", name)
+    assert node is not None
+    at = f"2026-08-20T12:{number // 60:02}:{number % 60:02}Z"
+    conditions = [{**condition, "lastHeartbeatTime": at} for condition in node["status"]["conditions"]]
+    stage.world.patch("Node", name, {"status": {"conditions": conditions}}, "status")
+
+
+async def looks_of(port: int) -> float:
+    """How often the worker has looked for something to disrupt."""
+    return (await scrape(port)).get('dovetail_round_duration_seconds_count{loop="disruption"}', 0.0)
 
 
 @pytest.mark.soak

@@ -46,8 +46,9 @@ class Cache:
         self._reported: dict[tuple[str, str], Unreadable] = {}
         self._lock = threading.Lock()
         self._listeners: dict[str, tuple[Callable[[Any, Any], None], ...]] = {}
-        self.bell = Bell()  # rings at every change and every bookmark
-        self.revision = 0  # rises with every change
+        self.bell = Bell()  # rings at every event and every bookmark, for those who wait for a version
+        self.changes = Bell()  # rings when the revision has risen: not at every kubelet's heartbeat
+        self.revision = 0  # rises with every change of more than a version
 
     # Feeding
 
@@ -60,7 +61,7 @@ class Cache:
             self._report(Unreadable(kind=kind, name=error.name, field=error.field, message=error.message))
             return
         key, version = identity.key, identity.version
-        old = store.contents.values.get(key)  # only this thread feeds
+        old, before = store.contents.values.get(key), self.revision  # only this thread feeds
         if deleted:
             with self._lock:
                 self._count(store.drop(key, version))
@@ -71,7 +72,7 @@ class Cache:
                 self._count(store.put(entry))
         if kind in self._listeners:
             self._notify(kind, old, store.contents.values.get(key))
-        self.bell.ring()
+        self._ring(before)
 
     def replace(self, kind: str, raws: Iterable[Json], version: int) -> None:
         """A whole list at its version, in one go."""
@@ -95,6 +96,7 @@ class Cache:
         """Wake those who wait: the view has become usable, or is so no longer."""
         with self._lock:
             self.revision += 1
+        self.changes.ring()
         self.bell.ring()
 
     def listen(self, kind: str, listener: Callable[[Any, Any], None]) -> None:
@@ -209,6 +211,11 @@ class Cache:
         if changed:
             self.revision += 1
 
+    def _ring(self, before: int) -> None:
+        if self.revision != before:
+            self.changes.ring()
+        self.bell.ring()
+
 
 class Listing:
     """A list that comes in pages. Objects that have not changed since they were last read are not read again."""
@@ -235,14 +242,14 @@ class Listing:
 
     def finish(self, version: int) -> None:
         """The list is complete: it takes the place of everything held so far."""
-        before, kind = self._store.contents.values, self._store.kind.name
+        before, kind, revision = self._store.contents.values, self._store.kind.name, self._cache.revision
         with self._cache._lock:
             self._cache._count(self._store.replace(self._contents, version))
         if kind in self._cache._listeners:
             for key in before.keys() | self._contents.values.keys():
                 self._cache._notify(kind, before.get(key), self._contents.values.get(key))
         self._cache._forget_reports(self._store)
-        self._cache.bell.ring()
+        self._cache._ring(revision)
 
 
 def identify(kind: Kind, raw: Json) -> Identity:

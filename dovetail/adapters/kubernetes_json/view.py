@@ -53,7 +53,7 @@ class CachedView:
 
     async def changed(self, after: int) -> int:
         while True:
-            with self.cache.bell.listen() as heard:
+            with self.cache.changes.listen() as heard:
                 if self.cache.revision > after:
                     return self.cache.revision
                 await heard

@@ -13,7 +13,7 @@ class Thing:
 
     name: str
     uid: str
-    version: str
+    resource_version: str
     place: str
 
 

@@ -2,19 +2,28 @@
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.messages.writes import Write
 from dovetail.model.unreadable import Unreadable
 from dovetail.ports.failures import NotReadable, NotSeenYet
 from tests.adapters.kubernetes_json.kinds_for_tests import ALL, Thing, a_thing
 
+STORAGE_CLASS = next(kind for kind in CLUSTER_KINDS if kind.name == "StorageClass")
+
+
+def a_storage_class(uid: str, version: int) -> dict[str, Any]:
+    """Its UID is not among what is read of it."""
+    return {"metadata": {"name": "n", "uid": uid, "resourceVersion": str(version)}, "provisioner": "a"}
+
 
 def a_cache(reports: list[Unreadable] | None = None) -> Cache:
-    return Cache(ALL, report=(reports if reports is not None else []).append)
+    return Cache((*ALL, STORAGE_CLASS), report=(reports if reports is not None else []).append)
 
 
 class TestEvents:
@@ -74,6 +83,27 @@ class TestEvents:
         cache.replace("Node", [a_thing("n", 5)], 10)
 
         assert cache.revision == before
+
+    def test_another_object_of_the_same_name_is_a_change_although_it_says_the_same(self) -> None:
+        cache = a_cache()
+        cache.apply("StorageClass", a_storage_class("first", 5), deleted=False)
+        before = cache.revision
+
+        cache.apply("StorageClass", a_storage_class("first", 6), deleted=False)
+        assert cache.revision == before
+
+        cache.apply("StorageClass", a_storage_class("second", 7), deleted=False)
+        assert cache.revision == before + 1
+
+    def test_an_object_that_is_kept_raw_is_a_change_at_every_version(self) -> None:
+        """Whoever reads it may read anything."""
+        cache = a_cache()
+        cache.apply("EC2NodeClass", a_thing("c", 5), deleted=False)
+        before = cache.revision
+
+        cache.apply("EC2NodeClass", a_thing("c", 6), deleted=False)
+
+        assert cache.revision == before + 1
 
     def test_an_object_without_a_version_is_reported_and_ignored(self) -> None:
         reports: list[Unreadable] = []
@@ -213,6 +243,19 @@ class TestWaiting:
         cache.apply("Node", a_thing("n", 5), deleted=False)
 
         assert await asyncio.wait_for(CachedView(cache).changed(0), 1) == 1
+
+    async def test_a_version_that_says_nothing_new_ends_a_catch_up_and_wakes_nobody_else(self) -> None:
+        cache = a_cache()
+        cache.apply("Node", a_thing("n", 5), deleted=False)
+        view = CachedView(cache)
+        with cache.changes.listen() as change:
+            catching_up = asyncio.create_task(view.catch_up([Write(kind="Node", name="n", uid="uid-n", version=7)]))
+            await asyncio.sleep(0)
+
+            cache.apply("Node", a_thing("n", 7), deleted=False)
+
+            await asyncio.wait_for(catching_up, 5)
+            assert not change.done()
 
     async def test_catching_up_waits_for_the_version_of_a_write(self) -> None:
         cache = a_cache()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.messages.writes import Write
 from tests.adapters.kubernetes_json.kinds_for_tests import ALL, a_thing
 
 Truth = dict[str, tuple[str, int, str]]  # name -> uid, version, place
@@ -47,7 +48,7 @@ def lists_of(state: Truth) -> list[dict[str, Any]]:
 def check(cache: Cache, kind: str, state: Truth) -> None:
     key = 0 if kind == "Pod" else None
     readable = {(uid if key == 0 else name): (uid, str(v), p) for name, (uid, v, p) in state.items() if p != "nowhere"}
-    assert {k: (t.uid, t.version, t.place) for k, t in cache.objects(kind).items()} == readable
+    assert {k: (t.uid, t.resource_version, t.place) for k, t in cache.objects(kind).items()} == readable
     for place in ("a", "b"):
         expected = {uid for uid, _, p in state.values() if p == place}
         assert {t.uid for t in cache.indexed(kind, place)} == expected
@@ -93,3 +94,26 @@ def test_in_order_every_moment_is_a_true_one(acts: list[tuple[str, str]], data: 
             for again in events[start : event.version]:
                 cache.apply("Node", again.raw, deleted=again.deleted)
         check(cache, "Node", state)
+
+
+@settings(max_examples=200, deadline=None)
+@given(acts=acts, kind=st.sampled_from(["Node", "Pod"]))
+def test_in_order_the_revision_rises_where_something_else_than_a_version_changes(
+    acts: list[tuple[str, str]], kind: str
+) -> None:
+    """And what is held has the newest version all the same, so that a write at it meets no conflict."""
+    events, states = true_history(acts)
+    cache = Cache(ALL, report=lambda _: None)
+
+    for event, before, after in zip(events, states, states[1:], strict=False):
+        revision = cache.revision
+        cache.apply(kind, event.raw, deleted=event.deleted)
+
+        assert (cache.revision > revision) == (without_versions(before) != without_versions(after))
+        check(cache, kind, after)
+        name, uid = event.raw["metadata"]["name"], event.raw["metadata"]["uid"]
+        assert cache.has_seen(Write(kind=kind, name=name, uid=uid, version=event.version))
+
+
+def without_versions(state: Truth) -> dict[str, tuple[str, str]]:
+    return {name: (uid, place) for name, (uid, _, place) in state.items()}

@@ -31,6 +31,24 @@ async def test_a_write_by_another_process_wakes_a_waiting_reader(stage: Stage, a
     assert adapter.lookups.node("n1") is not None
 
 
+async def test_heartbeats_are_seen_and_are_no_change(stage: Stage, adapter: SimulatedAdapter) -> None:
+    stage.world.apply(a_node())
+    await asyncio.wait_for(adapter.view.changed(adapter.view.revision() - 1), PATIENCE_SECONDS)
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-08-20T12:00:00Z"}
+    first = stage.world.patch("Node", "n1", {"status": {"conditions": [ready]}}, "status")["metadata"]
+    await seen(adapter, Write(kind="Node", name="n1", uid=first["uid"], version=int(first["resourceVersion"])))
+    before = adapter.view.revision()
+
+    for second in range(10):
+        beat = [{**ready, "lastHeartbeatTime": f"2026-08-20T12:00:{second:02}Z"}]
+        last = stage.world.patch("Node", "n1", {"status": {"conditions": beat}}, "status")["metadata"]
+    await seen(adapter, Write(kind="Node", name="n1", uid=last["uid"], version=int(last["resourceVersion"])))
+
+    node = adapter.lookups.node("n1")
+    assert node is not None and node.resource_version == last["resourceVersion"]
+    assert adapter.view.revision() == before
+
+
 async def test_our_own_writes_are_caught_up_with(adapter: SimulatedAdapter) -> None:
     claim = await adapter.claims.create(a_new_claim())
     version = await adapter.claims.delete(claim.name, claim.uid)

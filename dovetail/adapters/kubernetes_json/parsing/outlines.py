@@ -11,6 +11,7 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Pod, PodShape
+from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time
 
 T = TypeVar("T")
@@ -22,13 +23,19 @@ def outline_of(raw: Any) -> Pod:
     return Pod(
         name=_text(metadata, "name"),
         uid=_text(metadata, "uid"),
-        shape=PodShape(namespace=_text(metadata, "namespace"), labels={}),
+        shape=_shape_in(_text(metadata, "namespace")),
         requests={},
         node_name=_text(spec, "nodeName"),
         phase=_text(status, "phase") or "Pending",
         deleting_since=_read(lambda: optional_time(metadata.get("deletionTimestamp")), None),
         owners=_read(lambda: parse_owners(metadata), ()),
     )
+
+
+@remembered(MEGABYTE)
+def _shape_in(namespace: str) -> PodShape:
+    """One for all, because shapes are compared by identity: a pod that is as unreadable as before is no news."""
+    return PodShape(namespace=namespace, labels={})
 
 
 def _part(raw: Any, name: str) -> ReadOnlyJson:
