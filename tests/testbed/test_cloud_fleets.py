@@ -287,3 +287,13 @@ def test_user_data_beyond_sixteen_kibibytes_is_refused(aws: Aws) -> None:
         aws.template(UserData=base64.b64encode(b"x" * 16385).decode())
 
     assert refusal.value.response["Error"]["Code"] == "InvalidUserData.Malformed"
+
+
+def test_an_instance_shows_what_its_template_says_of_its_processor(aws: Aws) -> None:
+    aws.template(CpuOptions={"NestedVirtualization": "enabled"}, EnclaveOptions={"Enabled": True})
+
+    instance_id = launched(aws.fleet(("m5.large", "subnet-0a")))[0]
+
+    found = aws.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    assert found["CpuOptions"] == {"CoreCount": 1, "ThreadsPerCore": 2, "NestedVirtualization": "enabled"}
+    assert found["EnclaveOptions"] == {"Enabled": True}
