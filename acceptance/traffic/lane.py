@@ -22,8 +22,9 @@ from testbed.plane import ApiClient, ControlPlane, find_binaries, stop_plane
 from testbed.up import WORKER_USER, install
 
 EMPTY_SECONDS: Final = 30.0
-# Where EC2 refuses a question for a reservation or a placement group that is nowhere, the recorded cloud found nothing.
-AS_RECORDED: Final[Json] = {"unknownIds": "nothing"}
+# Where EC2 refuses a question for a reservation or a placement group that is nowhere, the recorded cloud found nothing;
+# and where a fleet's strategy counts priorities, it went by the price.
+AS_RECORDED: Final[Json] = {"unknownIds": "nothing", "fleetOrder": "price"}
 # The address that the recorded cluster's DNS had; user data passes it to the nodes.
 KUBE_DNS: Final[Json] = {
     "apiVersion": "v1",

@@ -56,7 +56,7 @@ TARGETS = (
         also=("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
     ),
     Target(output="etcd", module="controlplane", package="./etcd"),
-    Target(output="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+    Target(output="kwok", module="kwok", package="."),
 )
 # Offline helm renders for the Kubernetes that it was told at its build.
 _HELM_FLAGS = "-s -w " + " ".join(

@@ -205,7 +205,8 @@ def kwok(site: Site) -> list[str]:
         "--manage-nodes-with-label-selector=dovetail.test/kubelet=alive",
         f"--cidr={POD_RANGE}",
         "--node-ip=127.0.0.1",
-        f"--node-lease-duration-seconds={site.settings.node_grace_seconds}",  # renewed four times in that
+        "--node-lease-duration-seconds=0",  # none of kwok's own (testbed/go/kwok/main.go says why)
+        f"--lease-seconds={site.settings.node_grace_seconds}",  # renewed four times in that
     ]
 
 

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.cluster
 
 
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+OVERLAYS = "/apis/karpenter.sh/v1alpha1/nodeoverlays"
+STANDARD_IMAGE = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 
 
 @pytest.fixture
@@ -93,6 +95,50 @@ async def test_a_spot_warning_replaces_its_node_and_no_other(ground: Ground) -> 
     await ground.until(replaced, 120, "the warned node is replaced")
     assert kept["metadata"]["name"] in {claim["metadata"]["name"] for claim in await ground.claims()}
     assert instance not in await ground.live()
+
+
+@pytest.fixture
+async def overlay(ground: Ground) -> AsyncIterator[str]:
+    """The price of the dearer of two types, below that of the cheaper one."""
+    dearer = {"key": names.INSTANCE_TYPE, "operator": "In", "values": ["m5.2xlarge"]}
+    body = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": "discount"},
+        "spec": {"requirements": [dearer], "price": "0.001"},
+    }
+    ground.ensure_workers(0)
+    ground.ensure_workers(gates="NodeOverlay=true")
+    created = await ground.api.post(OVERLAYS, body)
+    assert created.status == 201, created.text
+    yield "m5.2xlarge"
+    await ground.clear()
+    await ground.api.delete(f"{OVERLAYS}/discount")
+    ground.ensure_workers(0)
+
+
+async def test_a_node_overlay_s_price_decides_which_type_is_bought(ground: Ground, overlay: str) -> None:
+    """AWS-88: the fleet goes by the priorities that the overlay made."""
+    pool = node_pool(consolidate_after="Never")
+    requirements = pool["spec"]["template"]["spec"]["requirements"]
+    requirements[1] = {"key": names.INSTANCE_TYPE, "operator": "In", "values": ["m5.xlarge", overlay]}
+    await ground.apply(pool)
+    await ground.apply(deployment(1, "1"))
+    await ground.until(lambda: ground.settled(1), 90, "the pod runs")
+
+    assert [i["type"] for i in await ground.instances() if i["state"] == "running"] == [overlay]
+
+
+@pytest.mark.usefixtures("usual_class")
+async def test_an_image_is_chosen_by_the_arn_of_a_public_parameter(ground: Ground) -> None:
+    """AWS-12."""
+    term = {"ssmParameter": f"arn:aws:ssm:us-west-2::parameter{STANDARD_IMAGE}"}
+    spec = {**NODE_CLASS["spec"], "amiSelectorTerms": [term], "amiFamily": "AL2023"}
+    await set_class(ground, {**NODE_CLASS, "spec": spec})
+    await settle(ground, 1)
+
+    status = (await ground.api.get(f"{CLASSES}/default")).body["status"]
+    assert [ami["id"] for ami in status["amis"]] == ["ami-0a12023a"]
 
 
 @pytest.mark.usefixtures("usual_class")

@@ -87,6 +87,15 @@ def fleet_request(
     }
 
 
+def prioritized(priorities: dict[tuple[str, str], float | None], strategy: str | None, kind: str = "on-demand") -> Json:
+    """A fleet request with a priority for each pool (None: it has none), under a strategy (None: EC2's default)."""
+    request = fleet_request(*priorities, kind=kind)
+    for override, priority in zip(request["LaunchTemplateConfigs"][0]["Overrides"], priorities.values(), strict=True):
+        override |= {} if priority is None else {"Priority": priority}
+    options = "SpotOptions" if kind == "spot" else "OnDemandOptions"
+    return request | ({options: {"AllocationStrategy": strategy}} if strategy else {})
+
+
 def launched(answer: Json) -> list[str]:
     return [each for entry in answer["Instances"] for each in entry["InstanceIds"]]
 

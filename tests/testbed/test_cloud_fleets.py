@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.testbed.aws_clients import Aws, fleet_request, launched, refused
+from tests.testbed.aws_clients import Aws, fleet_request, launched, prioritized, refused
 
 
 def test_a_fleet_takes_its_cheapest_pool_whatever_their_order(aws: Aws) -> None:
@@ -93,6 +93,80 @@ def test_spot_is_chosen_by_the_zone_s_price(aws: Aws) -> None:
 
     override = answer["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"]
     assert override["AvailabilityZone"] == "us-west-2b"
+
+
+PRIORITIES: dict[tuple[str, str], float | None] = {
+    ("c5.large", "subnet-0a"): None,  # the cheapest, and last where priorities count
+    ("m5.large", "subnet-0a"): 0.096,
+    ("m5.xlarge", "subnet-0b"): 0.01,
+    ("m5.xlarge", "subnet-0a"): 0.01,
+}
+BY_PRICE = ["c5.large", "m5.large", "m5.xlarge", "m5.xlarge"]
+BY_PRIORITY = ["m5.xlarge", "m5.xlarge", "m5.large", "c5.large"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "strategy", "order"),
+    [
+        ("on-demand", None, BY_PRICE),
+        ("on-demand", "lowest-price", BY_PRICE),
+        ("on-demand", "prioritized", BY_PRIORITY),
+        ("spot", None, BY_PRICE),
+        ("spot", "lowest-price", BY_PRICE),
+        ("spot", "diversified", BY_PRICE),
+        ("spot", "price-capacity-optimized", BY_PRICE),
+        ("spot", "capacity-optimized", BY_PRICE),
+        ("spot", "capacity-optimized-prioritized", BY_PRIORITY),
+    ],
+)
+def test_the_strategy_says_whether_price_or_priority_decides(
+    aws: Aws, kind: str, strategy: str | None, order: list[str]
+) -> None:
+    """AWS-88: the lowest number first, a pool without one last. The errors list the pools in the order of trying."""
+    aws.template()
+    aws.patch_world(ice=[{}])
+
+    answer = aws.ec2.create_fleet(**prioritized(PRIORITIES, strategy, kind))
+
+    assert [name for _, name, _ in refused(answer)] == order
+
+
+def test_among_pools_of_one_priority_the_price_decides(aws: Aws) -> None:
+    aws.template()
+    one = dict.fromkeys([("m5.xlarge", "subnet-0a"), ("m5.large", "subnet-0a")], 3.0)
+
+    answer = aws.ec2.create_fleet(**prioritized(one, "prioritized"))
+
+    assert [each["InstanceType"] for each in answer["Instances"]] == ["m5.large"]
+
+
+@pytest.mark.parametrize(("kind", "strategy"), [("on-demand", "capacity-optimized"), ("spot", "prioritized")])
+def test_a_strategy_of_the_other_capacity_type_is_refused(aws: Aws, kind: str, strategy: str) -> None:
+    aws.template()
+
+    with pytest.raises(ClientError, match=rf"InvalidParameterValue.*{strategy}"):
+        aws.ec2.create_fleet(**prioritized(PRIORITIES, strategy, kind))
+
+    assert aws.states() == {}
+
+
+def test_a_world_as_recorded_goes_by_the_price_under_every_strategy(aws: Aws) -> None:
+    aws.template()
+    aws.patch_world(fleetOrder="price", ice=[{}])
+
+    answer = aws.ec2.create_fleet(**prioritized(PRIORITIES, "prioritized"))
+
+    assert [name for _, name, _ in refused(answer)] == BY_PRICE
+
+
+@pytest.mark.parametrize("kind", ["on-demand", "spot"])
+def test_a_type_without_a_price_is_the_last_and_not_the_cheapest(aws: Aws, kind: str) -> None:
+    aws.template()
+    aws.patch_world(prices={"m5.large": None})
+
+    answer = aws.fleet(("m5.large", "subnet-0a"), ("m5.xlarge", "subnet-0a"), kind=kind)
+
+    assert [each["InstanceType"] for each in answer["Instances"]] == ["m5.xlarge"]
 
 
 def test_what_the_template_says_reaches_the_instance(aws: Aws) -> None:
@@ -213,3 +287,13 @@ def test_user_data_beyond_sixteen_kibibytes_is_refused(aws: Aws) -> None:
         aws.template(UserData=base64.b64encode(b"x" * 16385).decode())
 
     assert refusal.value.response["Error"]["Code"] == "InvalidUserData.Malformed"
+
+
+def test_an_instance_shows_what_its_template_says_of_its_processor(aws: Aws) -> None:
+    aws.template(CpuOptions={"NestedVirtualization": "enabled"}, EnclaveOptions={"Enabled": True})
+
+    instance_id = launched(aws.fleet(("m5.large", "subnet-0a")))[0]
+
+    found = aws.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    assert found["CpuOptions"] == {"CoreCount": 1, "ThreadsPerCore": 2, "NestedVirtualization": "enabled"}
+    assert found["EnclaveOptions"] == {"Enabled": True}

@@ -12,6 +12,8 @@ from testbed.cloud.server import CloudServer
 from tests.testbed.aws_clients import Aws, fleet_request, launched
 
 OURS = {"kubernetes.io/cluster/dovetail": "owned", "eks:eks-cluster-name": "dovetail", "karpenter.sh/nodepool": "web"}
+PARAMETERS = "arn:aws:ssm:us-west-2:"  # and an account, or none for those of AWS itself
+STANDARD = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 THEIRS = {key.replace("dovetail", "other"): value.replace("dovetail", "other") for key, value in OURS.items()}
 
 
@@ -111,6 +113,10 @@ def test_a_dry_run_is_refused_for_the_same_reason(aws: Aws) -> None:
         ("sqs", "get_queue_url", {"QueueName": "theirs"}, "AccessDenied"),
         ("eks", "describe_cluster", {"name": "other"}, "AccessDeniedException"),
         ("ssm", "get_parameter", {"Name": "/secret"}, "AccessDeniedException"),
+        ("ssm", "get_parameter", {"Name": "secret"}, "AccessDeniedException"),
+        ("ssm", "get_parameter", {"Name": f"{PARAMETERS}111122223333:parameter/secret"}, "AccessDeniedException"),
+        ("ssm", "get_parameters", {"Names": [STANDARD]}, "AccessDeniedException"),
+        ("ssm", "get_parameters_by_path", {"Path": "/aws/service/"}, "AccessDeniedException"),
         ("ec2", "describe_vpcs", {}, "UnauthorizedOperation"),
     ],
 )
@@ -118,6 +124,30 @@ def test_each_service_refuses_in_its_own_words(
     aws: Aws, service: str, operation: str, parameters: Json, code: str
 ) -> None:
     assert code_of(getattr(aws.client(service), operation), **parameters) == code
+
+
+@pytest.mark.parametrize("name", [STANDARD, f"{PARAMETERS}:parameter{STANDARD}"])
+def test_a_public_parameter_is_given_by_its_path_and_by_its_arn(aws: Aws, name: str) -> None:
+    found = aws.client("ssm").get_parameter(Name=name)["Parameter"]
+
+    assert (found["Name"], found["Value"]) == (STANDARD, "ami-0a12023a")
+    assert found["ARN"] == f"{PARAMETERS}:parameter{STANDARD}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters", "resource"),
+    [
+        ("get_parameter", {"Name": "secret"}, "111122223333:parameter/secret"),
+        ("get_parameter", {"Name": f"{PARAMETERS}1:parameter/secret"}, "1:parameter/secret"),
+        ("get_parameters", {"Names": [STANDARD]}, f":parameter{STANDARD}"),
+        ("get_parameters_by_path", {"Path": "/custom/"}, "111122223333:parameter/custom"),
+    ],
+)
+def test_a_refusal_names_the_parameter_by_its_arn(aws: Aws, operation: str, parameters: Json, resource: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        getattr(aws.client("ssm"), operation)(**parameters)
+
+    assert f"on resource: {PARAMETERS}{resource} because" in refused.value.response["Error"]["Message"]
 
 
 def test_a_role_that_is_not_the_nodes_is_not_passed_on(aws: Aws) -> None:

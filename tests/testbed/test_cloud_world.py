@@ -77,6 +77,33 @@ def test_prices_are_settable_and_agree_in_all_three_places(aws: Aws) -> None:
     }
 
 
+def test_a_price_of_null_is_no_price_wherever_prices_are_asked(aws: Aws) -> None:
+    """A spot price of its own stands without one on demand."""
+    aws.patch_world(prices={"m5.large": None, "c5.large": None}, spotPrices={"c5.large": {"us-west-2a": 0.03}})
+
+    listed = aws.client("pricing").get_products(ServiceCode="AmazonEC2")["PriceList"]
+    history = aws.ec2.describe_spot_price_history(InstanceTypes=["m5.large", "c5.large"])["SpotPriceHistory"]
+    catalogue = aws.server.control("GET", "prices")
+
+    names = {json.loads(each)["product"]["attributes"]["instanceType"] for each in listed}
+    assert ("m5.xlarge" in names, names & {"m5.large", "c5.large"}) == (True, set())
+    assert {(each["InstanceType"], each["AvailabilityZone"]) for each in history} == {("c5.large", "us-west-2a")}
+    assert ("m5.large" in catalogue, catalogue["c5.large"]) == (False, {"spot": {"us-west-2a": 0.03}})
+
+
+def test_a_world_whose_parts_are_null_is_empty_and_answers(aws: Aws) -> None:
+    parts = ("prices", "spotPrices", "ssm", "subnets", "securityGroups", "images", "roles", "types")
+    aws.patch_world(**dict.fromkeys(parts))
+
+    assert aws.client("pricing").get_products(ServiceCode="AmazonEC2")["PriceList"] == []
+    assert aws.ec2.describe_spot_price_history()["SpotPriceHistory"] == []
+    assert aws.ec2.describe_instance_types()["InstanceTypes"] == []
+    assert aws.ec2.describe_subnets()["Subnets"] == []
+    assert aws.ec2.describe_security_groups()["SecurityGroups"] == []
+    assert aws.ec2.describe_images()["Images"] == []
+    assert aws.client("ssm").get_parameters(Names=["/custom/worker-ami"])["InvalidParameters"] == ["/custom/worker-ami"]
+
+
 def test_the_price_list_has_bare_metal_under_its_own_family(aws: Aws) -> None:
     """AWS-68: both queries must find something, or upstream changes no price."""
     ask = aws.client("pricing").get_products
@@ -281,6 +308,7 @@ def test_a_senseless_control_request_is_answered_in_words(aws: Aws) -> None:
         ("PATCH", "world", {"subnets": [{"id": "subnet-0a", "zone": "us-west-2a", "fre": 3}]}, "fre"),
         ("PATCH", "world", {"zonalShift": [{"zone": "us-west-2a"}]}, "zone"),
         ("PATCH", "world", {"unknownIds": "ignore"}, "ignore"),
+        ("PATCH", "world", {"fleetOrder": "priority"}, "priority"),
         ("POST", "rules/ice", [{"instancetype": "m5.large"}], "instancetype"),
         ("POST", "rules/fail", [{"operation": "CreateFleet", "code": "x"}], "operation"),
         ("POST", "instances", {"type": "m5.large", "colour": "red"}, "colour"),

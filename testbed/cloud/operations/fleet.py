@@ -1,10 +1,11 @@
 """CreateFleet (instant) and RunInstances: the two ways to launch, and what AWS answers when there is no capacity.
 
-The fleet tries its overrides from cheap to dear (price, type, zone), notes one error per failing override, and
+The fleet tries its overrides in the order of its allocation strategy, notes one error per failing override, and
 launches all of the target in the first that works. moto always takes the first override and knows no errors (MOT-7,
 MOT-8), so insufficient capacity could not be tested with it at all.
 """
 
+from math import inf
 from operator import itemgetter
 from uuid import uuid4
 
@@ -21,14 +22,39 @@ RESERVED_SHARE = 10_000_000  # a reserved offering costs this part of on-demand 
 SHORT = "There is no capacity available."
 
 
+# By capacity type: the parameter that names the strategy, and whether the overrides' priorities count under it. What
+# EC2's guide says of depth of capacity means nothing here: a pool has room or a declared shortage, so price decides.
+STRATEGIES = {
+    "on-demand": ("OnDemandOptions", {"lowest-price": False, "prioritized": True}),
+    "spot": (
+        "SpotOptions",
+        {
+            "lowest-price": False,
+            "diversified": False,
+            "capacity-optimized": False,
+            "capacity-optimized-prioritized": True,
+            "price-capacity-optimized": False,
+        },
+    ),
+}
+
+
 def _price(cloud: Cloud, pool: Pool) -> float:
-    """The world's price, whatever strategy and priorities the call names: the recorded cloud did the same."""
-    on_demand = cloud.world.on_demand_price(pool.type) or 0.0
-    if pool.capacity_type == "reserved":
-        return on_demand / RESERVED_SHARE
-    if pool.capacity_type == "spot":
-        return cloud.world.spot_price(pool.type, pool.zone) or on_demand
-    return on_demand
+    """The world's price; what has none is the dearest."""
+    on_demand = cloud.world.on_demand_price(pool.type)
+    price = cloud.world.spot_price(pool.type, pool.zone) if pool.capacity_type == "spot" else on_demand
+    if price is None:
+        return inf
+    return price / RESERVED_SHARE if pool.capacity_type == "reserved" else price
+
+
+def _counts_priorities(work: Work, wanted: str) -> bool:
+    """Whether the call's strategy goes by priority. One that its capacity type does not have refuses the call."""
+    options, known = STRATEGIES.get(wanted, ("", {}))
+    strategy = (work.params.get(options) or {}).get("AllocationStrategy", "lowest-price")
+    if known and strategy not in known:
+        raise AwsError("InvalidParameterValue", f"The {wanted} allocation strategy '{strategy}' is not valid.")
+    return known.get(strategy, False) and work.world["fleetOrder"] == "strategy"
 
 
 class Fleet:
@@ -41,11 +67,12 @@ class Fleet:
         target = params["TargetCapacitySpecification"]
         self.target = int(target["TotalTargetCapacity"])
         self.wanted = target.get("DefaultTargetCapacityType", "on-demand")
+        self.prioritized = _counts_priorities(work, self.wanted)
         self.errors: list[Json] = []
         self.launched: list[Json] = []
 
     def candidates(self) -> list[tuple[Json, Json, Order]]:
-        """(template specification, override, order) from cheap to dear; a missing template refuses the whole call."""
+        """(template specification, override, order), the first choice first; a missing template refuses the call."""
         reservation = f"r-{self.cloud.instances.next_number:017x}"
         found = []
         for config in self.work.params.get("LaunchTemplateConfigs") or ():
@@ -55,8 +82,8 @@ class Fleet:
             )
             for override in config.get("Overrides") or [{}]:
                 order = self._order(template.data, override, reservation)
-                price = _price(self.cloud, order.pool)
-                key = (price, order.pool.type, order.pool.zone, order.subnet)
+                priority = float(override.get("Priority", inf)) if self.prioritized else 0.0
+                key = (priority, _price(self.cloud, order.pool), order.pool.type, order.pool.zone, order.subnet)
                 found.append((key, specification, override, order))
         if not found:
             raise AwsError("MissingParameter", "The request must contain the parameter LaunchTemplateConfigs")

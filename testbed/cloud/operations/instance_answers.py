@@ -78,6 +78,13 @@ def _partition(cloud: Cloud, instance: Instance, placement: Json) -> int | None:
     return min(2, partitions) if partitions and _state(instance)["Name"] == "running" else None
 
 
+def _cpu(facts: Json, data: Json) -> Json:
+    """The type's cores, and what the template says otherwise."""
+    processors = facts.get("VCpuInfo") or {}
+    usual = {"CoreCount": processors.get("DefaultCores"), "ThreadsPerCore": processors.get("DefaultThreadsPerCore")}
+    return {**usual, **(data.get("CpuOptions") or {})}
+
+
 def describe_instance(cloud: Cloud, instance: Instance) -> Json:
     """One instance as EC2 shows it."""
     facts = cloud.catalogue.facts(instance.type) or {}
@@ -105,6 +112,8 @@ def describe_instance(cloud: Cloud, instance: Instance) -> Json:
         "CapacityReservationSpecification": instance.reservation_specification,
         "Monitoring": {"State": "enabled" if (data.get("Monitoring") or {}).get("Enabled") else "disabled"},
         "MetadataOptions": data.get("MetadataOptions"),
+        "CpuOptions": _cpu(facts, data),
+        "EnclaveOptions": {"Enabled": bool((data.get("EnclaveOptions") or {}).get("Enabled"))},
         "Hypervisor": "xen",
         "VirtualizationType": "hvm",
         "RootDeviceType": "ebs",

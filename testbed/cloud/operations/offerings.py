@@ -67,14 +67,16 @@ def price_catalogue(cloud: Cloud) -> dict[str, dict[str, dict[str, float]]]:
     """type → capacity type → zone → price: the prices by which an independent checker judges costs."""
     catalogue: dict[str, dict[str, dict[str, float]]] = {}
     for name, facts in cloud.types().items():
-        on_demand = cloud.world.on_demand_price(name)
-        if on_demand is None:
-            continue
-        zones = cloud.world.zones_of(name)
-        catalogue[name] = {"on-demand": dict.fromkeys(zones, on_demand)}
-        if "spot" in facts["SupportedUsageClasses"]:
-            catalogue[name]["spot"] = {zone: cloud.world.spot_price(name, zone) or on_demand for zone in zones}
-    return catalogue
+        on_demand, zones = cloud.world.on_demand_price(name), cloud.world.zones_of(name)
+        sold = ("spot",) if "spot" in facts["SupportedUsageClasses"] else ()
+        spot = {zone: cloud.world.spot_price(name, zone) for zone in zones for _ in sold}
+        prices = {"on-demand": dict.fromkeys(zones, on_demand), "spot": spot}
+        known = {
+            kind: {zone: price for zone, price in by_zone.items() if price is not None}
+            for kind, by_zone in prices.items()
+        }
+        catalogue[name] = {kind: by_zone for kind, by_zone in known.items() if by_zone}
+    return {name: kinds for name, kinds in catalogue.items() if kinds}
 
 
 def describe_spot_prices(work: Work) -> Json:

@@ -12,6 +12,7 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 from testbed.cloud.state.instances import CODES, Instance
+from testbed.cloud.state.parameters import declared_name, parameter_arn
 
 SHIFT_SECONDS = 86400.0
 
@@ -21,22 +22,36 @@ SHIFT_SECONDS = 86400.0
 def get_parameter(work: Work) -> Json:
     """By name or by ARN."""
     name = work.params["Name"]
-    key = name.split(":parameter", 1)[-1] if name.startswith("arn:") else name
-    value = work.world["ssm"].get(key)
-    if value is None:
+    key = declared_name(work.world["ssm"], name)
+    if key is None:
         raise AwsError("ParameterNotFound", f"Parameter {name} not found.")
-    arn = f"arn:aws:ssm:{work.world['region']}:{ACCOUNT}:parameter{key}"
-    return {"Parameter": {"Name": key, "Type": "String", "Value": value, "Version": 1, "ARN": arn}}
+    return {"Parameter": _parameter(work, key)}
 
 
 def get_parameters(work: Work) -> Json:
-    """Several at once; the missing ones are listed."""
-    known = work.world["ssm"]
-    names = work.params["Names"]
+    """Several at once, by name or by ARN; the missing ones are listed."""
+    found = {name: declared_name(work.world["ssm"], name) for name in work.params["Names"]}
     return {
-        "Parameters": [{"Name": name, "Type": "String", "Value": known[name]} for name in names if name in known],
-        "InvalidParameters": [name for name in names if name not in known],
+        "Parameters": [_parameter(work, key) for key in found.values() if key is not None],
+        "InvalidParameters": [name for name, key in found.items() if key is None],
     }
+
+
+def get_parameters_by_path(work: Work) -> Json:
+    """Those below a path, a page at a time; only its own level unless `Recursive`."""
+    below = f"{work.params['Path'].rstrip('/')}/"
+    found = [
+        key
+        for key in sorted(work.world["ssm"])
+        if key.startswith(below) and (work.params.get("Recursive") or "/" not in key.removeprefix(below))
+    ]
+    shown, following = filters.page(found, work.params, default=10)
+    return filters.paged("Parameters", [_parameter(work, key) for key in shown], following)
+
+
+def _parameter(work: Work, key: str) -> Json:
+    arn = parameter_arn(work.world["region"], key)
+    return {"Name": key, "Type": "String", "Value": work.world["ssm"][key], "Version": 1, "ARN": arn}
 
 
 # ---- EKS and zonal shift ------------------------------------------------------------------------------------
@@ -183,6 +198,7 @@ def add_role(work: Work) -> Json:
 OPERATIONS: Operations = {
     ("ssm", "GetParameter"): get_parameter,
     ("ssm", "GetParameters"): get_parameters,
+    ("ssm", "GetParametersByPath"): get_parameters_by_path,
     ("eks", "DescribeCluster"): describe_cluster,
     ("arc-zonal-shift", "GetManagedResource"): get_managed_resource,
     ("ec2", "DescribeInstanceStatus"): describe_status,

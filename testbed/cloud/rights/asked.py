@@ -12,9 +12,9 @@ from testbed.cloud.json_object import Json
 from testbed.cloud.rights.evaluator import Asked
 from testbed.cloud.settings import ACCOUNT
 from testbed.cloud.state.cloud import Cloud, Work
+from testbed.cloud.state.parameters import parameter_arn
 
 Keys = dict[str, str | tuple[str, ...]]
-PUBLIC = "/aws/service/"  # parameters that belong to no account
 PASSED = {"iam:PassedToService": "ec2.amazonaws.com"}
 
 
@@ -201,10 +201,11 @@ def _queue(work: Work) -> Iterator[Asked]:
     yield Asked(f"sqs:{action}", f"arn:aws:sqs:{work.world['region']}:{ACCOUNT}:{name}", {})
 
 
-def _parameter(work: Work) -> Iterator[Asked]:
-    name = str(work.params.get("Name"))
-    account = "" if name.startswith(PUBLIC) else ACCOUNT
-    yield Asked("ssm:GetParameter", f"arn:aws:ssm:{work.world['region']}:{account}:parameter{name}", {})
+def _parameters(work: Work) -> Iterator[Asked]:
+    """By name or by ARN, one, several, or all below a path; each is asked for by the call's own action."""
+    params = work.params
+    for name in [params[key] for key in ("Name", "Path") if key in params] + list(params.get("Names") or ()):
+        yield Asked(f"ssm:{work.call.operation}", parameter_arn(work.world["region"], str(name).rstrip("/")), {})
 
 
 def _cluster(work: Work) -> Iterator[Asked]:
@@ -234,7 +235,7 @@ _SPECIAL: dict[tuple[str, str], Callable[[Work], Iterator[Asked]]] = {
     **{("iam", name): _with_profile for name in (*_PROFILES, "GetInstanceProfile", "TagInstanceProfile")},
     ("iam", "ListInstanceProfiles"): _list_profiles,
     **{("sqs", name): _queue for name in ("GetQueueUrl", "ReceiveMessage", *_DELETES, "SendMessage")},
-    ("ssm", "GetParameter"): _parameter,
+    **{("ssm", name): _parameters for name in ("GetParameter", "GetParameters", "GetParametersByPath")},
     ("sts", "GetCallerIdentity"): _nothing,
     ("eks", "DescribeCluster"): _cluster,
     ("arc-zonal-shift", "GetManagedResource"): _shifted,

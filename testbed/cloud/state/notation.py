@@ -15,7 +15,7 @@ WORLD: Final = frozenset(
         "region", "zones", "types", "offerings", "prices", "spotPrices", "subnets", "securityGroups", "roles", "images",
         "ssm", "reservations", "placementGroups", "zonalShift", "instanceStatus", "ice", "fail", "rateLimits",
         "fleetMax", "runSeconds", "bootSeconds", "shutdownSeconds", "visibleAfter", "neverJoin",
-        "checkInstanceProfiles", "unknownIds", "memoryOverhead", "eks", "kubernetesVersion",
+        "checkInstanceProfiles", "unknownIds", "fleetOrder", "memoryOverhead", "eks", "kubernetesVersion",
     )
 )  # fmt: skip
 # The members of the world's lists. A list of names (`types`, `roles`) has none, `neverJoin` may also be a word.
@@ -41,7 +41,10 @@ MEMBERS: Final[Mapping[str, frozenset[str]]] = {
         )
     ),
 }  # fmt: skip
-UNKNOWN_IDS: Final = ("error", "nothing")  # what a question for an id that is nowhere is answered
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "unknownIds": ("error", "nothing"),  # what a question for an id that is nowhere is answered
+    "fleetOrder": ("strategy", "price"),  # what a fleet's choice goes by: as its call says, or always by the price
+}
 ADDED: Final = frozenset(("type", "zone", "subnet", "image", "tags", "age", "spot", "securityGroups", "join"))
 CHANGED: Final = frozenset(
     ("state", "tags", "securityGroups", "subnet", "image", "spot", "cr", "crPref", "joinsIn", "extra")
@@ -61,8 +64,9 @@ def check_world(change: Json) -> None:
     for key, known in MEMBERS.items():
         for number, member in enumerate(_members(change.get(key))):
             refuse_unknown(member, known, f"{key}[{number}]")
-    if change.get("unknownIds", UNKNOWN_IDS[0]) not in UNKNOWN_IDS:
-        raise ValueError(f"unknownIds is one of {', '.join(UNKNOWN_IDS)}, not {change['unknownIds']!r}")
+    for key, choices in CHOICES.items():
+        if change.get(key) not in (None, *choices):
+            raise ValueError(f"{key} is one of {', '.join(choices)}, not {change[key]!r}")
 
 
 def _members(declared: Any) -> list[Json]:

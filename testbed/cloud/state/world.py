@@ -19,6 +19,14 @@ DEFAULT = Path(__file__).with_name("world.json")
 SPOT_SHARES = (0.40, 0.42, 0.44, 0.46, 0.48, 0.50)
 # What the recorded world took for granted, and switches of ours that it did not know.
 UNSAID: Json = {
+    "types": [],
+    "zones": {},
+    "prices": {},
+    "subnets": [],
+    "securityGroups": [],
+    "roles": [],
+    "images": [],
+    "ssm": {},
     "spotPrices": {},
     "offerings": {},
     "reservations": [],
@@ -36,6 +44,7 @@ UNSAID: Json = {
     "neverJoin": False,
     "checkInstanceProfiles": False,
     "unknownIds": "error",
+    "fleetOrder": "strategy",
     "memoryOverhead": 0.075,
     "eks": {"serviceIpv4Cidr": "10.0.0.0/24", "ipFamily": "ipv4"},
     "kubernetesVersion": "1.36",

@@ -56,7 +56,7 @@ def region_answers() -> dict[str, Answer]:
     }
 
 
-def a_product(instance_type: str, price: str, currency: str = "USD") -> Json:
+def a_product(instance_type: str, price: str | None, currency: str = "USD") -> Json:
     """An entry of the price list."""
     dimension = {"pricePerUnit": {currency: price}}
     return {
@@ -65,7 +65,7 @@ def a_product(instance_type: str, price: str, currency: str = "USD") -> Json:
     }
 
 
-def a_spot_price(instance_type: str, zone: str, price: str) -> Json:
+def a_spot_price(instance_type: str, zone: str, price: str | None) -> Json:
     """An entry of spot's history."""
     return {"InstanceType": instance_type, "AvailabilityZone": zone, "SpotPrice": price}
 

@@ -225,7 +225,30 @@ def test_an_answer_to_one_of_the_two_questions_changes_no_price() -> None:
     assert (prices.on_demand("m5.large"), failure) == (Prices("us-west-2").on_demand("m5.large"), None)
 
 
-@pytest.mark.parametrize("trouble", [AWAY, Denied(code="AccessDenied", message="no"), {"SpotPriceHistory": []}])
+def test_a_price_of_null_is_no_price_and_the_others_are_learnt() -> None:
+    """AWS-69: the last price known stays, and spot without one is not offered."""
+    listed = {"PriceList": [a_product("m5.large", None), a_product("m5.xlarge", "0.7")]}
+    history = [a_spot_price(TYPES[0], ZONES[0], "0.2"), a_spot_price(TYPES[0], ZONES[1], None)]
+
+    prices, _, failure = refreshed(GetProducts=listed, DescribeSpotPriceHistory={"SpotPriceHistory": history})
+
+    assert failure is None
+    assert (prices.on_demand("m5.large"), prices.on_demand("m5.xlarge")) == (
+        Prices("us-west-2").on_demand("m5.large"),
+        0.7,
+    )
+    assert (prices.spot(TYPES[0], ZONES[0]), prices.spot(TYPES[0], ZONES[1])) == (0.2, None)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        AWAY,
+        Denied(code="AccessDenied", message="no"),
+        {"SpotPriceHistory": []},
+        {"SpotPriceHistory": [a_spot_price(TYPES[0], ZONES[0], None)]},
+    ],
+)
 def test_spot_that_cannot_be_read_does_not_stop_on_demand(trouble: Answer) -> None:
     """AWS-68: an empty history is an error."""
     prices, _, failure = refreshed(DescribeSpotPriceHistory=trouble)

@@ -134,9 +134,10 @@ class PriceRefresh:
             StartTime=datetime.fromtimestamp(time.time(), UTC),
             MaxResults=2000,
         )
-        if not rows:
+        priced = [row for row in rows if row.get("SpotPrice")]  # a price that is null is none
+        if not priced:
             raise Unreachable("ec2:DescribeSpotPriceHistory", "an empty history")
-        self._prices.learn_spot({(r["InstanceType"], r["AvailabilityZone"]): float(r["SpotPrice"]) for r in rows})
+        self._prices.learn_spot({(r["InstanceType"], r["AvailabilityZone"]): float(r["SpotPrice"]) for r in priced})
         prices_fetched("spot", time.time())
 
 
@@ -146,7 +147,7 @@ def read_product(text: Any, currency: str) -> tuple[str, float] | None:
     name = ((product.get("product") or {}).get("attributes") or {}).get("instanceType")
     for term in ((product.get("terms") or {}).get("OnDemand") or {}).values():
         for dimension in (term.get("priceDimensions") or {}).values():
-            price = float((dimension.get("pricePerUnit") or {}).get(currency, 0.0))
+            price = float((dimension.get("pricePerUnit") or {}).get(currency) or 0.0)
             if name and price > 0:
                 return name, price
     return None
