@@ -1,7 +1,7 @@
 """Where does Dovetail decide otherwise than Karpenter?
 
-In nine places, each with a function or a value here for either way and the rule that describes the difference. A
-profile is one choice for all nine. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
+In ten places, each with a function or a value here for either way and the rule that describes the difference. A
+profile is one choice for all ten. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
 be compared with recorded results. The engine asks the profile and does not know which one it has been given.
 """
 
@@ -57,6 +57,8 @@ class Profile:
     groups_that_look_back: Callable[[list[Group]], list[Group]]
     # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
+    # PLQ-63: whether a minimum of values is held against what the claim would list, and not against the types alone.
+    minimum_counts_listed: bool
 
 
 # --- Dovetail's ways
@@ -179,6 +181,7 @@ DOVETAIL = Profile(
     may_get_a_node=_lives_on,
     groups_that_look_back=_all_groups,
     share_relaxed_mark=_mark_alone,
+    minimum_counts_listed=True,
 )
 
 KARPENTER = Profile(
@@ -193,4 +196,5 @@ KARPENTER = Profile(
     may_get_a_node=_any_pod,
     groups_that_look_back=_no_groups,
     share_relaxed_mark=_mark_all_of_the_pool,
+    minimum_counts_listed=False,
 )

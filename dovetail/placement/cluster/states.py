@@ -117,8 +117,8 @@ class State:
         return compatible(self.requirements, offering, self.states.well_known)
 
     def with_minima(self, lowered: Mapping[str, int]) -> "State":
-        """This set with lower minimum numbers of values (PLC-123)."""
-        changed = {key: with_min_values(self.requirements[key], count) for key, count in lowered.items()}
+        """This set with lower minimum numbers of values (PLC-123); none at all is no minimum."""
+        changed = {key: with_min_values(self.requirements[key], count or None) for key, count in lowered.items()}
         return self.states.intern({**self.requirements, **changed})
 
     def _with(self, wanted: RequirementSet) -> "State | None":
