@@ -41,18 +41,15 @@ def planned_beside(name: str, expressions: list[Json], preferred: bool = False) 
     return unplaceable(name, nodeSelector={}, containers=[container], affinity=affinity)
 
 
-def refused_by_the_definition() -> dict[str, Json]:
-    """Pods by name that ask for what no NodeClaim can say: a mistaken label, too many labels, too many bytes."""
+def refused_by_the_definition() -> tuple[dict[str, Json], dict[str, Json]]:
+    """Pods by name that ask for what no NodeClaim can say: a mistaken label, too many labels, too many bytes; and one
+    that only prefers it."""
     colour: Json = {"key": "karpenter.k8s.aws/instance-colour", "operator": "NotIn", "values": ["red"]}
     many: list[Json] = [{"key": f"k{n}", "operator": "NotIn", "values": ["v"]} for n in range(150)]
     large: list[Json] = [{"key": "k", "operator": "NotIn", "values": [f"{n}" + "v" * 50]} for n in range(3000)]
-    found = (
-        planned_beside("one-label", [colour]),
-        planned_beside("many-labels", many),
-        planned_beside("many-bytes", large),
-        planned_beside("one-preference", [colour], preferred=True),
-    )
-    return {pod["metadata"]["name"]: pod for pod in found}
+    asking = {"one-label": [colour], "many-labels": many, "many-bytes": large}
+    wishing = {"one-preference": planned_beside("one-preference", [colour], preferred=True)}
+    return {name: planned_beside(name, expressions) for name, expressions in asking.items()}, wishing
 
 
 def hostile_pods(node: str) -> dict[str, Json]:
