@@ -59,6 +59,8 @@ class Profile:
     kinds_that_know_nodes: frozenset[GroupKind]
     # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
+    # PLQ-63: whether a minimum of values is held against what the claim would list, and not against the types alone.
+    minimum_counts_listed: bool
 
 
 # --- Dovetail's ways
@@ -182,6 +184,7 @@ DOVETAIL = Profile(
     groups_that_look_back=_all_groups,
     kinds_that_know_nodes=GROUP_KINDS,
     share_relaxed_mark=_mark_alone,
+    minimum_counts_listed=True,
 )
 
 KARPENTER = Profile(
@@ -197,4 +200,5 @@ KARPENTER = Profile(
     groups_that_look_back=_no_groups,
     kinds_that_know_nodes=GROUP_KINDS - {"inverse"},
     share_relaxed_mark=_mark_all_of_the_pool,
+    minimum_counts_listed=False,
 )

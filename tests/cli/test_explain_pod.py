@@ -172,3 +172,21 @@ async def test_a_pod_for_which_a_place_is_kept_is_told_its_node(tmp_path: Path) 
     answer = explain_pod(replace(look, snapshot=others), "default/web")
     assert (answer.state, answer.node) == ("with_scheduler", "n1")
     assert "the kube-scheduler makes room for it on n1" in pod_text(answer)
+
+
+async def test_a_pod_that_no_claim_can_suit_is_promised_no_node(tmp_path: Path) -> None:
+    """PLQ-60: beside a good one, which gets its own."""
+    colour = {"key": "karpenter.k8s.aws/instance-colour", "operator": "NotIn", "values": ["red"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [colour]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    world = a_world(tmp_path, a_ready_pool(), a_pod("slip", affinity=affinity), a_pod("good"))
+    look = await looked(world)
+
+    slip, good = explain_pod(look, "default/slip"), explain_pod(look, "default/good")
+
+    assert (slip.state, good.state, good.together_with) == ("ignored", "new_node", 0)
+    assert slip.says == (
+        "it takes no part in provisioning: no NodeClaim can require label karpenter.k8s.aws/instance-colour: "
+        'spec.requirements.key: label domain "karpenter.k8s.aws" is restricted'
+    )
+    assert slip.says in pod_text(slip)

@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.model.json import Json
 from tests.cluster.system.ground import Ground, deployment, node_pool
-from tests.cluster.system.trouble import DIGITS, PODS, create_pods, hostile_pods
+from tests.cluster.system.trouble import DIGITS, PODS, create_pods, hostile_pods, refused_by_the_definition
 
 pytestmark = pytest.mark.cluster
 
@@ -82,6 +82,36 @@ async def test_hostile_objects_stop_nobody(ground: Ground) -> None:
     await ground.scale(0)
     await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")
     await nothing_is_left_of_them(ground, port, {*admitted, "slip"})
+
+
+async def test_pods_that_no_claim_can_suit_are_named_and_those_beside_them_get_nodes(ground: Ground) -> None:
+    """They are planned in the same pass and for the same nodes: the API server would refuse each claim (PLQ-60)."""
+    await ground.apply(node_pool())
+    beside, wishing = refused_by_the_definition()
+    assert await create_pods(ground, beside) == set(beside)
+    try:
+
+        async def are_named() -> bool:
+            reasons = await told(ground)
+            return all("FailedScheduling" in reasons.get(name, ()) for name in beside)
+
+        await ground.until(are_named, 90, "an Event names each pod that no claim can suit")
+        _, said = await ground.dovetail("explain", "pod", "default/one-label")
+        assert "takes no part in provisioning: no NodeClaim can require label karpenter" in " ".join(said.split())
+        assert await create_pods(ground, wishing) == set(wishing)
+        await ground.apply(deployment(GOOD, "3"))
+
+        async def all_run() -> bool:
+            homeless = [p for p in await ground.objects("Pod") if not p["spec"].get("nodeName")]
+            only_beside = {p["metadata"]["name"] for p in homeless} <= set(beside)
+            return only_beside and len(await running(ground)) == GOOD
+
+        await ground.until(all_run, 180, f"{GOOD} good pods run beside those that no claim can suit")
+    finally:
+        for name in (*beside, *wishing):
+            await ground.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    await ground.scale(0)
+    await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")
 
 
 async def good_pods_come_and_go(ground: Ground, port: int) -> None:

@@ -98,7 +98,8 @@ _ENOUGH_VALUES = Rule(
     holds=lambda items: all(_is_flexible(item) for item in items),
 )
 
-_LIST = Field(max_length=100, json_schema_extra={"x-kubernetes-list-type": "atomic"})
+MOST_REQUIREMENTS = 100
+_LIST = Field(max_length=MOST_REQUIREMENTS, json_schema_extra={"x-kubernetes-list-type": "atomic"})
 _RULES = Obeys(_has_values("In"), _COMPARISON_VALUE, _ENOUGH_VALUES)
 
 NodePoolRequirements = Annotated[tuple[NodePoolRequirement, ...], _LIST, _RULES]

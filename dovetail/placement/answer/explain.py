@@ -19,6 +19,7 @@ from dovetail.model.taints import untolerated
 from dovetail.placement.answer.remedies import beside, remedy
 from dovetail.placement.cluster.states import Needs, State
 from dovetail.placement.cluster.templates import Template
+from dovetail.placement.constraints.claim_rules import TOO_LARGE
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
@@ -140,17 +141,17 @@ class Explainer:
         known = self._run.index.settings.well_known | {HOSTNAME}  # a new node has a name, if none that is known yet
         if missing := undefined(have.requirements, needs.requirements, known):
             return _Why("volume_requirements", _unknown(missing[0]), "undefined_label")
-        return _Why("volume_requirements", text_of_set(needs.requirements))
+        return _Why("volume_requirements", needs.fault or text_of_set(needs.requirements))
 
     def _requirements(self, demand: Demand, template: Template) -> tuple[Reason, str]:
-        needs = demand.shape.facts.needs.requirements
-        have = template.start.requirements
+        wanted = demand.shape.facts.needs
+        needs, have = wanted.requirements, template.start.requirements
         if missing := undefined(have, needs, self._run.index.settings.well_known):
             return "undefined_label", _unknown(missing[0])
         keys = conflicts(have, needs)
-        return "requirements", "; ".join(f"{text(needs[key])} not in {text(have[key])}" for key in keys) or (
-            "the hostname of a new node is not known before it exists"
-        )
+        disagreeing = "; ".join(f"{text(needs[key])} not in {text(have[key])}" for key in keys)
+        unnamed = "the hostname of a new node is not known before it exists" if wanted.hostname else TOO_LARGE
+        return "requirements", disagreeing or wanted.fault or unnamed
 
     def _state(self, demand: Demand, pod: Pod, template: Template, state: State, rows: int) -> _Why:
         for host, own in demand.shape.hosts:

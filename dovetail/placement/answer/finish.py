@@ -20,8 +20,9 @@ from dovetail.model.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
 from dovetail.model.resources import Resources
-from dovetail.placement.cluster.templates import SIMULATION_KEYS, Template, template_labels
+from dovetail.placement.cluster.templates import Template, template_labels
 from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, CompiledType
+from dovetail.placement.constraints.claim_rules import POD_RESOURCES, SIMULATION_KEYS
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.min_values import minima_of, shortest_prefix
 from dovetail.placement.prices import price_order
@@ -191,6 +192,8 @@ def _requests(draft: NodeDraft, daemons: Resources) -> Resources:
         requests = {name: amount for name, amount in requests.items() if name in asked}  # also an explicit zero
     for name, amount in daemons.items():
         requests[name] = requests.get(name, 0) + amount
+    if len(requests) > POD_RESOURCES:  # of many pods together: what is asked for in earnest is on sale, and so not much
+        requests = {name: amount for name, amount in requests.items() if amount}
     return requests
 
 

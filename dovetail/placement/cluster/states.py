@@ -16,20 +16,25 @@ from dovetail.model.requirements import (
     requirement,
     with_min_values,
 )
+from dovetail.placement.constraints.claim_rules import bytes_of, entries_of, outgrows, set_fault
 from dovetail.placement.min_values import minima_of
 
 _PLACEHOLDER = {HOSTNAME: requirement(HOSTNAME, "In", ("hostname-placeholder",))}
 
 
 class Needs:
-    """An interned requirement set of pods: equal sets are one object, so that it can be a key at no cost."""
+    """An interned requirement set of pods: equal sets are one object, so that it can be a key at no cost.
 
-    __slots__ = ("hostname", "others", "requirements")
+    `fault` is what no NodeClaim can require of it: nodes that exist may suit such pods, new ones never do.
+    """
+
+    __slots__ = ("fault", "hostname", "others", "requirements")
 
     def __init__(self, requirements: dict[str, Requirement]) -> None:
         self.requirements = requirements
         self.others = {key: item for key, item in requirements.items() if key != HOSTNAME}
         self.hostname = {HOSTNAME: requirements[HOSTNAME]} if HOSTNAME in requirements else None
+        self.fault = set_fault(requirements)
 
 
 class NeedsPool:
@@ -51,13 +56,25 @@ class NeedsPool:
 class State:
     """One requirement set of drafts of one template."""
 
-    __slots__ = ("_narrowed", "_pinned", "_pinned_each", "minima", "number", "requirements", "rows", "states", "values")
+    __slots__ = (
+        "_narrowed",
+        "_pinned",
+        "_pinned_each",
+        "minima",
+        "number",
+        "requirements",
+        "rows",
+        "size",
+        "states",
+        "values",
+    )
 
     def __init__(self, states: "States", requirements: dict[str, Requirement], rows: int) -> None:
         self.states = states
         self.requirements = requirements
         self.rows = rows
         self.minima = minima_of(requirements)
+        self.size = entries_of(requirements), bytes_of(requirements)  # of its claim
         # The one value of each key that has only one left.
         self.values = {
             key: next(iter(item.values))
@@ -70,11 +87,11 @@ class State:
         self._pinned_each: dict[tuple[str, tuple[str, ...]], tuple[State, ...]] = {}
 
     def narrow(self, needs: Needs) -> "State | None":
-        """This set and the pod's, or None where they cannot both hold (PLC-151, PLC-152)."""
+        """This set and the pod's, or None where they cannot both hold (PLC-151, PLC-152) or no claim could say so."""
         if needs in self._narrowed:
             return self._narrowed[needs]
         result: State | None = None
-        if needs.hostname is None or compatible(_PLACEHOLDER, needs.hostname):
+        if not needs.fault and (needs.hostname is None or compatible(_PLACEHOLDER, needs.hostname)):
             result = self._with(needs.others)
         self._narrowed[needs] = result
         return result
@@ -100,14 +117,17 @@ class State:
         return compatible(self.requirements, offering, self.states.well_known)
 
     def with_minima(self, lowered: Mapping[str, int]) -> "State":
-        """This set with lower minimum numbers of values (PLC-123)."""
-        changed = {key: with_min_values(self.requirements[key], count) for key, count in lowered.items()}
+        """This set with lower minimum numbers of values (PLC-123); none at all is no minimum."""
+        changed = {key: with_min_values(self.requirements[key], count or None) for key, count in lowered.items()}
         return self.states.intern({**self.requirements, **changed})
 
     def _with(self, wanted: RequirementSet) -> "State | None":
         if not compatible(self.requirements, wanted, self.states.well_known):
             return None
-        return self.states.intern(merge(self.requirements, wanted)) if wanted else self
+        if not wanted:
+            return self
+        merged = self.states.intern(merge(self.requirements, wanted))
+        return None if outgrows(self.size, merged.size) else merged
 
 
 class States:

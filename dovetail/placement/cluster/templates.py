@@ -22,12 +22,10 @@ from dovetail.model.taints import untolerated
 from dovetail.placement.cluster.overhead import Daemon, overhead_groups
 from dovetail.placement.cluster.states import State, States
 from dovetail.placement.cluster.type_table import CompiledType, TypeTable
+from dovetail.placement.constraints.claim_rules import SIMULATION_KEYS
 from dovetail.placement.constraints.fit import Fit
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.settings import PlacementSettings
-
-# Labels that a node will have when pods run on it, and that no claim asks for.
-SIMULATION_KEYS = frozenset({names.REGISTERED, names.INITIALIZED})
 
 
 def usable_pools(snapshot: Snapshot) -> list[NodePool]:

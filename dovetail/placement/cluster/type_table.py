@@ -259,6 +259,17 @@ class TypeTable:
                 mask |= rows
         return mask
 
+    def offered_values(self, key: str, wanted: RequirementSet, rows: int) -> frozenset[str]:
+        """The values of a key that the suitable available offerings of these rows have."""
+        found: set[str] = set()
+        for requirements, of_rows in self._offerings:
+            item = requirements.get(key)
+            if item is None or not of_rows & rows or item.values <= found:
+                continue
+            if compatible(wanted, requirements, self.well_known):
+                found |= item.values
+        return frozenset(found)
+
     def prices(self, wanted: RequirementSet) -> list[float]:
         """For each type the price of its cheapest available offering that suits; infinity without one (PLC-126)."""
         if not self._prices:

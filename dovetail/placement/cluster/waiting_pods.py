@@ -16,9 +16,11 @@ from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.key_aliases import canonical_key
 from dovetail.model.placements import IgnoredPod
 from dovetail.model.pods import Expression, Pod, PodShape
+from dovetail.model.requirements import from_expression
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.cluster.cluster_nodes import ClusterNode
+from dovetail.placement.constraints.claim_rules import requests_excess, requirement_fault, shape_excess
 from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.volumes import volume_fault
 from dovetail.placement.pdbs import PdbIndex
@@ -75,7 +77,7 @@ def expression_fault(expression: Expression, well_known: frozenset[str]) -> str:
         number = integer(values[0]) if len(values) == 1 else None
         if number is None or number < 0:
             return f"key {key} with operator {expression.operator} must have a single non-negative integer"
-    return ""
+    return requirement_fault(from_expression(expression))
 
 
 def _refuses_pools(shape: PodShape) -> bool:
@@ -86,6 +88,8 @@ def _refuses_pools(shape: PodShape) -> bool:
 
 def shape_fault(shape: PodShape, well_known: frozenset[str]) -> str:
     """What is wrong with the pod's selector or required node terms; empty where nothing is (PLC-23)."""
+    if fault := shape_excess(shape):
+        return fault
     selector = (Expression(key=key, operator="In", values=(value,)) for key, value in shape.node_selector)
     for expression in (*selector, *(e for term in shape.required_terms for e in term.expressions)):
         if fault := expression_fault(expression, well_known):
@@ -118,8 +122,8 @@ class _Admission:
             silent = _refuses_pools(shape)
             why = "it selects against NodePools" if silent else shape_fault(shape, self._settings.well_known)
             verdict = self._faults[shape] = (why, silent)
-        if not verdict[0] and shape.volumes:
-            return volume_fault(pod, self._snapshot, self._settings), False
+        if not verdict[0] and (why := requests_excess(pod) or volume_fault(pod, self._snapshot, self._settings)):
+            return why, False
         return verdict
 
 

@@ -12,10 +12,12 @@ asks for another domain; it stays a candidate (unlike PLF-14).
 from itertools import chain
 from operator import add, le
 
+from dovetail.model import names
 from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
 from dovetail.placement.cluster.states import State
 from dovetail.placement.cluster.templates import Template
+from dovetail.placement.cluster.type_table import TypeTable
 from dovetail.placement.constraints.domain_choices import forget_old_picks, options_of, targets
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
@@ -173,11 +175,26 @@ class DraftPlacer:
         return rows
 
     def short(self, template: Template, state: State, rows: int) -> dict[str, int]:
-        """The keys with too few distinct values, and how many each has (PLC-122)."""
+        """The keys with too few distinct values, and how many each has: among the types (PLC-122), and on the claim."""
         if not state.minima:
             return {}
         table = template.table
-        return shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)[1]
+        short = shortest_prefix((table.types[n].requirements for n in table.types_in(rows)), state.minima)[1]
+        if not self._settings.profile.minimum_counts_listed:
+            return short
+        for key, wanted in state.minima.items():
+            left = self._values_left(table, state, rows, key)
+            if left is not None and left < min(wanted, short.get(key, wanted)):
+                short[key] = left
+        return short
+
+    @staticmethod
+    def _values_left(table: TypeTable, state: State, rows: int, key: str) -> int | None:
+        """How many values of a key its claim would list; None where that is no finite number (PLC-196)."""
+        if key == names.CAPACITY_TYPE:
+            return len(table.offered_values(key, state.requirements, rows))
+        item = state.requirements[key]
+        return None if item.complement else len(item.values)
 
     # --- new drafts
 

@@ -31,6 +31,27 @@ def preferring(terms: int, value: str) -> Json:
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term] * terms}}
 
 
+def planned_beside(name: str, expressions: list[Json], preferred: bool = False) -> Json:
+    """A pod that any pool suits, as large as the good ones: it is planned together with them."""
+    term: Json = {"matchExpressions": expressions}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    wished = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
+    container = {"name": "c", "image": "c:1", "resources": {"requests": {"cpu": "3"}}}
+    affinity = {"nodeAffinity": wished if preferred else required}
+    return unplaceable(name, nodeSelector={}, containers=[container], affinity=affinity)
+
+
+def refused_by_the_definition() -> tuple[dict[str, Json], dict[str, Json]]:
+    """Pods by name that ask for what no NodeClaim can say: a mistaken label, too many labels, too many bytes; and one
+    that only prefers it."""
+    colour: Json = {"key": "karpenter.k8s.aws/instance-colour", "operator": "NotIn", "values": ["red"]}
+    many: list[Json] = [{"key": f"k{n}", "operator": "NotIn", "values": ["v"]} for n in range(150)]
+    large: list[Json] = [{"key": "k", "operator": "NotIn", "values": [f"{n}" + "v" * 50]} for n in range(3000)]
+    asking = {"one-label": [colour], "many-labels": many, "many-bytes": large}
+    wishing = {"one-preference": planned_beside("one-preference", [colour], preferred=True)}
+    return {name: planned_beside(name, expressions) for name, expressions in asking.items()}, wishing
+
+
 def hostile_pods(node: str) -> dict[str, Json]:
     """Pods by name. Those that are bound are on that node."""
     protected = {names.DO_NOT_DISRUPT: f"{DIGITS}h"}
