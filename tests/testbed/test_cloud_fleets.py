@@ -133,7 +133,7 @@ def test_the_strategy_says_whether_price_or_priority_decides(
 
 def test_among_pools_of_one_priority_the_price_decides(aws: Aws) -> None:
     aws.template()
-    one = dict.fromkeys([("m5.xlarge", "subnet-0a"), ("m5.large", "subnet-0a")], 3.0)
+    one: dict[tuple[str, str], float | None] = {("m5.xlarge", "subnet-0a"): 3.0, ("m5.large", "subnet-0a"): 3.0}
 
     answer = aws.ec2.create_fleet(**prioritized(one, "prioritized"))
 
