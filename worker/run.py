@@ -37,6 +37,7 @@ from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.beside import look_on
 from dovetail.worker.brought import NOTHING, Brought
 from dovetail.worker.connection.link import Link
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.identity import check_owner, client_of
@@ -50,7 +51,6 @@ from dovetail.worker.singletons import Refused, Singletons
 from dovetail.worker.start_report import start_report
 from dovetail.worker.steps import Step, Wiring, stand_in_of
 from dovetail.worker.telemetry import product_version, start_logging
-from dovetail.worker.temporal import connect
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
 from dovetail.worker.wiring import open_kept_objects, open_world

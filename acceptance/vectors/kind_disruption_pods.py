@@ -3,7 +3,7 @@
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
-from dovetail.disruption.simulation.costs import eviction_cost
+from dovetail.disruption.nodes.costs import eviction_cost
 from dovetail.model import pod_rules as rules
 from dovetail.model.time import parse_time
 from dovetail.notices.decisions import pod_notice

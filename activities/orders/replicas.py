@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dovetail.activities.orders.finders import MINUTE
 from dovetail.activities.shared.look import Look
 from dovetail.disruption.methods.static_drift import node_from_template
-from dovetail.disruption.simulation.costs import legacy_cost
+from dovetail.disruption.nodes.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan
 from dovetail.lifecycle.static_pools import Shortfall, shortfalls, surplus
 from dovetail.messages.orders import FillPool, Order

@@ -37,9 +37,9 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
 from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.identity import check_owner
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import ClusterObjects, open_objects
 
 ANSWER_SECONDS = 5.0

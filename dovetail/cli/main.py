@@ -147,7 +147,7 @@ async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.take_over import take_over
-    from dovetail.worker.temporal import connect
+    from dovetail.worker.connection.temporal import connect
 
     client = await connect(settings)
     await _with_world(settings, lambda world: take_over(client, world, settings, given.theirs))
@@ -155,7 +155,7 @@ async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.set_up_temporal import set_up_temporal
-    from dovetail.worker.temporal import connect
+    from dovetail.worker.connection.temporal import connect
 
     await set_up_temporal(await connect(settings), given.retention)
 

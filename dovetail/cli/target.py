@@ -18,9 +18,9 @@ from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
 from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.identity import check_owner
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import ClusterObjects
 
 ANSWER_SECONDS: Final = 3.0

@@ -63,8 +63,8 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     from dovetail.cli.serving.versions import versions_of
     from dovetail.ports.failures import Failure
     from dovetail.worker.connection.configuration import TemporalUnusable
+    from dovetail.worker.connection.temporal import connect
     from dovetail.worker.settings import SettingsError
-    from dovetail.worker.temporal import connect
 
     try:
         client = await connect(settings)

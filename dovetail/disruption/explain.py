@@ -7,10 +7,10 @@ what is done. The snapshot may be fresh or recorded. These are the facts; the co
 from dataclasses import dataclass, field
 from typing import Final
 
+from dovetail.disruption.balanced import Score
 from dovetail.disruption.budgets.allowances import Allowance
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.commands import Command
-from dovetail.disruption.methods.balanced import Score
 from dovetail.disruption.methods.cheaper import CHEAPER, compute_cheaper
 from dovetail.disruption.methods.consolidation import Computed, compute
 from dovetail.disruption.nodes.candidates import Candidate, candidate_of

@@ -4,7 +4,7 @@ Prices come from the catalogue that every decision uses, so nothing is fetched f
 be listed is counted as an error and left out.
 """
 
-from dovetail.disruption.simulation.costs import pool_cost
+from dovetail.disruption.nodes.costs import pool_cost
 from dovetail.metrics.catalogue import count
 from dovetail.metrics.gauges import Sample
 from dovetail.model.snapshot import Snapshot

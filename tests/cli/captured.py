@@ -45,7 +45,7 @@ from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
-from dovetail.worker import temporal as connecting
+from dovetail.worker.connection import temporal as connecting
 from dovetail.worker.connection.configuration import TemporalAway
 from dovetail.worker.deciding import disruption_settings, placement_settings
 from dovetail.worker.flights.flight import Flight, Under, packed

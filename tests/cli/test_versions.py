@@ -11,7 +11,7 @@ from dovetail.cli import version
 from dovetail.cli.main import main
 from dovetail.cli.serving import versions
 from dovetail.cli.serving.versions import VersionsAnswer
-from dovetail.worker import temporal as connecting
+from dovetail.worker.connection import temporal as connecting
 from dovetail.worker.connection.configuration import TemporalUnusable
 from tests.cli.worlds import a_world, settings_of
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dovetail.disruption.balanced import Scales, Totals
 from dovetail.disruption.commands import Command
-from dovetail.disruption.methods.balanced import Scales, Totals
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.disruption.simulation.costs import eviction_cost, reschedule_cost
+from dovetail.disruption.nodes.costs import eviction_cost, reschedule_cost
 from tests.disruption.worlds import a_pod
 
 THOUSAND = 1.0 + 1000 / 2.0**27

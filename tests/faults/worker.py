@@ -13,7 +13,8 @@ from temporalio.client import Client
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from dovetail.cli.main import run
-from dovetail.worker import temporal, wiring
+from dovetail.worker import wiring
+from dovetail.worker.connection import temporal
 from dovetail.worker.sandbox import OURS
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import World

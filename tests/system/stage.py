@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from temporalio.client import Client, WorkflowHandle
 
 from dovetail.adapters.simulator.api_server.feed import news_since
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.store import Store
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names

@@ -16,8 +16,8 @@ from dovetail.worker.connection import search_attributes
 from dovetail.worker.connection.configuration import TemporalUnusable, is_encrypted, link_words
 from dovetail.worker.connection.link import Link
 from dovetail.worker.connection.search_attributes import missing_search_attributes, register_search_attributes
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import read_settings
-from dovetail.worker.temporal import connect
 from tests.system.secured import Secured
 
 pytestmark = pytest.mark.temporal

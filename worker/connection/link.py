@@ -15,8 +15,8 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConnectConfig
 
 from dovetail.worker.connection.configuration import TemporalUnusable, read_options
+from dovetail.worker.connection.temporal import connect_with
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect_with
 
 LOOK_SECONDS: Final = 10.0
 

@@ -17,8 +17,8 @@ from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import for_disruption
+from dovetail.disruption.nodes.costs import claim_price
 from dovetail.disruption.nodes.pod_movements import Movements
-from dovetail.disruption.simulation.costs import claim_price
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.messages.plans import DisruptionPlan

@@ -12,36 +12,35 @@ from functools import partial
 
 from dovetail.adapters.aws.account import Account
 from dovetail.adapters.aws.calls import Calls, Observer
-from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache, Sources
 from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh, Prices
 from dovetail.adapters.aws.catalogue.shortages import Shortages, ShortageStore
 from dovetail.adapters.aws.catalogue.zonal_shift import ZonalShift
+from dovetail.adapters.aws.catalogues import AwsCatalogues
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
 from dovetail.adapters.aws.cluster import Cluster, VersionNow
+from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.failures import refusal
 from dovetail.adapters.aws.instance_types.observed_memory import ClaimsWithNodes, ObservedMemory
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.instances.inventory import Inventory
-from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.interruptions.announcements import AwsInterruptions, WarningSources
 from dovetail.adapters.aws.interruptions.queue import WarningQueue
 from dovetail.adapters.aws.launch.launch import Launcher, LaunchParts
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
-from dovetail.adapters.aws.node_class.drift import Drift
 from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
-from dovetail.adapters.aws.node_class.resolution import ClassResources, Resolution
-from dovetail.adapters.aws.node_class.validation import Validation
 from dovetail.adapters.aws.resources.images import Images
 from dovetail.adapters.aws.resources.instance_profiles import NamedProfiles, Profiles
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.adapters.aws.resources.reservations import Reservations
+from dovetail.adapters.aws.resources.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.resources.security_groups import SecurityGroups
 from dovetail.adapters.aws.resources.subnets import Subnets
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
+from dovetail.adapters.aws.sized_instances import SizedInstances
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.adapters.aws.upkeep.cluster_tag import ClusterTag
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep, UpkeepParts
@@ -51,6 +50,7 @@ from dovetail.adapters.aws.upkeep.shift_notices import ShiftNotices
 from dovetail.adapters.aws.upkeep.supposed_classes import AwsSupposedClasses, SupposedSources
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask
+from dovetail.adapters.aws.upkeep.validation import Validation
 from dovetail.background.supervised import stop, supervised
 from dovetail.ports.failures import Misconfigured
 from dovetail.ports.objects import NodeClaims, Nodes, Notices

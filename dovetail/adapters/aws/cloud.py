@@ -13,7 +13,6 @@ from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, is_zone_of, zone_of
 from dovetail.adapters.aws.instances.inventory import Inventory
-from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.instances.terminations import Terminations
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt
 from dovetail.adapters.aws.launch.frozen_launch import UnreadableLaunch, read_launch
@@ -21,6 +20,7 @@ from dovetail.adapters.aws.launch.launch import Launcher
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer, unresolved_class
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.aws.sized_instances import SizedInstances
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared

@@ -23,10 +23,10 @@ from dovetail.adapters.simulator.answers.notices import SimulatedNotices
 from dovetail.adapters.simulator.answers.pools import SimulatedNodePools
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.feed import Feed
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.catalogue import read_catalogue
 from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
-from dovetail.adapters.simulator.store import Store
 from dovetail.ports.failures import Misconfigured
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from dovetail.adapters.simulator import faults, ledger
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
-from dovetail.adapters.simulator.store import Store
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused, Throttled, Unreachable
 
 T = TypeVar("T")

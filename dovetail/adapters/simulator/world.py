@@ -16,6 +16,7 @@ from dovetail.adapters.simulator import faults, ledger
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.admission import NAMESPACED
 from dovetail.adapters.simulator.api_server.cluster import Cluster
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.cloud import instances as rows
 from dovetail.adapters.simulator.cloud.catalogue import write_catalogue
 from dovetail.adapters.simulator.cloud.default_types import CapacityPool
@@ -25,7 +26,6 @@ from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
-from dovetail.adapters.simulator.store import Store
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
 

@@ -12,12 +12,12 @@ from typing import Final
 from dovetail.cli.change.fields import FieldChange, field_changes
 from dovetail.cli.change.ground import Ground
 from dovetail.cli.change.supposition import ChangedObject, Supposed
+from dovetail.disruption.nodes.costs import node_price
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
 from dovetail.disruption.outlook.paces import FIRST_SECONDS, Source
 from dovetail.disruption.outlook.waves import Outlook, Stay, outlook
 from dovetail.disruption.rounds import never
-from dovetail.disruption.simulation.costs import node_price
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim

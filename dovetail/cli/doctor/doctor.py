@@ -16,8 +16,8 @@ from dovetail.cli.doctor.preflight import preflight_checks
 from dovetail.cli.doctor.temporal import link_check, namespace_checks, temporal_checks
 from dovetail.ports.failures import Failure
 from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings, SettingsError
-from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import World, open_world
 
 READY_SECONDS = 20.0

@@ -26,8 +26,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
 from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 from dovetail.worker.wiring import World, open_world, recorded_view
 from dovetail.workflows.converter import UnreadablePayload
 

@@ -11,8 +11,8 @@ from dovetail.cli.record.entries import Entry
 from dovetail.cli.record.kept import Archive, kept_about, kept_objects
 from dovetail.cli.wording import plural, price_text, shown
 from dovetail.model.snapshot import Snapshot
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 
 NOTE = "Temporal has forgotten it: this is from the kept record, which has no single steps"
 

@@ -13,8 +13,8 @@ from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.cli.wording import duration_text, plural, shown
 from dovetail.model.time import format_time
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 
 SHOWN_NODES: Final = 2
 COLUMNS: Final = (

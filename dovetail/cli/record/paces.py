@@ -12,8 +12,8 @@ from dovetail.cli.record.entries import Entry, read_matching
 from dovetail.disruption.outlook.paces import EVERY, Known, Paces
 from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
 from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 
 MOST_READ: Final = 60  # histories of each kind, the newest
 MOST_COUNTED: Final = 20  # of a pool and kind: what was slow last week says little of today

@@ -16,8 +16,8 @@ from dovetail.cli.shown.screen import Screen
 from dovetail.cli.shown.tables import Column, table
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.time import format_time
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 
 BACK_SECONDS: Final = 86400.0
 HOUR: Final = 3600.0

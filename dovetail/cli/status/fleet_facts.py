@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dovetail.cli.status.answer import Use
 from dovetail.cli.status.not_ours import Types
-from dovetail.disruption.simulation.costs import claim_price
+from dovetail.disruption.nodes.costs import claim_price
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active

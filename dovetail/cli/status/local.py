@@ -8,8 +8,8 @@ from dovetail.cli.status.nodes import nodes_of
 from dovetail.cli.status.status import status_of
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.worker.connection.configuration import link_words
+from dovetail.worker.connection.temporal import connect
 from dovetail.worker.settings import Settings
-from dovetail.worker.temporal import connect
 
 
 async def local_status(settings: Settings) -> Document:

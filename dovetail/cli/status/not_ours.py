@@ -7,7 +7,7 @@ labels do not say that it is spot is taken for on-demand.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dovetail.disruption.simulation.costs import node_price
+from dovetail.disruption.nodes.costs import node_price
 from dovetail.model import names
 from dovetail.model.nodes import Node
 from dovetail.model.pools import InstanceType

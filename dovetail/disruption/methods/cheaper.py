@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dovetail.disruption.balanced import moves_of
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.methods.balanced import moves_of
 from dovetail.disruption.methods.consolidation import (
     CANT_REPLACE,
     SPOT_CHOICE,

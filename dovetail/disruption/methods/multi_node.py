@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dovetail.disruption.balanced import Score, moves_of
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.methods.balanced import Score, moves_of
 from dovetail.disruption.methods.consolidation import candidate_notices, compute, why_not_consolidatable
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Candidate

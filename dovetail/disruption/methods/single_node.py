@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from dovetail.disruption.balanced import moves_of
 from dovetail.disruption.commands import Command, Found, Move, both
-from dovetail.disruption.methods.balanced import moves_of
 from dovetail.disruption.methods.consolidation import CANT_REPLACE, compute, why_not_consolidatable
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Block, Candidate

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.disruption.nodes.costs import node_price, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.simulation.costs import node_price, reschedule_cost
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim

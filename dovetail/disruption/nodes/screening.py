@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of, node_blocks, pod_blocks
+from dovetail.disruption.nodes.costs import reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.simulation.costs import reschedule_cost
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.notice import Notice

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.disruption.nodes.offerings import value_of
 from dovetail.disruption.rounds import Round
-from dovetail.disruption.simulation.offerings import value_of
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef

@@ -8,7 +8,7 @@ import pytest
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.resolution import Resolution, Resolved
+from dovetail.adapters.aws.resources.resolution import Resolution, Resolved
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import health_of
 from dovetail.model.nodes import NodeClassRef

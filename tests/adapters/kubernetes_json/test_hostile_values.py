@@ -23,7 +23,7 @@ from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.disruption.budgets.budgets import BudgetError, allowed_nodes
 from dovetail.disruption.budgets.schedules import ScheduleError, parse_schedule
-from dovetail.disruption.simulation.costs import eviction_cost
+from dovetail.disruption.nodes.costs import eviction_cost
 from dovetail.model import digits
 from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.host_ports import canonical_address, first_conflict

@@ -8,7 +8,7 @@ import pytest
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.feed import news_since
-from dovetail.adapters.simulator.store import Store
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.messages.writes import Write
 from dovetail.ports.failures import Misconfigured, NotSeenYet
 from tests.adapters.simulator.conftest import Stage

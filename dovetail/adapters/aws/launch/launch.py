@@ -17,7 +17,6 @@ from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.cluster import Cluster
 from dovetail.adapters.aws.failures import TEMPLATE_MISSING, Denied
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
-from dovetail.adapters.aws.instances.sized_instances import SizedInstances
 from dovetail.adapters.aws.launch.fleet_answers import (
     UNFULFILLABLE,
     FleetError,
@@ -35,6 +34,7 @@ from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
+from dovetail.adapters.aws.sized_instances import SizedInstances
 from dovetail.adapters.aws.tags import template_tags
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (

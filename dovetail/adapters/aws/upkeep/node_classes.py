@@ -23,10 +23,10 @@ from dovetail.adapters.aws.node_class.node_class import (
     UnreadableClass,
     read_class,
 )
-from dovetail.adapters.aws.node_class.resolution import RESOLUTION_FAILED, Resolution, Resolved
-from dovetail.adapters.aws.node_class.validation import Validation
+from dovetail.adapters.aws.resources.resolution import RESOLUTION_FAILED, Resolution, Resolved
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask, log_failure
+from dovetail.adapters.aws.upkeep.validation import Validation
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )

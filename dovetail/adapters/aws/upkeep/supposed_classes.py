@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.adapters.aws import names
-from dovetail.adapters.aws.catalogue.catalogues import AwsCatalogues
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache, Sources
+from dovetail.adapters.aws.catalogues import AwsCatalogues
 from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import conditions, true
-from dovetail.adapters.aws.node_class.drift import Drift
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass, read_class
-from dovetail.adapters.aws.node_class.resolution import ClassResources, Resolution
+from dovetail.adapters.aws.resources.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.upkeep.node_classes import as_resolved
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
 from dovetail.model.json import Json

@@ -12,9 +12,9 @@ import sys
 import threading
 from pathlib import Path
 
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import read_settings, write_settings
-from dovetail.adapters.simulator.store import Store
 
 _PARENT_SECONDS = 0.5
 

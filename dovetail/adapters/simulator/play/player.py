@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dovetail.adapters.simulator.api_server.feed import POLL_SECONDS, data_version
+from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.budgets import count_budgets
 from dovetail.adapters.simulator.play.collection import collect_orphans, collect_pods, detach_volumes
 from dovetail.adapters.simulator.play.daemons import keep_daemon_sets
@@ -19,7 +20,6 @@ from dovetail.adapters.simulator.play.kubelet import move_pods
 from dovetail.adapters.simulator.play.scheduler import bind_pods
 from dovetail.adapters.simulator.play.tick import Mirror, Tick
 from dovetail.adapters.simulator.play.workloads import keep_deployments, keep_replica_sets
-from dovetail.adapters.simulator.store import Store
 
 # In the order in which causes lead to effects, so that most of what a moment brings about is done in one tick.
 CONTROLLERS: Final[tuple[Callable[[Tick], None], ...]] = (

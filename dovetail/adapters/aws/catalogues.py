@@ -6,8 +6,8 @@ from typing import Final
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.offerings import OfferedType
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
+from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.meters import show_types
-from dovetail.adapters.aws.node_class.drift import Drift
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, UnreadableClass
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool

@@ -12,8 +12,8 @@ from typing import Final
 
 from dovetail.disruption.commands import Command, Move
 from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.disruption.nodes.costs import NODE_COST, eviction_cost, pool_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.simulation.costs import NODE_COST, eviction_cost, pool_cost
 from dovetail.model.pod_rules import is_daemon, is_terminal
 
 POLICY: Final = "Balanced"

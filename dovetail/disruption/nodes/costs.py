@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import Final
 
-from dovetail.disruption.simulation.offerings import price_of
+from dovetail.disruption.nodes.offerings import price_of
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod

@@ -27,8 +27,8 @@ from dovetail.adapters.aws.meters import show_user_data
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.adapters.aws.node_class.trial_type import TrialType, trial_tenancy, trial_type
 from dovetail.adapters.aws.tags import ForbiddenTag, class_tags, tag_specification
+from dovetail.adapters.aws.upkeep.trial_type import TrialType, trial_tenancy, trial_type
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.aws.user_data.rendering import NEARLY_FULL, SIZE_LIMIT
 from dovetail.model import names as core
