@@ -20,7 +20,7 @@ from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import Expression
 from dovetail.model.resources import fits, parse_resources, total
 from dovetail.model.taints import is_ephemeral, untolerated
-from dovetail.placement.constraints.pod_needs import pod_requirements
+from dovetail.placement.facts.pod_needs import pod_requirements
 
 Case = dict[str, Any]
 

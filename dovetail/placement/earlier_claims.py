@@ -29,7 +29,7 @@ from dovetail.model.unused_launches import (
     resumed_at,
     unused_launch,
 )
-from dovetail.placement.constraints.pod_needs import node_terms
+from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod
 KEPT_SECONDS: Final = 20.0  # a nomination that still stands has not been tried yet: every try in vain takes it away

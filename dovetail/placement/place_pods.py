@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from dovetail.model.placements import IgnoredPod, Placement
 from dovetail.model.pods import Pod
 from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
-from dovetail.placement.cluster.free_room import FreeRoom
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.cluster.waiting_pods import pending_pods
 from dovetail.placement.cost.cheaper import with_cheaper_nodes
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
 from dovetail.placement.cost.worth import worth_of_pods
 from dovetail.placement.earlier_claims import EarlierClaims
+from dovetail.placement.index.free_room import FreeRoom
+from dovetail.placement.index.index import Index
+from dovetail.placement.index.waiting_pods import pending_pods
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dovetail.model import names
 from dovetail.model.requirements import Requirement, RequirementSet, compatible
-from dovetail.placement.search.go_sort import unstable_sorted
+from dovetail.placement.go_sort import unstable_sorted
 
 PricedOffering = tuple[RequirementSet, float]
 

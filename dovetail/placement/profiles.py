@@ -1,7 +1,7 @@
 """Where does Dovetail decide otherwise than Karpenter?
 
-In ten places, each with a function or a value here for either way and the rule that describes the difference. A
-profile is one choice for all ten. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
+Each place has a function or a value here for either way, and the rule that describes the difference. A profile is one
+choice for all of them. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
 be compared with recorded results. The engine asks the profile and does not know which one it has been given.
 """
 
@@ -11,9 +11,7 @@ from typing import Protocol
 
 from dovetail.model.pods import Pod, PodShape, SpreadConstraint
 from dovetail.model.requirements import Requirement, RequirementSet
-from dovetail.placement.constraints.pod_needs import node_terms
-from dovetail.placement.constraints.topology_groups import Group
-from dovetail.placement.constraints.topology_terms import GROUP_KINDS, GroupKind, NodeFilter
+from dovetail.placement.node_terms import NodeFilter, node_terms
 
 
 class TermCursor(Protocol):
@@ -53,10 +51,10 @@ class Profile:
     unknown_volumes: tuple[RequirementSet, ...] | None
     # PLQ-21: whether a pending pod may get a node.
     may_get_a_node: Callable[[Pod], bool]
-    # PLQ-26: of the topology groups that are first seen in mid-pass those that count the placements made before.
-    groups_that_look_back: Callable[[list[Group]], list[Group]]
-    # PLQ-37: the topology groups to which the labels of nodes that stand are domains too, not only what pools offer.
-    kinds_that_know_nodes: frozenset[GroupKind]
+    # PLQ-26: whether topology groups that are first seen in mid-pass count the placements made before.
+    new_groups_look_back: bool
+    # PLQ-37: whether nodes that stand are domains, not only what pools offer, where pods keep others away.
+    inverse_groups_know_nodes: bool
     # PLC-125: writes the mark of a new draft whose pool asks for minimum values on the drafts that share it.
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
     # PLQ-63: whether a minimum of values is held against what the claim would list, and not against the types alone.
@@ -102,10 +100,6 @@ def _agreed_domains(valid: Sequence[Mapping[str, int]]) -> list[str]:
 def _lives_on(pod: Pod) -> bool:
     """No node for a pod that has ended or is being deleted."""
     return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
-
-
-def _all_groups(groups: list[Group]) -> list[Group]:
-    return groups
 
 
 def _mark_alone(_: Draft, _others: Iterable[Draft]) -> None:
@@ -160,10 +154,6 @@ def _any_pod(_: Pod) -> bool:
     return True
 
 
-def _no_groups(_: list[Group]) -> list[Group]:
-    return []
-
-
 def _mark_all_of_the_pool(draft: Draft, others: Iterable[Draft]) -> None:
     """All drafts of a pool are marked as its last one is."""
     for other in others:
@@ -181,8 +171,8 @@ DOVETAIL = Profile(
     spread_choices=_agreed_domains,
     unknown_volumes=None,
     may_get_a_node=_lives_on,
-    groups_that_look_back=_all_groups,
-    kinds_that_know_nodes=GROUP_KINDS,
+    new_groups_look_back=True,
+    inverse_groups_know_nodes=True,
     share_relaxed_mark=_mark_alone,
     minimum_counts_listed=True,
 )
@@ -197,8 +187,8 @@ KARPENTER = Profile(
     spread_choices=_domains_of_each,
     unknown_volumes=({},),
     may_get_a_node=_any_pod,
-    groups_that_look_back=_no_groups,
-    kinds_that_know_nodes=GROUP_KINDS - {"inverse"},
+    new_groups_look_back=False,
+    inverse_groups_know_nodes=False,
     share_relaxed_mark=_mark_all_of_the_pool,
     minimum_counts_listed=False,
 )

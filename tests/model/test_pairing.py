@@ -10,7 +10,7 @@ from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pairing import Pairing
 from dovetail.model.resources import NODES
-from dovetail.placement.cluster.cluster_nodes import cluster_nodes
+from dovetail.placement.facts.cluster_nodes import cluster_nodes
 from tests.disruption.worlds import NOW, Pair, a_pair, a_world
 
 

@@ -10,7 +10,7 @@ from dovetail.model.placements import Placement
 from dovetail.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeUse
 from dovetail.model.requirements import requirement
 from dovetail.model.workloads import Volume, VolumeClaim
-from dovetail.placement.constraints.claim_rules import bytes_of, entries_of
+from dovetail.placement.facts.claim_rules import bytes_of, entries_of
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.placement.cluster import type_table
-from dovetail.placement.cluster.type_table import Compilers, TypeCompiler
+from dovetail.placement.facts import type_table
+from dovetail.placement.facts.type_table import Compilers, TypeCompiler
 from tests.placement.builders import TYPES, a_pod, a_snapshot, a_type, an_index, placed
 
 

@@ -15,7 +15,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import DaemonSet
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.buffers.verdicts import for_real_pods
-from dovetail.placement.constraints.preferences import MOST, relaxed, within_reason
+from dovetail.placement.constraints.preferences import relaxed
+from dovetail.placement.facts.within_reason import MOST, within_reason
 from dovetail.placement.overlays import overlay
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.provisioning_plan import plan_provisioning

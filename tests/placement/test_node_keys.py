@@ -15,7 +15,7 @@ from dovetail.model.key_aliases import KEY_ALIASES
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.requirements import requirement
 from dovetail.model.taints import Taint
-from dovetail.placement.cluster.waiting_pods import expression_fault
+from dovetail.placement.index.waiting_pods import expression_fault
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import READY, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, placed
 

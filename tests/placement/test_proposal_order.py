@@ -2,7 +2,7 @@
 
 import random
 
-from dovetail.placement.search.go_sort import unstable_sorted
+from dovetail.placement.go_sort import unstable_sorted
 from dovetail.placement.search.proposal_order import DraftOrder
 
 

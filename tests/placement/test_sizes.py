@@ -5,8 +5,8 @@ import pytest
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
-from dovetail.placement.cluster.type_table import allocatable
+from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
+from dovetail.placement.facts.type_table import allocatable
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 LAUNCHED = {"cpu": 4000, "memory": 16000, "gpu": 1}

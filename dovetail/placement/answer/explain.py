@@ -17,13 +17,13 @@ from dovetail.model.requirements import conflicts, text, text_of_set, undefined
 from dovetail.model.resources import format_amount
 from dovetail.model.taints import untolerated
 from dovetail.placement.answer.remedies import beside, remedy
-from dovetail.placement.cluster.states import Needs, State
-from dovetail.placement.cluster.templates import Template
-from dovetail.placement.constraints.claim_rules import TOO_LARGE
+from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
-from dovetail.placement.search.demands import Demand
+from dovetail.placement.facts.claim_rules import TOO_LARGE
+from dovetail.placement.facts.states import Needs, State
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.search.solve import Pass, Refused
 
 _BY_GROUP: dict[str, Reason] = {

@@ -20,10 +20,10 @@ from dovetail.model.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
 from dovetail.model.resources import Resources
-from dovetail.placement.cluster.templates import Template, template_labels
-from dovetail.placement.cluster.type_table import RESERVATION_ID_SUFFIX, CompiledType
-from dovetail.placement.constraints.claim_rules import POD_RESOURCES, SIMULATION_KEYS
 from dovetail.placement.constraints.reservations import Held
+from dovetail.placement.facts.claim_rules import POD_RESOURCES, SIMULATION_KEYS
+from dovetail.placement.facts.templates import Template, template_labels
+from dovetail.placement.facts.type_table import RESERVATION_ID_SUFFIX, CompiledType
 from dovetail.placement.min_values import minima_of, shortest_prefix
 from dovetail.placement.prices import price_order
 from dovetail.placement.search.node_draft import NodeDraft

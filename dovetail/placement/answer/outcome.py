@@ -13,7 +13,7 @@ from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPo
 from dovetail.model.pod_rules import is_given_up
 from dovetail.model.pods import Pod
 from dovetail.placement.answer.explain import Explainer
-from dovetail.placement.answer.finish import Finished
+from dovetail.placement.answer.finish import Finished, Finisher
 from dovetail.placement.search.solve import Pass
 
 
@@ -70,7 +70,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
 def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]]:
     """PLC-137: the new nodes in their final order, and those that truncation leaves short of values: they are given up
     with their pods."""
-    finisher = run.index.finisher
+    finisher = run.index.kept(Finisher)
     new: list[NewNode] = []
     short: list[Finished] = []
     for number in run.drafts.order.in_order():

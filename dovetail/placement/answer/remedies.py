@@ -8,8 +8,8 @@ from typing import Final
 
 from dovetail.model.placements import Reason
 from dovetail.model.resources import format_amount
-from dovetail.placement.cluster.templates import Template
-from dovetail.placement.search.demands import Demand
+from dovetail.placement.constraints.demands import Demand
+from dovetail.placement.facts.templates import Template
 
 _BY_REASON: Final[Mapping[Reason, str]] = {
     "taints": "a toleration on the pod, or no such taint on the pool",

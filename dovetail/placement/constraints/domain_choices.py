@@ -10,9 +10,9 @@ from itertools import product
 from operator import contains
 
 from dovetail.model.requirements import Requirement
-from dovetail.placement.cluster.states import State
+from dovetail.placement.constraints.demands import ShapeInPass
 from dovetail.placement.constraints.topology_groups import OwnDomainGroup
-from dovetail.placement.search.demands import ShapeInPass
+from dovetail.placement.facts.states import State
 
 Domains = frozenset[str]
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from dovetail.model.names import ZONE
 from dovetail.model.requirements import Requirement
+from dovetail.placement.constraints.demands import ShapeInPass
 from dovetail.placement.constraints.domain_choices import allowed_domains
-from dovetail.placement.search.demands import ShapeInPass
 
 FLEXIBLE: Final = "flexible"
 NOWHERE: Final = "none"

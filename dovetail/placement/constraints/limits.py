@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
-from dovetail.placement.cluster.cluster_nodes import ClusterNode
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.facts.cluster_nodes import ClusterNode
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.settings import Profile
 
 

@@ -5,43 +5,11 @@ any preference, the heaviest preference first. The pod itself never changes: eac
 """
 
 from dataclasses import replace
-from typing import Final, TypeVar
 
-from dovetail.model.pods import NodeTerm, PodShape, PodTerm, Toleration
-from dovetail.placement.constraints.pod_needs import by_weight
-from dovetail.placement.search.go_sort import unstable_sorted
-
-Term = TypeVar("Term", NodeTerm, PodTerm)
-
-MOST: Final = 100  # terms of one kind that are given up one by one; each makes a shape and a try of its own
-
-PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
-
-
-def within_reason(shape: PodShape) -> PodShape:
-    """The shape with at most a hundred terms of each kind that may be given up, the heaviest of them.
-
-    The API server admits thousands of preferences in one pod. Those beyond a hundred are given up together, before the
-    pod is tried for the first time; of terms that are or-ed the first hundred are tried.
-    """
-    soft = [constraint for constraint in shape.spread if constraint.when_unsatisfiable == "ScheduleAnyway"]
-    lists = (shape.required_terms, shape.preferred_terms, shape.preferred_affinity, shape.preferred_anti_affinity, soft)
-    if all(len(terms) <= MOST for terms in lists):
-        return shape
-    beyond = frozenset(map(id, soft[MOST:]))
-    return replace(
-        shape,
-        required_terms=shape.required_terms[:MOST],
-        preferred_terms=_heaviest(shape.preferred_terms),
-        preferred_affinity=_heaviest(shape.preferred_affinity),
-        preferred_anti_affinity=_heaviest(shape.preferred_anti_affinity),
-        spread=tuple(constraint for constraint in shape.spread if id(constraint) not in beyond),
-    )
-
-
-def _heaviest(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """All terms, or the heaviest hundred; equals in their order."""
-    return terms if len(terms) <= MOST else tuple(sorted(terms, key=lambda term: -term.weight)[:MOST])
+from dovetail.model.pods import PodShape, PodTerm
+from dovetail.placement.facts.overhead import PREFER_NO_SCHEDULE
+from dovetail.placement.facts.pod_needs import by_weight
+from dovetail.placement.go_sort import unstable_sorted
 
 
 def _without_heaviest(terms: tuple[PodTerm, ...]) -> tuple[PodTerm, ...]:

@@ -7,8 +7,8 @@ pod for which none is left waits, and does not fall back to dearer capacity (PLC
 
 from collections.abc import Iterable
 
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
 
 Held = frozenset[str]
 NONE: Held = frozenset()

@@ -14,8 +14,6 @@ from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.requirements import RequirementSet, from_labels
-from dovetail.placement.cluster.node_table import NodeTable
-from dovetail.placement.cluster.universe import Universe
 from dovetail.placement.constraints.topology_groups import (
     DomainGroup,
     Group,
@@ -24,6 +22,8 @@ from dovetail.placement.constraints.topology_groups import (
     add_counts,
 )
 from dovetail.placement.constraints.topology_terms import Term, TermBook
+from dovetail.placement.facts.node_table import NodeTable
+from dovetail.placement.facts.universe import Universe
 from dovetail.placement.settings import PlacementSettings
 
 
@@ -214,7 +214,7 @@ class Topology:
         self.book = cluster.book
         self.preferences = settings.respects_preferences
         self.spread_choices = settings.profile.spread_choices
-        self._knowing_nodes = settings.profile.kinds_that_know_nodes
+        self._inverse_know_nodes = settings.profile.inverse_groups_know_nodes
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
         self.born = 0  # rises with every new group, so that a remembered list of groups is seen to be old
@@ -252,7 +252,7 @@ class Topology:
         counts = dict(self.cluster.counts(term))
         add_counts(counts, self._moved_from(term), -1)
         known = dict.fromkeys(self.cluster.universe.domains(term.key, term.domain_tolerations), 0)
-        if term.kind in self._knowing_nodes:
+        if term.kind != "inverse" or self._inverse_know_nodes:
             known.update((domain, 0) for domain, nodes in self._node_domains(term).items() if nodes > 0)
         known.update((domain, count) for domain, count in counts.items() if count)
         return DomainGroup(term, known)

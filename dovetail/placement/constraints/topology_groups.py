@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from dovetail.model.requirements import Requirement
-from dovetail.placement.cluster.masks import mask_of
 from dovetail.placement.constraints.topology_terms import Term
+from dovetail.placement.facts.masks import mask_of
 
 
 class DomainGroup:

@@ -7,33 +7,16 @@ same. What "equal" means for the filters of spread constraints is a matter of th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Literal
 
 from dovetail.model.key_aliases import canonical_key
 from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
-from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.selectors import expression_matches, identity, matches
-from dovetail.model.taints import Taint, untolerated
 from dovetail.model.workloads import Namespace
-from dovetail.placement.constraints.pod_needs import node_terms
+from dovetail.placement.node_terms import NodeFilter, node_terms
 
 GroupKind = Literal["spread", "affinity", "anti", "inverse"]
-GROUP_KINDS: Final[frozenset[GroupKind]] = frozenset(get_args(GroupKind))
 UNBOUNDED = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFilter:
-    """The nodes whose pods a spread counts (PLC-170)."""
-
-    branches: tuple[RequirementSet, ...]  # node selector and one required term each; any of them suffices
-    tolerations: tuple[Toleration, ...] | None  # None: taints do not matter
-
-    def accepts(self, taints: tuple[Taint, ...], have: RequirementSet) -> bool:
-        """Whether pods on such a node count; no label may be undefined (PLQ-9)."""
-        if self.branches and not any(compatible(have, branch) for branch in self.branches):
-            return False
-        return self.tolerations is None or untolerated(taints, self.tolerations) is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

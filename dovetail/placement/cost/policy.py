@@ -12,8 +12,8 @@ from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.pools import NodePool
 from dovetail.model.quoting import shown
 from dovetail.model.setting_texts import MOST_NODE_COST
-from dovetail.placement.cluster.index import Index
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.facts.templates import Template
+from dovetail.placement.index.index import Index
 from dovetail.placement.settings import CostSettings
 
 

@@ -7,9 +7,9 @@ from math import inf
 from typing import NamedTuple
 
 from dovetail.model.requirements import RequirementSet
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.spot import expected_price, is_spot
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.solve import Pass
 

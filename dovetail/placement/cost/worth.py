@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.index import Index
+from dovetail.placement.constraints.demands import ShapeFacts
 from dovetail.placement.cost.policy import node_costs
 from dovetail.placement.cost.problem import Flags, Problem
 from dovetail.placement.cost.reading.choices import Cells, flags
 from dovetail.placement.cost.searching.values import least_values
-from dovetail.placement.search.demands import ShapeFacts
+from dovetail.placement.index.index import Index
 
 
 def worth_of_pods(index: Index, pods: Sequence[Pod]) -> dict[str, float]:

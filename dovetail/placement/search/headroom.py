@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cluster.masks import bits, mask_of
-from dovetail.placement.cluster.states import State
+from dovetail.placement.facts.masks import bits, mask_of
+from dovetail.placement.facts.states import State
 from dovetail.placement.search.node_draft import NodeDraft
 
 _LARGEST = 2**62

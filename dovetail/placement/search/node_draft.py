@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dovetail.model.pods import HostPort, Pod
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.reservations import NONE, Held
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ during the rest of the pass (PLC-148).
 from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
 from dovetail.model.requirements import Requirement, RequirementSet, compatible, intersect, merge
-from dovetail.placement.cluster.node_table import NodeTable
+from dovetail.placement.constraints.demands import Demand, ShapeInPass
 from dovetail.placement.constraints.domain_choices import node_values
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.constraints.volumes import (
@@ -18,7 +18,7 @@ from dovetail.placement.constraints.volumes import (
     attached_on,
     exceeds_limit,
 )
-from dovetail.placement.search.demands import Demand, ShapeInPass
+from dovetail.placement.facts.node_table import NodeTable
 
 
 class NodePlacer:

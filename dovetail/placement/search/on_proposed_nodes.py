@@ -15,15 +15,15 @@ from operator import add, le
 from dovetail.model import names
 from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
-from dovetail.placement.cluster.type_table import TypeTable
+from dovetail.placement.constraints.demands import Demand, ShapeInPass
 from dovetail.placement.constraints.domain_choices import forget_old_picks, options_of, targets
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
+from dovetail.placement.facts.type_table import TypeTable
 from dovetail.placement.min_values import shortest_prefix
-from dovetail.placement.search.demands import Demand, ShapeInPass
 from dovetail.placement.search.headroom import Headroom
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.proposal_order import DraftOrder

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from dovetail.model.pods import Pod
-from dovetail.placement.search.demands import Demand
+from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer, ReservationRefusal
 

@@ -10,8 +10,8 @@ than that. There it is run in full, up to a number of drafts above which the ord
 from collections.abc import Iterator
 from typing import Final
 
-from dovetail.placement.cluster.masks import bits
-from dovetail.placement.search.go_sort import unstable_sorted
+from dovetail.placement.facts.masks import bits
+from dovetail.placement.go_sort import unstable_sorted
 
 _STABLE_UP_TO: Final = 12  # insertion sort, which is stable
 _NINTHER_FROM: Final = 50  # from here on a nearly sorted array is repaired instead of partitioned

@@ -16,13 +16,13 @@ from typing import Literal
 from dovetail.model.judging import Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.resources import CPU, MEMORY
-from dovetail.placement.cluster.index import Index
+from dovetail.placement.constraints.demands import Demand, Demands
 from dovetail.placement.constraints.effective_zones import count_by_zone
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import Reservations
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import Group
-from dovetail.placement.search.demands import Demand, Demands
+from dovetail.placement.index.index import Index
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.search.packing import Packing, emptiest_first, on_nodes_only
@@ -304,9 +304,10 @@ class Pass:
             return demand.next
         known = set(self.topology.groups)
         following = self.demands.relaxed(demand)
-        new = [group for term, group in self.topology.groups.items() if term not in known]
-        for group in self.index.settings.profile.groups_that_look_back(new):
-            self._count_earlier(group)
+        if self.index.settings.profile.new_groups_look_back:
+            for term, group in self.topology.groups.items():
+                if term not in known:
+                    self._count_earlier(group)
         return following
 
     def _count_earlier(self, group: Group) -> None:

@@ -8,10 +8,10 @@ Where domains were dealt anew, the pods for new nodes come in the order in which
 from collections.abc import Collection, Sequence
 
 from dovetail.model.pods import Pod
+from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.cost.carrying_out.target import Target
 from dovetail.placement.cost.reading.dealing import turn
-from dovetail.placement.search.demands import Demand
 from dovetail.placement.search.on_proposed_nodes import ReservationRefusal
 from dovetail.placement.search.solve import Pass
 

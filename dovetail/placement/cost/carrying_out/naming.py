@@ -10,11 +10,11 @@ from functools import reduce
 from math import floor
 from operator import or_
 
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.reading.compiled import Choice, Compiled
 from dovetail.placement.cost.searching.filling import Bin
 from dovetail.placement.cost.spot import SpotCell, is_spot
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
 
 _DEAR = 1.5  # times the price of the cheapest type of spot capacity: dearer ones are named to have enough of them alone
 

@@ -5,8 +5,8 @@ place, and what was to be kept may be lost there. Such an answer is not used, wh
 """
 
 from dovetail.model.requirements import RequirementSet, from_expressions
-from dovetail.placement.cluster.states import State
 from dovetail.placement.cost.reading.held_preferences import holds
+from dovetail.placement.facts.states import State
 from dovetail.placement.search.solve import Pass
 
 

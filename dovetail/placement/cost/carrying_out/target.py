@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import Needs, State
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.constraints.reservations import NONE, Held
 from dovetail.placement.cost.carrying_out.naming import Namer
 from dovetail.placement.cost.reading.compiled import Compiled
 from dovetail.placement.cost.searching.filling import Bin
+from dovetail.placement.facts.states import Needs, State
+from dovetail.placement.facts.templates import Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,11 +6,11 @@ from math import inf
 
 import numpy as np
 
-from dovetail.placement.cluster.states import State
-from dovetail.placement.cluster.templates import Template
 from dovetail.placement.cost.problem import Flags, Floats, Integers
 from dovetail.placement.cost.reading.compiled import Choice
 from dovetail.placement.cost.spot import SpotCell, expected_prices, is_spot
+from dovetail.placement.facts.states import State
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.min_values import shortest_prefix
 
 

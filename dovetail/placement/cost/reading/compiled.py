@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import Needs, State
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.reservations import NONE, Held
 from dovetail.placement.cost.problem import Integers, Problem
 from dovetail.placement.cost.searching.filling import Bin, Filler, priced
 from dovetail.placement.cost.spot import SpotCell
-from dovetail.placement.search.demands import Demand
+from dovetail.placement.facts.states import Needs, State
+from dovetail.placement.facts.templates import Template
 
 Fixed = tuple[tuple[str, str], ...]  # the domains that a pod keeps, by label
 

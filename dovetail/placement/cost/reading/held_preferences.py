@@ -6,9 +6,9 @@ finds then may have what the pod would like all the same. Whoever moves the pod 
 
 from dovetail.model.pods import Pod
 from dovetail.model.requirements import RequirementSet, from_expressions, merge
-from dovetail.placement.cluster.states import Needs, NeedsPool, State
-from dovetail.placement.constraints.pod_needs import by_weight
-from dovetail.placement.search.demands import ShapeInPass
+from dovetail.placement.constraints.demands import ShapeInPass
+from dovetail.placement.facts.pod_needs import by_weight
+from dovetail.placement.facts.states import Needs, NeedsPool, State
 
 
 class HeldPreferences:

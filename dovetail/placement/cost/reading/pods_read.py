@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.model.pods import Pod
-from dovetail.placement.cluster.states import Needs, State
-from dovetail.placement.cluster.templates import Template
+from dovetail.placement.constraints.demands import Demand, ShapeInPass
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.cost.reading.choices import Cells
 from dovetail.placement.cost.reading.compiled import Fixed, Item
 from dovetail.placement.cost.reading.held_preferences import HeldPreferences
 from dovetail.placement.cost.reading.host_rules import HostNeeds
-from dovetail.placement.search.demands import Demand, ShapeInPass
+from dovetail.placement.facts.states import Needs, State
+from dovetail.placement.facts.templates import Template
 from dovetail.placement.search.node_draft import NodeDraft
 
 

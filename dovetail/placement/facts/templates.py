@@ -19,11 +19,11 @@ from dovetail.model.requirements import RequirementSet, from_expressions, from_l
 from dovetail.model.resources import NODES, Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import untolerated
-from dovetail.placement.cluster.overhead import Daemon, overhead_groups
-from dovetail.placement.cluster.states import State, States
-from dovetail.placement.cluster.type_table import CompiledType, TypeTable
-from dovetail.placement.constraints.claim_rules import SIMULATION_KEYS
-from dovetail.placement.constraints.fit import Fit
+from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
+from dovetail.placement.facts.fit import Fit
+from dovetail.placement.facts.overhead import Daemon, overhead_groups
+from dovetail.placement.facts.states import State, States
+from dovetail.placement.facts.type_table import CompiledType, TypeTable
 from dovetail.placement.min_values import shortest_prefix
 from dovetail.placement.settings import PlacementSettings
 

@@ -17,10 +17,10 @@ from dovetail.model.requirements import NEGATIVE, Requirement, RequirementSet, f
 from dovetail.model.resources import Resources, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
-from dovetail.placement.cluster.cluster_nodes import ClusterNode, settling
-from dovetail.placement.cluster.masks import mask_of
-from dovetail.placement.cluster.overhead import Daemon, expected_on_node, held_back
-from dovetail.placement.cluster.templates import usable_pools
+from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
+from dovetail.placement.facts.masks import mask_of
+from dovetail.placement.facts.overhead import Daemon, expected_on_node, held_back
+from dovetail.placement.facts.templates import usable_pools
 
 _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare equal here and exactly later
 

@@ -17,7 +17,7 @@ from dovetail.model.requirements import (
     merge,
 )
 from dovetail.model.taints import Taint, untolerated
-from dovetail.placement.cluster.type_table import CompiledType
+from dovetail.placement.facts.type_table import CompiledType
 
 Sources = dict[str, set[tuple[Taint, ...]]]  # domain -> the taint sets under which it can be had
 

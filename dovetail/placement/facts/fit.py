@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from dovetail.model.pods import HostPort
 from dovetail.model.resources import Resources
-from dovetail.placement.cluster.masks import bits
-from dovetail.placement.cluster.type_table import TypeTable
+from dovetail.placement.facts.masks import bits
+from dovetail.placement.facts.type_table import TypeTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

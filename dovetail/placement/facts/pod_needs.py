@@ -5,8 +5,8 @@ counts; the others count once relaxation has dropped those before them.
 """
 
 from dovetail.model.pods import NodeTerm, PodShape
-from dovetail.model.requirements import Requirement, RequirementSet, from_expression, requirement, requirement_set
-from dovetail.placement.search.go_sort import unstable_sorted
+from dovetail.model.requirements import Requirement, from_expression, requirement, requirement_set
+from dovetail.placement.go_sort import unstable_sorted
 
 
 def by_weight(terms: tuple[NodeTerm, ...]) -> list[NodeTerm]:
@@ -22,13 +22,3 @@ def pod_requirements(shape: PodShape, *, preferences: bool) -> dict[str, Require
     if shape.required_terms:
         found += [from_expression(expression) for expression in shape.required_terms[0].expressions]
     return requirement_set(found)
-
-
-def node_terms(shape: PodShape) -> tuple[RequirementSet, ...]:
-    """The node selector with each required term; a node that meets one of them meets what the pod itself asks."""
-    selector = [requirement(key, "In", (value,)) for key, value in shape.node_selector]
-    if not shape.required_terms:
-        return (requirement_set(selector),) if selector else ()
-    return tuple(
-        requirement_set([*selector, *(from_expression(e) for e in term.expressions)]) for term in shape.required_terms
-    )

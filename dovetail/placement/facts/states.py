@@ -16,7 +16,7 @@ from dovetail.model.requirements import (
     requirement,
     with_min_values,
 )
-from dovetail.placement.constraints.claim_rules import bytes_of, entries_of, outgrows, set_fault
+from dovetail.placement.facts.claim_rules import bytes_of, entries_of, outgrows, set_fault
 from dovetail.placement.min_values import minima_of
 
 _PLACEHOLDER = {HOSTNAME: requirement(HOSTNAME, "In", ("hostname-placeholder",))}

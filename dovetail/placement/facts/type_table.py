@@ -24,7 +24,7 @@ from dovetail.model.requirements import (
     requirement_set,
 )
 from dovetail.model.resources import MEMORY, Resources
-from dovetail.placement.cluster.masks import bits
+from dovetail.placement.facts.masks import bits
 
 RESERVATION_ID_SUFFIX = "reservation-id"  # of the label, whatever the cloud, that names an offering's reservation
 _MOST_KEPT = 8_192  # types, at a few kilobytes each; then all are compiled anew, which changes no answer

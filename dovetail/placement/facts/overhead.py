@@ -10,16 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.model.judging import SetAside, Unjudged
-from dovetail.model.pods import HostPort, Pod
+from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.resources import Resources, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
-from dovetail.placement.cluster.type_table import TypeTable
-from dovetail.placement.constraints.fit import Overhead
-from dovetail.placement.constraints.pod_needs import pod_requirements
-from dovetail.placement.constraints.preferences import PREFER_NO_SCHEDULE, within_reason
+from dovetail.placement.facts.fit import Overhead
+from dovetail.placement.facts.pod_needs import pod_requirements
+from dovetail.placement.facts.type_table import TypeTable
+from dovetail.placement.facts.within_reason import within_reason
 from dovetail.placement.settings import PlacementSettings
+
+PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect="PreferNoSchedule")
 
 DaemonRows = Callable[["Daemon", Sequence[int], Sequence[int]], int]
 

@@ -5,7 +5,8 @@ An index is made once per snapshot and used by any number of passes: provisionin
 it out again. Karpenter rebuilds nodes, templates and topology for every simulation, which is where its time goes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar, cast
 
 from dovetail.model.judging import SetAside, Unjudged
 from dovetail.model.placements import EmptyPool, IgnoredPod
@@ -13,33 +14,34 @@ from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.answer.finish import Finisher
 from dovetail.placement.buffers.virtual_pods import virtual_pods
-from dovetail.placement.cluster.cluster_nodes import ClusterNode, cluster_nodes
-from dovetail.placement.cluster.node_table import NodeTable
-from dovetail.placement.cluster.overhead import daemons_of
-from dovetail.placement.cluster.states import NeedsPool
-from dovetail.placement.cluster.templates import Template, TemplateCompiler, usable_pools
-from dovetail.placement.cluster.type_table import CompiledType, Compilers, TypeCompiler
-from dovetail.placement.cluster.universe import Universe
-from dovetail.placement.cluster.waiting_pods import (
-    WaitingPods,
-    leaving_pods,
-    pending_pods,
-    with_virtual,
-)
 from dovetail.placement.constraints.default_spread import DefaultSpread
+from dovetail.placement.constraints.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.constraints.limits import starting_limits
-from dovetail.placement.constraints.preferences import within_reason
 from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
+from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
+from dovetail.placement.facts.node_table import NodeTable
+from dovetail.placement.facts.overhead import daemons_of
+from dovetail.placement.facts.states import NeedsPool
+from dovetail.placement.facts.templates import Template, TemplateCompiler, usable_pools
+from dovetail.placement.facts.type_table import CompiledType, Compilers, TypeCompiler
+from dovetail.placement.facts.universe import Universe
+from dovetail.placement.facts.within_reason import within_reason
 from dovetail.placement.held_pools import HeldPool, held_pool
+from dovetail.placement.index.waiting_pods import (
+    WaitingPods,
+    leaving_pods,
+    pending_pods,
+    with_virtual,
+)
 from dovetail.placement.pdbs import PdbIndex
-from dovetail.placement.search.demands import ShapeFacts, alternatives_as_needs
 from dovetail.placement.settings import PlacementSettings
+
+T = TypeVar("T")
 
 
 def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ class Index:
         self._waiting: WaitingPods | None = None
         self._reschedulable: dict[str, list[Pod]] = {}
         self._nodes_of: dict[frozenset[str], int] = {}
-        self.finisher = Finisher(settings)
+        self._kept: dict[object, object] = {}
 
     def _compile_pools(self) -> None:
         """The templates in the order in which they are tried, and the domains that they offer (PLC-13 to PLC-15,
@@ -132,6 +134,13 @@ class Index:
     def _compiled(self, compiler: TypeCompiler, pool: NodePool, item: InstanceType) -> CompiledType | Unjudged:
         """One type as tables hold it; an overlay may have made it what cannot be judged."""
         return self.aside.judge(pool, f"instance type {item.name}", compiler.compile, item)
+
+    def kept(self, make: Callable[[PlacementSettings], T]) -> T:
+        """What another part of placement keeps from pass to pass; it is made when it is first asked for."""
+        found = self._kept.get(make)
+        if found is None:
+            found = self._kept[make] = make(self.settings)
+        return cast(T, found)
 
     def vector(self, requests: Resources) -> tuple[int, ...]:
         """The requests as amounts in the order of the dimensions."""

@@ -19,10 +19,10 @@ from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import from_expression
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
-from dovetail.placement.cluster.cluster_nodes import ClusterNode
-from dovetail.placement.constraints.claim_rules import requests_excess, requirement_fault, shape_excess
-from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.volumes import volume_fault
+from dovetail.placement.facts.claim_rules import requests_excess, requirement_fault, shape_excess
+from dovetail.placement.facts.cluster_nodes import ClusterNode
+from dovetail.placement.facts.pod_needs import pod_requirements
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings
 

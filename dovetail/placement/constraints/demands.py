@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from dovetail.model.pods import PodShape
 from dovetail.model.requirements import Requirement
-from dovetail.placement.cluster.states import Needs, NeedsPool, State
-from dovetail.placement.cluster.templates import Template
-from dovetail.placement.constraints.fit import Fit
-from dovetail.placement.constraints.pod_needs import pod_requirements
 from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
 from dovetail.placement.constraints.volumes import Alternatives
+from dovetail.placement.facts.fit import Fit
+from dovetail.placement.facts.pod_needs import pod_requirements
+from dovetail.placement.facts.states import Needs, NeedsPool, State
+from dovetail.placement.facts.templates import Template
 
 # A spread that is the only group of a shape on any key but the hostname, with whether it counts the pod itself, and the
 # pod's own requirement on the key. A plain tuple, because it is unpacked at nearly every try.

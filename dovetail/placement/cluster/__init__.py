@@ -1,1 +1,0 @@
-"""What placement knows of the cluster before it places any pod."""

@@ -1,0 +1,1 @@
+"""What placement knows before it places any pod: nodes, templates and types as tables, and what a pod asks for."""
