@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dovetail.cli.commands.explain import add_commands
+from dovetail.cli.commands.replay import add_replay
 from dovetail.cli.completion.commands import ASKED, add_completion
-from dovetail.cli.explain.commands import add_commands
-from dovetail.cli.flights.command import add_replay
 from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked

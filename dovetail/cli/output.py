@@ -5,6 +5,9 @@ traceback.
 """
 
 import sys
+from typing import Final
+
+LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
 
 
 class CommandFailed(Exception):

@@ -59,7 +59,7 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     """What can be seen from here: who polls, and the servers' own."""
     from dataclasses import asdict
 
-    from dovetail.cli.explain.sources import opened
+    from dovetail.cli.look.sources import opened
     from dovetail.cli.serving.versions import versions_of
     from dovetail.ports.failures import Failure
     from dovetail.worker.connection.configuration import TemporalUnusable

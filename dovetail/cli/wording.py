@@ -1,4 +1,4 @@
-"""How moments, durations, amounts and prices are written for people.
+"""How moments, durations, amounts and prices are written for people, and read from them.
 
 Short and the same everywhere: a person at night compares lines.
 """
@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
+from dovetail.cli.output import NotUnderstood
+from dovetail.model import quoting
+from dovetail.model.digits import nearest_integer
+from dovetail.model.durations import DurationError, parse_seconds
 from dovetail.model.resources import NANO, Resources
 from dovetail.model.time import format_time
 
@@ -87,3 +91,18 @@ def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
     return textwrap.wrap(
         text, _width.get(), initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
     ) or [start.rstrip()]
+
+
+def seconds_of(text: str, option: str = "--for") -> float:
+    """A time as people type it: 7d, 36h, 90m."""
+
+    given = text
+    if text.endswith("d") and (days := nearest_integer(text[:-1])) is not None:
+        text = f"{days * 24}h"
+    try:
+        seconds = parse_seconds(text)
+    except DurationError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise NotUnderstood(f"{option}: {quoting.shown(given)} is no time such as 7d, 36h or 90m")
+    return seconds

@@ -25,12 +25,12 @@ from dovetail.cli.doctor import doctor as judging
 from dovetail.cli.doctor.doctor import DoctorAnswer
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.preflight import rights_check
-from dovetail.cli.explain import sources
-from dovetail.cli.explain.sources import Look, look_now
 from dovetail.cli.history.history import HistoryAnswer, Story
-from dovetail.cli.history.steps import Line, Pending
+from dovetail.cli.look import sources
+from dovetail.cli.look.sources import Look, look_now
 from dovetail.cli.record.entries import Entries, Entry
 from dovetail.cli.record.paces import paces_of
+from dovetail.cli.record.steps import Line, Pending
 from dovetail.cli.serving import api as answering
 from dovetail.cli.serving.api import Api
 from dovetail.cli.serving.versions import VersionsAnswer

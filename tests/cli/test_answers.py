@@ -15,7 +15,7 @@ import yaml
 
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.change.carried import packed, unpacked
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.record.entries import Entries, Period
 from dovetail.cli.serving import api as serving

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 
-from dovetail.cli.history.decoding import decode, messages_in
+from dovetail.cli.record.decoding import decode, messages_in
 from dovetail.worker.connection.codec import NamedCodec, with_codec
 from tests.worker.connection.test_codec import Reversed
 

@@ -22,9 +22,9 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.cli.doctor.doctor import DoctorAnswer, doctor
 from dovetail.cli.doctor.text import doctor_text
-from dovetail.cli.explain.sources import scheduler_state
 from dovetail.cli.history.kept import history
 from dovetail.cli.history.text import history_text
+from dovetail.cli.look.sources import scheduler_state
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.record.entries import Entry, Period
 from dovetail.cli.record.kept import Archive, keep_up

@@ -12,7 +12,7 @@ import pytest
 from dovetail.cli.explain.explain_pod import explain_pod
 from dovetail.cli.explain.plan import PlanAnswer, plan_now
 from dovetail.cli.explain.plan_text import plan_text
-from dovetail.cli.explain.sources import look, record
+from dovetail.cli.look.sources import look, record
 from dovetail.cli.main import main
 from dovetail.cli.output import CommandFailed
 from dovetail.model import names

@@ -19,10 +19,9 @@ from dovetail.api.validation import parse
 from dovetail.cli.change.answer import ChangeAnswer
 from dovetail.cli.change.command import planned_change
 from dovetail.cli.change.text import change_markdown, change_text
-from dovetail.cli.explain.sources import record
+from dovetail.cli.look.sources import record
 from dovetail.cli.main import main
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.plan_commands import LEFT_BEHIND
+from dovetail.cli.output import LEFT_BEHIND, CommandFailed
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json

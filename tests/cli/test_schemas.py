@@ -12,11 +12,11 @@ import pytest_asyncio
 
 from dovetail.cli.change.carried import packed
 from dovetail.cli.history.history import HistoryAnswer, Story
-from dovetail.cli.history.steps import Line
 from dovetail.cli.main import main
 from dovetail.cli.record.entries import Entries, Period
 from dovetail.cli.record.log import LogAnswer
 from dovetail.cli.record.savings import savings_from
+from dovetail.cli.record.steps import Line
 from dovetail.cli.serving.api import Api
 from dovetail.cli.shown.documents import document
 from dovetail.messages.plans import DisruptionCommand, Target

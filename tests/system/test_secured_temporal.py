@@ -15,8 +15,8 @@ from google.protobuf.message import Message
 from temporalio.client import Client, WorkflowHistory
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from dovetail.cli.history.decoding import decode
 from dovetail.cli.main import main
+from dovetail.cli.record.decoding import decode
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.worker.connection.codec import load_codec, with_codec

@@ -8,9 +8,8 @@ from dovetail.cli.change.documents import Document, read_documents
 from dovetail.cli.change.ground import Ground, ground_of
 from dovetail.cli.change.supposition import suppose
 from dovetail.cli.change.text import change_markdown, change_text
-from dovetail.cli.output import Ended, say
-from dovetail.cli.plan_commands import LEFT_BEHIND
-from dovetail.cli.shown.asked_text import fitted
+from dovetail.cli.output import LEFT_BEHIND, Ended, say
+from dovetail.cli.remote.asked_text import fitted
 from dovetail.cli.shown.documents import document
 from dovetail.cli.shown.formats import DOCUMENTS, rendered
 from dovetail.worker.settings import Settings

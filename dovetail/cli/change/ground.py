@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dovetail.cli.explain.recording import Recording, read_recording
-from dovetail.cli.explain.sources import Look, look_at, look_through, opened
+from dovetail.cli.look.recording import Recording, read_recording
+from dovetail.cli.look.sources import Look, look_at, look_through, opened
 from dovetail.cli.record.paces import paces_or_none
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.upkeep.conditions import INSTANCE_TYPE_NOT_FOUND, NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED

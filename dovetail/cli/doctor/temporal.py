@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.identity import NO_CLUSTER, ClusterSeen, identity_check
 from dovetail.cli.doctor.singletons import LifeSigns, decoded_or_none, life_signs, singleton_check
-from dovetail.cli.explain.sources import ANSWER_SECONDS
+from dovetail.cli.look.sources import ANSWER_SECONDS
 from dovetail.cli.wording import duration_text, plural
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue

@@ -1,1 +1,1 @@
-"""The commands that explain and change nothing: explain, plan, snapshot."""
+"""Why a pod waits, why a node stays, what would be done now."""

@@ -8,7 +8,7 @@ alike.
 from dataclasses import dataclass
 
 from dovetail.cli.explain.node_words import step_words, verdict_of
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import moment_text
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node

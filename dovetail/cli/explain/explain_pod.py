@@ -10,8 +10,8 @@ from typing import Literal
 
 from dovetail.cli.explain.pod_words import pool_words, requested
 from dovetail.cli.explain.pool_words import pools_left_out
-from dovetail.cli.explain.sources import Look
 from dovetail.cli.explain.what_if import Help, helps, place_text
+from dovetail.cli.look.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.wording import plural
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.cli.explain.pool_words import pools_left_out
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.wording import plural, shown
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import NothingToDo, choose

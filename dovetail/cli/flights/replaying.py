@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.pause_words import pause_lines
 from dovetail.cli.record.entries import period_of

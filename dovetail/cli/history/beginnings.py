@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from temporalio.api.common.v1 import Payloads
 
-from dovetail.cli.history.steps import StoryLines
 from dovetail.cli.record.entries import author_in
+from dovetail.cli.record.steps import StoryLines
 from dovetail.cli.wording import plural, price_text, shown
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.plans import DisruptionCommand

@@ -13,7 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from dovetail.activities.identity.search_attributes import PHASE
 from dovetail.cli.history.beginnings import beginning_text, called_off_text
-from dovetail.cli.history.steps import Step, StoryLines, failure_text, moment, outcome_text
+from dovetail.cli.record.steps import Step, StoryLines, failure_text, moment, outcome_text
 from dovetail.cli.wording import duration_text
 
 # Causes of a failed workflow task that belong to every day: two things came at once, a worker was asked to leave. The

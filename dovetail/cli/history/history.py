@@ -17,13 +17,13 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.search_attributes import NODE_CLAIM
-from dovetail.cli.explain.sources import opened
-from dovetail.cli.history.decoding import decode
 from dovetail.cli.history.events import read_run
 from dovetail.cli.history.origins import origins_of
 from dovetail.cli.history.pods import trail_of
-from dovetail.cli.history.steps import Line, Pending, StoryLines, moment, pending_of
+from dovetail.cli.look.sources import opened
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.record.decoding import decode
+from dovetail.cli.record.steps import Line, Pending, StoryLines, moment, pending_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model.snapshot import Snapshot

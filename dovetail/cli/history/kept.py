@@ -5,10 +5,10 @@ import time
 from temporalio.client import Client
 
 from dovetail.cli.history.history import HistoryAnswer, Story, stories_of
-from dovetail.cli.history.steps import Line
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.record.entries import Entry
 from dovetail.cli.record.kept import Archive, kept_about, kept_objects
+from dovetail.cli.record.steps import Line
 from dovetail.cli.wording import plural, price_text, shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.worker.connection.temporal import connect

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dovetail.cli.history.history import HistoryAnswer, Story
-from dovetail.cli.history.steps import Pending
+from dovetail.cli.record.steps import Pending
 from dovetail.cli.wording import duration_text, moment_text, wrapped
 
 MOST_LINES: Final = 60  # of one workflow; the last ones

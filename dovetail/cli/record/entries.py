@@ -18,10 +18,10 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.cli.history.decoding import decode
-from dovetail.cli.history.steps import failure_text
 from dovetail.cli.output import NotUnderstood
-from dovetail.cli.plan_commands import seconds_of
+from dovetail.cli.record.decoding import decode
+from dovetail.cli.record.steps import failure_text
+from dovetail.cli.wording import seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
 from dovetail.messages.plans import name_of

@@ -12,7 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.cli.history.decoding import decode
+from dovetail.cli.record.decoding import decode
 from dovetail.cli.record.entries import Entries, Period, moment_text
 from dovetail.messages.plans import name_of
 from dovetail.messages.requests import CreateRequest

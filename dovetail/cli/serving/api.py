@@ -36,12 +36,11 @@ from dovetail.cli.explain.explain_pod import explain_pod
 from dovetail.cli.explain.explain_pod_text import pod_text
 from dovetail.cli.explain.plan import plan_now
 from dovetail.cli.explain.plan_text import plan_text
-from dovetail.cli.explain.sources import Look, look_now, state_from
 from dovetail.cli.flights.replaying import flights_text, list_flights, look_back, replay, replay_text
 from dovetail.cli.history.kept import stories_or_kept
 from dovetail.cli.history.text import history_text
+from dovetail.cli.look.sources import Look, look_now, state_from
 from dovetail.cli.output import CommandFailed, NotUnderstood
-from dovetail.cli.plan_commands import seconds_of
 from dovetail.cli.record.entries import Entries, Period, period_of
 from dovetail.cli.record.kept import entries_of, kept_objects
 from dovetail.cli.record.log import Wanted, log_from, log_in
@@ -55,7 +54,7 @@ from dovetail.cli.shadow.text import shadow_text
 from dovetail.cli.shown.documents import API_VERSION, Document, document
 from dovetail.cli.status.nodes import nodes_of, pods_of
 from dovetail.cli.status.status import status_of
-from dovetail.cli.wording import fitting
+from dovetail.cli.wording import fitting, seconds_of
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.model.quoting import one_line
 from dovetail.model.watched_kinds import FLEET, PLACEMENT

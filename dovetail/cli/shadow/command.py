@@ -4,8 +4,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.remote.asked_text import say_asked
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import say_asked
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from dovetail.cli.explain.sources import Look, look_now, opened, state_from
+from dovetail.cli.look.sources import Look, look_now, opened, state_from
 from dovetail.cli.shown.documents import Document, document
 from dovetail.cli.status.nodes import nodes_of
 from dovetail.cli.status.status import status_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.status.answer import Move
 from dovetail.cli.status.fleet_facts import FleetFacts, Room, is_busy
 from dovetail.cli.status.moves import moves

@@ -1,6 +1,6 @@
 """The answer of `dovetail status` on one snapshot. The command line and the worker's API ask the same function."""
 
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.cli.status.answer import Done, StatusAnswer, Totals
 from dovetail.cli.status.fleet_facts import FleetFacts, is_busy, spot_share
 from dovetail.cli.status.moves import moves

@@ -7,7 +7,7 @@ fit nowhere else, that nothing is cheaper) is in `dovetail explain node`.
 from collections.abc import Mapping
 from typing import Final
 
-from dovetail.cli.explain.sources import Look
+from dovetail.cli.look.sources import Look
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.requests import REQUESTS

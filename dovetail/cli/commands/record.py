@@ -5,8 +5,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.output import CommandFailed
+from dovetail.cli.remote.asked_text import say_asked, shown_as_document
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import say_asked, shown_as_document
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:

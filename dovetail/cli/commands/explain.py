@@ -8,15 +8,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dovetail.cli.commands.plan import add_forecast, add_plan
+from dovetail.cli.commands.record import add_record
 from dovetail.cli.output import CommandFailed, as_json, say
-from dovetail.cli.plan_commands import add_forecast, add_plan
-from dovetail.cli.record_commands import add_record
+from dovetail.cli.remote.asked_text import pod_name, remote_answer, shown_locally
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import pod_name, remote_answer, shown_locally
 from dovetail.cli.shown.formats import add_output, rendered
 
 if TYPE_CHECKING:
-    from dovetail.cli.explain.sources import Look
+    from dovetail.cli.look.sources import Look
     from dovetail.cli.remote.workers import Workers
     from dovetail.worker.settings import Settings
 
@@ -77,7 +77,7 @@ async def _looked(given: argparse.Namespace, settings: "Settings") -> "Look":
     """Now, in a file, or at a moment that has passed."""
     import time
 
-    from dovetail.cli.explain.sources import look
+    from dovetail.cli.look.sources import look
 
     if not given.at:
         return await look(settings, given.snapshot)
@@ -112,7 +112,7 @@ async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.explain.sources import record
+    from dovetail.cli.look.sources import record
     from dovetail.cli.wording import moment_text, plural
 
     recording = await record(settings, given.out)

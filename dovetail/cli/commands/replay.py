@@ -45,7 +45,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
 
 async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     from dovetail.cli.flights.replaying import flights_text, list_flights, replay, replay_text
-    from dovetail.cli.shown.asked_text import shown_locally
+    from dovetail.cli.remote.asked_text import shown_locally
 
     if not settings.cluster:
         raise CommandFailed("CLUSTER_NAME: not set; it names the cluster whose decisions are kept")

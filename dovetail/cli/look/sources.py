@@ -15,7 +15,7 @@ from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.service import RPCError
 
 from dovetail.activities.shared.snapshots import whole_snapshot
-from dovetail.cli.explain.recording import Recording, read_recording, write_recording
+from dovetail.cli.look.recording import Recording, read_recording, write_recording
 from dovetail.cli.output import CommandFailed
 from dovetail.cli.pause_words import pause_lines
 from dovetail.cli.wording import moment_text

@@ -5,10 +5,11 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, NotUnderstood, as_json, say
+from dovetail.cli.output import LEFT_BEHIND, CommandFailed, as_json, say
+from dovetail.cli.remote.asked_text import fitted, say_asked, shown_as_document
 from dovetail.cli.remote.asking import add_place
-from dovetail.cli.shown.asked_text import fitted, say_asked, shown_as_document
 from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
+from dovetail.cli.wording import seconds_of
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-LEFT_BEHIND: Final = 4  # the exit code where something would stay as it is
 _CHANGE: Final = "what provisioning and disruption would do now, or after a change"
 _EXIT: Final = "Exit code with -f: 0 where everything that drifts is replaced, 4 where something would be left behind."
 
@@ -103,7 +103,7 @@ async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
 async def _plan_now(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.explain.plan import plan_now
     from dovetail.cli.explain.plan_text import plan_text
-    from dovetail.cli.explain.sources import look
+    from dovetail.cli.look.sources import look
     from dovetail.cli.shown.documents import document
 
     _check_diff(given)
@@ -124,21 +124,3 @@ def _check_diff(given: argparse.Namespace) -> None:
 
 def _fenced(text: str, form: str) -> str:
     return f"```text\n{text}\n```" if form == "markdown" else text
-
-
-def seconds_of(text: str, option: str = "--for") -> float:
-    """A time as people type it: 7d, 36h, 90m."""
-    from dovetail.model.digits import nearest_integer
-    from dovetail.model.durations import DurationError, parse_seconds
-    from dovetail.model.quoting import shown
-
-    given = text
-    if text.endswith("d") and (days := nearest_integer(text[:-1])) is not None:
-        text = f"{days * 24}h"
-    try:
-        seconds = parse_seconds(text)
-    except DurationError:
-        seconds = 0.0
-    if seconds <= 0:
-        raise NotUnderstood(f"{option}: {shown(given)} is no time such as 7d, 36h or 90m")
-    return seconds

@@ -1,0 +1,1 @@
+"""What is typed, command by command: the arguments, and which answer is asked for."""
