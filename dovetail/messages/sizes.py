@@ -20,8 +20,3 @@ NOMINATED_BYTES: Final = 96 * 1024  # the nominations that a request carries; wi
 def encoded_bytes(value: object) -> int:
     """The length of the JSON that crosses Temporal for it."""
     return len(orjson.dumps(value))
-
-
-def total_bytes(values: tuple[object, ...]) -> int:
-    """The same for several values; one that is not there is nothing."""
-    return sum(encoded_bytes(value) for value in values if value is not None)

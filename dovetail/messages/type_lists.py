@@ -7,7 +7,7 @@ plan each would be forty times the lists.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
+from dovetail.messages.plans import DisruptionCommand, ProposedNode
 
 TypeLists = tuple[tuple[str, ...], ...]
 
@@ -27,17 +27,3 @@ def command_with_own_lists(command: DisruptionCommand, lists: TypeLists) -> tupl
     """A command of a plan, and the lists that its replacements use."""
     replacements, own = with_own_lists(command.replacements, lists)
     return replace(command, replacements=replacements), own
-
-
-def plan_with_own_lists(plan: DisruptionPlan) -> DisruptionPlan:
-    """The plan without the lists of commands that are no longer in it."""
-    used = sorted({made.type_list for command in plan.commands for made in command.replacements})
-    new = {old: number for number, old in enumerate(used)}
-    commands = tuple(
-        replace(
-            command,
-            replacements=tuple(replace(made, type_list=new[made.type_list]) for made in command.replacements),
-        )
-        for command in plan.commands
-    )
-    return replace(plan, commands=commands, type_lists=tuple(plan.type_lists[old] for old in used))
