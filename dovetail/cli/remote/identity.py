@@ -97,7 +97,10 @@ def trust_of(access: Access, identity: Identity) -> "ssl.SSLContext":
     """How the server is recognised, and the certificate that we show."""
     import ssl
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    from dovetail.cli.remote.named_server import NamedServer
+
+    name = str(access.cluster.get("tls-server-name") or "")
+    context = NamedServer(name) if name else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority = _content(access.cluster, "certificate-authority")
     try:
         if authority:

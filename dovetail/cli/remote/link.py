@@ -12,7 +12,6 @@ from dovetail.cli.remote.kubeconfig import Access
 
 if TYPE_CHECKING:
     import http.client
-    import ssl
 
 Read = TypeVar("Read")
 
@@ -108,20 +107,7 @@ def connected(access: Access, identity: Identity, seconds: float) -> "http.clien
     arguments: dict[str, Any] = {"timeout": seconds}
     if url.scheme == "http":
         return http.client.HTTPConnection(*first, **arguments)
-    trust = trust_of(access, identity)
-    name = str(access.cluster.get("tls-server-name") or "")
-    connection = http.client.HTTPSConnection(*first, context=_known_as(name, trust) if name else trust, **arguments)
+    connection = http.client.HTTPSConnection(*first, context=trust_of(access, identity), **arguments)
     if through is not None:
         connection.set_tunnel(host, port)
     return connection
-
-
-def _known_as(name: str, trust: "ssl.SSLContext") -> "ssl.SSLContext":
-    """The same trust, in a server that calls itself by that name whatever its address is."""
-
-    class Renamed(type(trust)):  # type: ignore[misc]  # the class is known when the program runs
-        def wrap_socket(self, *arguments: Any, **named: Any) -> Any:
-            return super().wrap_socket(*arguments, **{**named, "server_hostname": name})
-
-    trust.__class__ = Renamed
-    return trust

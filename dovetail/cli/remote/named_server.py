@@ -1,0 +1,19 @@
+"""Trust in a server whose certificate bears another name than its address (`tls-server-name` of a kubeconfig)."""
+
+import ssl
+from typing import Any, Self
+
+
+class NamedServer(ssl.SSLContext):
+    """The server must show a certificate for that name, whatever address it was reached at."""
+
+    name: str
+
+    def __new__(cls, name: str) -> Self:
+        made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+        made.name = name
+        return made
+
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
+        """`http.client` names the address."""
+        return super().wrap_socket(*arguments, **{**named, "server_hostname": self.name})
