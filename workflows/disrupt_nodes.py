@@ -67,6 +67,7 @@ class DisruptNodes:
         self.phase = "starting"
         self.committed = False
         self.cancel_reason = ""
+        self.called_off_by = ""
         self.marked: tuple[Target, ...] = ()
         self.body: asyncio.Task[None] | None = None
 
@@ -86,13 +87,13 @@ class DisruptNodes:
         return record
 
     @workflow.update
-    async def cancel_disruption(self, reason: str) -> str:
-        """Cancel before the delete: marks off, replacements given back."""
-        self.call_off(reason)
+    async def cancel_disruption(self, reason: str, by: str = "") -> str:
+        """Cancel before the delete: marks off, replacements given back. `by`: who asks."""
+        self.call_off(reason, by)
         return f"cancelled while {self.phase}"
 
     @cancel_disruption.validator
-    def refuse_when_too_late(self, reason: str) -> None:
+    def refuse_when_too_late(self, reason: str, by: str = "") -> None:
         """After the delete nothing can be undone; refusing writes no history."""
         if self.committed:
             raise ApplicationError(f"too late: {self.names()} is being deleted ({self.phase})", type="TooLate")
@@ -100,10 +101,10 @@ class DisruptNodes:
             raise ApplicationError(f"already being cancelled: {self.cancel_reason}", type="AlreadyCancelling")
 
     @workflow.signal
-    async def cancel(self, reason: str = "") -> None:
+    async def cancel(self, reason: str = "", by: str = "") -> None:
         """The same for the `temporal` command and scripts. A signal cannot be refused, so a late one gets a notice."""
         if not self.committed:
-            self.call_off(reason or "by signal")
+            self.call_off(reason or "by signal", by)
             return
         message = f"a cancel came too late: {self.names()} is already being deleted"
         workflow.set_current_details(f"**{self.phase}**: {message}")
@@ -118,9 +119,10 @@ class DisruptNodes:
         """The phase that the disruption is in."""
         return self.phase
 
-    def call_off(self, reason: str) -> None:
+    def call_off(self, reason: str, by: str) -> None:
         """Stop the way forward; `run` undoes."""
         self.cancel_reason = reason or "no reason given"
+        self.called_off_by = by
         if self.body is not None:
             self.body.cancel(self.cancel_reason)
 
@@ -141,7 +143,7 @@ class DisruptNodes:
         command = self.given.command
         if self.cancel_reason or is_cancelled_exception(error):
             why = self.cancel_reason or workflow.cancellation_reason() or "cancelled"
-            return DisruptionRecord(outcome="cancelled", reason=command.reason, message=why)
+            return DisruptionRecord(outcome="cancelled", reason=command.reason, message=why, by=self.called_off_by)
         cause = error.__cause__ if isinstance(error, FailureError) and error.__cause__ else error
         outcome: Literal["failed", "refused"] = "failed" if self.marked else "refused"
         return DisruptionRecord(outcome=outcome, reason=command.reason, message=str(cause))
@@ -230,7 +232,7 @@ class DisruptNodes:
         """Marks off, replacements back. Neither waits for the other to succeed, and the first failure comes last."""
         self.phase = "undoing"
         show_phase(self.phase)
-        workflow.set_current_details(f"**undoing**: {self.names()}: {record.message}")
+        workflow.set_current_details(f"**undoing**: {self.names()}: {record.words}")
         failures: list[FailureError] = []
         for way_back in (self.unmark, self.give_back):
             try:
@@ -242,7 +244,7 @@ class DisruptNodes:
             workflow.set_current_details(f"**not undone**: {self.names()}: {texts}")
             raise failures[0]
         self.phase = record.outcome
-        workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.message}")
+        workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.words}")
 
     async def unmark(self, record: DisruptionRecord) -> None:
         """Marks off. Retried without end: a node must not stay marked."""
@@ -250,7 +252,7 @@ class DisruptNodes:
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
         rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
         unmark = UnmarkRequest(
-            owner=workflow.info().workflow_id, claims=targets, why=record.message, rest=rest, reason=record.reason
+            owner=workflow.info().workflow_id, claims=targets, why=record.words, rest=rest, reason=record.reason
         )
         await workflow.execute_activity_method(
             Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster, len(targets))
@@ -262,7 +264,7 @@ class DisruptNodes:
         if not given.command.replacements:
             return
         names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
-        request = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.message, method=given.command.method)
+        request = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.words, method=given.command.method)
         await workflow.execute_activity_method(
             GivingBack.give_back, request, summary="give the replacements back", **quick(given.cluster, len(names))
         )

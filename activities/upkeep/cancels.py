@@ -15,7 +15,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
-from dovetail.disruption.nodes.resting import cancel_reason, read_rest, rest_text
+from dovetail.disruption.nodes.resting import read_rest, rest_text
+from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -62,7 +63,8 @@ class CancelUpkeep:
             return  # whose mark this is, is not ours to say
         handle = activity.client().get_workflow_handle(owner)
         try:
-            await handle.signal("cancel", await self._words(claim), rpc_timeout=ANSWER_TIMEOUT)
+            asked = (cancel_reason(claim), await self._author(claim))
+            await handle.signal("cancel", args=asked, rpc_timeout=ANSWER_TIMEOUT)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:  # it has ended, and the Caretaker takes its mark off
                 raise
@@ -77,9 +79,9 @@ class CancelUpkeep:
     def _rested(self, claim: NodeClaim) -> MetadataChange | None:
         if names.CANCEL not in claim.annotations or claim.annotations.get(names.OWNER):
             return None
-        annotations: dict[str, str | None] = {names.CANCEL: None}
+        annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
         if names.REPLACE in claim.annotations:  # who calls the replacement off does not ask for it any more
-            annotations.update({names.REPLACE: None, names.REPLACE_NOW: None})
+            annotations.update(dict.fromkeys(names.REPLACE_ANNOTATIONS))
         if read_rest(claim).until <= self.now():
             annotations[names.REST] = rest_text(claim, self.now(), DisruptionReason.EMPTY, cancelled=True)
         return MetadataChange(annotations=annotations)
@@ -92,9 +94,14 @@ class CancelUpkeep:
 
     async def _words(self, claim: NodeClaim) -> str:
         """The reason, and who gave it."""
-        who = await self.claims.annotated_by(claim.name, names.CANCEL) or UNNAMED
-        return f"{cancel_reason(claim)} (by {who})"
+        return f"{cancel_reason(claim)} (by {await self._author(claim)})"
+
+    async def _author(self, claim: NodeClaim) -> str:
+        """As `dovetail cancel` wrote it down, else the program by whose name the API server has the annotation."""
+        return cancelled_by(claim) or await self.claims.annotated_by(claim.name, names.CANCEL) or UNNAMED
 
 
 def _without_cancel(claim: NodeClaim) -> MetadataChange | None:
-    return MetadataChange(annotations={names.CANCEL: None}) if names.CANCEL in claim.annotations else None
+    if names.CANCEL not in claim.annotations:
+        return None
+    return MetadataChange(annotations={names.CANCEL: None, names.CANCEL_BY: None})

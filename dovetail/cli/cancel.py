@@ -48,7 +48,7 @@ LOOK_SECONDS = 0.2
 Disruption = WorkflowHandle[object, object]
 
 
-_NOT_ASKED: Final = MetadataChange(annotations={names.REPLACE: None, names.REPLACE_NOW: None})
+_NOT_ASKED: Final = MetadataChange(annotations=dict.fromkeys(names.REPLACE_ANNOTATIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,9 @@ class CancelOrder:
     wait: bool
 
     @property
-    def words(self) -> str:
+    def asked(self) -> tuple[str, str]:
         """The reason and its author, for the record."""
-        who = person()
-        return f"{self.reason} (by {who})" if who else self.reason
+        return self.reason, person()
 
 
 async def cancel(settings: Settings, order: CancelOrder) -> None:
@@ -142,7 +141,7 @@ async def _call_off(handle: Disruption, order: CancelOrder) -> None:
     node = order.node
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            answer = await handle.execute_update("cancel_disruption", order.words, result_type=str)
+            answer = await handle.execute_update("cancel_disruption", args=order.asked, result_type=str)
         say(f"{node}: {answer}; the node is being given back ({handle.id})")
     except WorkflowUpdateFailedError as error:
         cause = error.cause
@@ -152,7 +151,7 @@ async def _call_off(handle: Disruption, order: CancelOrder) -> None:
         # The SDK turns the cancellation that our own timeout causes into an error of its own.
         if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
             raise CommandFailed(f"{node}: its disruption has already ended ({handle.id})") from None
-        await handle.signal("cancel", order.words)
+        await handle.signal("cancel", args=order.asked)
         say(f"{node}: recorded, acts when a worker runs ({handle.id})")
     if order.wait:
         await _say_undone(handle, order)
@@ -197,7 +196,8 @@ async def _is_held(client: Client, cluster: str, claim: NodeClaim) -> bool:
 
 
 async def _annotate(objects: ClusterObjects, order: CancelOrder, claim: NodeClaim) -> None:
-    change = MetadataChange(annotations={names.CANCEL: order.words})
+    reason, who = order.asked
+    change = MetadataChange(annotations={names.CANCEL: reason, names.CANCEL_BY: who or None})
     if await revise_claim(objects.claims, claim, lambda _: change) is None:
         raise CommandFailed(f"{order.node}: NodeClaim {claim.name} is gone")
 

@@ -140,8 +140,10 @@ async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: 
     from dovetail.ports.objects import MetadataChange
 
     who = person()
-    text, urgent = f"{given.reason} (by {who})" if who else given.reason, "true" if given.now else None
-    change = MetadataChange(annotations={names.REPLACE: text, names.REPLACE_NOW: urgent})
+    urgent = "true" if given.now else None
+    change = MetadataChange(
+        annotations={names.REPLACE: given.reason, names.REPLACE_BY: who or None, names.REPLACE_NOW: urgent}
+    )
     if await revise_claim(objects.claims, claim, lambda _: change) is None:
         raise _too_late(node, claim)
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")

@@ -10,6 +10,7 @@ from typing import Final
 
 from dovetail.disruption.commands import Command
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.written_requests import replace_asked_by
 from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
@@ -102,8 +103,16 @@ def planned(
         or any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
         savings=command.savings,
         price=command.price,
+        asked_by=_asked_by(command),
         summary=f"{command.text} (savings: ${command.savings:.2f})",
     )
+
+
+def _asked_by(command: Command) -> str:
+    """Those who have asked for the replacement of its nodes; a drift that takes such a node is nobody's wish."""
+    if command.reason != DisruptionReason.REQUESTED:
+        return ""
+    return ", ".join(sorted({who for c in command.candidates if (who := replace_asked_by(c.claim))}))
 
 
 def _proposed(made: Replacement, well_known: frozenset[str], lists: dict[tuple[str, ...], int]) -> ProposedNode:

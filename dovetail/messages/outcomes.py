@@ -151,3 +151,9 @@ class DisruptionRecord:
     reason: str
     message: str = ""
     deleted: tuple[str, ...] = ()
+    by: str | None = None  # who called it off; empty: nobody said. None: an older history, whose message may say it
+
+    @property
+    def words(self) -> str:
+        """Why, and by whom, for people."""
+        return f"{self.message} (by {self.by})" if self.by else self.message

@@ -141,6 +141,7 @@ class DisruptionCommand:
     summary: str = ""  # the decision in one line, for events and for people
     savings: float = 0.0  # estimated, per hour (DIS-10)
     price: float = 0.0  # of the targets, per hour, when it was decided
+    asked_by: str = ""  # the people who asked for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

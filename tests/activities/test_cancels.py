@@ -1,5 +1,6 @@
 """The annotation dovetail.sh/cancel: who is told, what is written, and which Event answers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -33,7 +34,7 @@ class Signals:
     """A client that notes the signals that are sent; `gone`: the workflow has ended."""
 
     def __init__(self, gone: bool = False) -> None:
-        self.sent: list[tuple[str, str, str]] = []
+        self.sent: list[tuple[str, str, *tuple[str, ...]]] = []
         self.gone = gone
         self.identity = ""
 
@@ -41,10 +42,10 @@ class Signals:
         self.identity = workflow_id
         return self
 
-    async def signal(self, name: str, text: str, rpc_timeout: timedelta | None = None) -> None:
+    async def signal(self, name: str, args: Sequence[str], rpc_timeout: timedelta | None = None) -> None:
         if self.gone:
             raise RPCError("it has ended", RPCStatusCode.NOT_FOUND, b"")
-        self.sent.append((self.identity, name, text))
+        self.sent.append((self.identity, name, *args))
 
 
 class Answered:
@@ -94,7 +95,7 @@ async def test_a_marked_claim_s_disruption_is_told_once_and_answered_when_the_ma
 
     first = await found.look()
     await found.look()
-    assert found.signals.sent == [("c/disrupt/1", "cancel", "not now (by kubectl-annotate)")]
+    assert found.signals.sent == [("c/disrupt/1", "cancel", "not now", "kubectl-annotate")]
     assert (first.again, found.events) == (None, [])
     assert names.CANCEL in found.claim.annotations
 
@@ -194,5 +195,15 @@ async def test_a_reason_that_is_too_long_is_cut() -> None:
 
     await found.look()
 
-    [(_, _, text)] = found.signals.sent
-    assert len(text) < 400 and text.endswith("x (by kubectl-annotate)")
+    [(_, _, text, who)] = found.signals.sent
+    assert (text, who) == ("x" * 300, "kubectl-annotate")
+
+
+async def test_the_author_whom_the_command_has_written_down_is_named_and_taken_off_with_the_request() -> None:
+    asked = {names.CANCEL: "asked (by bob) in chat", names.CANCEL_BY: "alice"}
+    found = Answered(a_joined_claim(annotations=asked))
+
+    await found.look()
+
+    assert not {names.CANCEL, names.CANCEL_BY} & set(found.claim.annotations)
+    assert "asked (by bob) in chat (by alice). It rests" in found.events[0][1]

@@ -171,7 +171,7 @@ ENTRIES: Final = (
         replacements=("batch-c2",),
         saved=-0.04,
         by="alice",
-        message="a release (by alice)",
+        message="a release",
     ),
     replace(
         _MOVE,

@@ -37,9 +37,9 @@ def typed(world: SimulatedWorld, *words: str) -> int:
 
 
 def asked_for(world: SimulatedWorld) -> Mapping[str, str]:
-    """The requests that are written, by claim."""
+    """The requests that are written, by claim, each with its author behind the reason."""
     found = {c["metadata"]["name"]: c["metadata"].get("annotations") or {} for c in world.objects("NodeClaim")}
-    return {name: notes[names.REPLACE] for name, notes in found.items() if names.REPLACE in notes}
+    return {n: f"{a[names.REPLACE]} / {a.get(names.REPLACE_BY)}" for n, a in found.items() if names.REPLACE in a}
 
 
 def test_an_answer_names_the_cluster_that_it_was_carried_out_on(
@@ -47,7 +47,7 @@ def test_an_answer_names_the_cluster_that_it_was_carried_out_on(
 ) -> None:
     assert typed(world, "n1", "claim-n1") == 0
 
-    assert asked_for(world) == {"claim-n1": "a bad disk (by alice)"}
+    assert asked_for(world) == {"claim-n1": "a bad disk / alice"}
     [line, which] = capsys.readouterr().out.splitlines()
     assert line.startswith("n1: asked for on NodeClaim claim-n1") and which == target(world)
 

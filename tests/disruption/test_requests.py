@@ -11,7 +11,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from tests.disruption.worlds import Pair, a_pair, a_pod, a_pool, a_world, condition
 
-ASKED = {"annotations": {names.REPLACE: "a bad disk (by alice)"}}
+ASKED = {"annotations": {names.REPLACE: "a bad disk", names.REPLACE_BY: "alice"}}
 QUIET: Any = {"consolidate_after": None}
 
 
@@ -37,6 +37,14 @@ def test_a_node_that_is_asked_for_is_replaced_and_no_other() -> None:
     assert [(n.name, n.reason, n.message) for n in found.notices if n.reason.startswith("Replacement")] == [
         ("claim-n2", "ReplacementBegins", "It is being replaced: a bad disk (by alice)")
     ]
+
+
+def test_the_plan_says_who_asked_and_a_reason_cannot_say_otherwise() -> None:
+    asked = {"annotations": {names.REPLACE: "asked (by bob) in chat", names.REPLACE_BY: "alice"}}
+    found = decided(a_world([a_pair("n2", claim=asked)], [a_pod("n2", "5")], pools=[a_pool(**QUIET)]))
+
+    assert isinstance(found.choice, DisruptionPlan)
+    assert [command.asked_by for command in found.choice.commands] == ["alice"]
 
 
 def test_it_comes_before_drift_that_nobody_waits_for() -> None:

@@ -309,14 +309,15 @@ async def test_a_cancel_before_the_delete_undoes_everything(
         handle = await start(skipping, cluster, a_command(replacements=1))
         await reached.wait()
         if by == "update":
-            await handle.execute_update(DisruptNodes.cancel_disruption, "not now")
+            await handle.execute_update(DisruptNodes.cancel_disruption, args=["not now", "alice"])
         elif by == "signal":
-            await handle.signal(DisruptNodes.cancel, "not now")
+            await handle.signal(DisruptNodes.cancel, args=["not now", "alice"])
         else:
             await handle.cancel()
         record = await result_of(handle)
 
     assert record.outcome == "cancelled"
+    assert record.by == ("" if by == "request" else "alice")
     assert by == "request" or record.message == "not now"
     assert steps.names()[-2:] == ["unmark_nodes", "give_back"]
     assert "delete_claim" not in steps.names()

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 from temporalio.api.common.v1 import Payloads
 
-from dovetail.cli.record.entries import author_in
+from dovetail.cli.record.entries import author_and_reason
 from dovetail.cli.record.steps import StoryLines
 from dovetail.cli.wording import plural, price_text, shown
 from dovetail.messages.inputs import DisruptInput
+from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.plans import DisruptionCommand
 from dovetail.messages.workflow_types import DISRUPT_NODES
 
@@ -50,6 +51,8 @@ def called_off_text(result: Any) -> str:
     """Who called a disruption off and why, from how it ended; empty where nobody did."""
     if not isinstance(result, dict) or result.get("outcome") != "cancelled":
         return ""
-    message = str(result.get("message") or "")
-    author = author_in(message)
-    return f"called off by {author}: {message.replace(f'(by {author})', '').strip()}" if author else ""
+    said = DisruptionRecord(
+        outcome="cancelled", reason="", message=str(result.get("message") or ""), by=result.get("by")
+    )
+    author, message = author_and_reason(said)
+    return f"called off by {author}: {message}" if author else ""

@@ -38,7 +38,7 @@ Kind = Literal["disruption", "launch", "termination"]
 T = TypeVar("T")
 
 _KINDS: Final[dict[str, Kind]] = {DISRUPT_NODES: "disruption", LAUNCH_NODE: "launch", TERMINATE_NODE: "termination"}
-_BY: Final = re.compile(r"\(by ([^()]+(?:\([^()]*\))?)\)")
+_WRITTEN_BEHIND: Final = re.compile(r"(?P<why>.*) \(by (?P<by>[^()]+(?:\([^()]*\))?)\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,7 @@ class Entry:
     price_after: float | None = None
     saved: float | None = None  # as predicted
     by: str = ""  # who called it off
+    asked_by: str = ""  # who asked for it, where it was asked for
     message: str = ""
     disruption: str = ""  # the workflow that this launch or termination is part of
     drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
@@ -242,7 +243,7 @@ def _disruption(story: _Story, base: Entry) -> Entry:
     given, record = story.given(DisruptInput), story.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
-    message = record.message if record is not None else ""
+    by, message = author_and_reason(record) if record is not None else ("", "")
     known = command.price or None  # plans of older versions do not say what their nodes cost
     return replace(
         base,
@@ -258,15 +259,19 @@ def _disruption(story: _Story, base: Entry) -> Entry:
         price_before=known,
         price_after=None if known is None else known - command.savings,
         saved=command.savings,
-        by=author_in(message) if record is not None and record.outcome == "cancelled" else "",
+        by=by,
+        asked_by=command.asked_by,
         message=message,
     )
 
 
-def author_in(message: str) -> str:
-    """Who called a disruption off, as `dovetail cancel` writes it behind the reason."""
-    found = _BY.search(message)
-    return found.group(1) if found else ""
+def author_and_reason(record: DisruptionRecord) -> tuple[str, str]:
+    """Who called it off, empty where nobody did or nobody said who; and why it ended as it did. Only where a history is
+    older than the field is the author looked for in the reason, which people write as they like."""
+    if record.outcome != "cancelled" or record.by is not None:
+        return record.by or "", record.message
+    found = _WRITTEN_BEHIND.fullmatch(record.message)
+    return (found["by"], found["why"]) if found else ("", record.message)
 
 
 def _launch(story: _Story, base: Entry) -> Entry:

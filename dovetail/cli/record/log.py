@@ -112,7 +112,7 @@ def _row(entry: Entry) -> Iterator[str]:
     yield format_time(entry.began).replace("T", " ").removesuffix("Z")
     yield "" if entry.ended is None else duration_text(round(entry.ended - entry.began))
     yield entry.kind
-    yield entry.reason
+    yield f"{entry.reason} by {entry.asked_by}" if entry.asked_by else entry.reason
     yield entry.pool
     yield _nodes(entry)
     yield str(entry.pods) if entry.kind == "disruption" else ""

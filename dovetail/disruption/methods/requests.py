@@ -15,14 +15,13 @@ from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.static_drift import replace_from_template
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.nodes.written_requests import replace_asked_by, replace_reason
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.notice import Notice
 from dovetail.notices.decisions import decision_notice
-
-REASON_CHARACTERS: Final = 300  # of what a person has written
 
 
 def why_not_requested(_: Round, candidate: Candidate) -> Block | None:
@@ -66,11 +65,14 @@ def _answers(asked: Sequence[Candidate], found: Found) -> list[Notice]:
 
 
 def _answer(candidate: Candidate, begins: bool, waits_for: str) -> Notice:
-    why = candidate.claim.annotations[names.REPLACE][:REASON_CHARACTERS] or "no reason given"
+    claim = candidate.claim
+    why, who = replace_reason(claim), replace_asked_by(claim)
+    if who:
+        why = f"{why} (by {who})"
     if begins:
-        return decision_notice("NodeClaim", candidate.claim.name, "ReplacementBegins", f"It is being replaced: {why}")
+        return decision_notice("NodeClaim", claim.name, "ReplacementBegins", f"It is being replaced: {why}")
     message = f"It is to be replaced and waits its turn: {waits_for or 'others go first'} ({why})"
-    return decision_notice("NodeClaim", candidate.claim.name, "ReplacementWaits", message)
+    return decision_notice("NodeClaim", claim.name, "ReplacementWaits", message)
 
 
 REQUESTS: Final = Method(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.disruption.nodes.written_requests import cancel_reason
 from dovetail.model import names
 from dovetail.model.digits import integer
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -20,7 +21,6 @@ from dovetail.model.snapshot import Snapshot
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
 LONGEST: Final = 1800.0
-REASON_CHARACTERS: Final = 300
 FORGIVEN: Final = 3600.0  # a failure that comes this long after the end of a rest counts as the first
 
 
@@ -48,11 +48,6 @@ def read_rest(claim: NodeClaim) -> Rest:
     if moment is None or number is None or min(moment, number) < 0:
         return Rest()
     return Rest(until=float(moment), count=number, reason=reason)
-
-
-def cancel_reason(claim: NodeClaim) -> str:
-    """What a person has written, cut: an annotation may hold more than a workflow should carry."""
-    return claim.annotations.get(names.CANCEL, "")[:REASON_CHARACTERS] or "no reason given"
 
 
 def why_called_off(claim: NodeClaim, now: float) -> str:
