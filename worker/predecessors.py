@@ -1,6 +1,7 @@
 """Takes up at once what a killed predecessor on this host was waiting in.
 
-Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute. But a process
+Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute, or when a pod
+shows that nobody answers (unanswered.py). But a process
 that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
 that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are told to
 look again, and the steps that it had in hand are failed, which Temporal tries again at once.
