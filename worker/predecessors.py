@@ -16,7 +16,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -68,12 +70,23 @@ async def take_over(client: Client, singletons: list[str], is_lost: Callable[[st
             pending = described.raw_description.pending_activities
             workers = {step.last_worker_identity for step in pending if step.state == STARTED}
             if any(is_lost(worker) for worker in workers):
+                await _unstick(client, identity)
                 await handle.signal("poke")
                 _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
                 poked.append(identity)
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
     return poked
+
+
+async def _unstick(client: Client, identity: str) -> None:
+    """Its next task is anybody's: one for the worker that had its last would wait for that one for two seconds."""
+    execution = WorkflowExecution(workflow_id=identity)
+    request = ResetStickyTaskQueueRequest(namespace=client.namespace, execution=execution)
+    try:
+        await client.workflow_service.reset_sticky_task_queue(request)
+    except RPCError as error:
+        _log.debug("the next task of %s waits for its last worker: %s", identity, error)
 
 
 async def look_again(client: Client, singletons: list[str]) -> None:

@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 
 from dovetail.activities.orders.await_orders import Ordering
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-from dovetail.activities.shared.running_workflows import is_running
+from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
 from dovetail.activities.shared.sight import Told, told_in
 from dovetail.lifecycle.unfinished import leaving_unowned
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
@@ -179,7 +179,7 @@ class Doubt:
 
 async def holder_of(client: Client, wait: Wait) -> Holder | None:
     """Who holds the wait; None while nobody does: it is handed out, or its workflow does something else."""
-    described = await client.get_workflow_handle(wait.workflow_id).describe()
+    described = await client.get_workflow_handle(wait.workflow_id).describe(rpc_timeout=ANSWER_TIMEOUT)
     for step in described.raw_description.pending_activities:
         if step.activity_type.name == wait.step and step.state == STARTED:
             return Holder(

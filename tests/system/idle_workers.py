@@ -17,6 +17,7 @@ from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, sched
 from dovetail.worker.connection.identity import place_of
 from tests.system.stage import Stage
 
+REST_SECONDS = 3.0
 LOADED_SECONDS = 150.0  # for what takes two seconds on a machine with nothing else to do
 
 QUIET_QUEUE = """
@@ -66,6 +67,20 @@ async def pending(stage: Stage) -> Pending:
     return found
 
 
+async def at_rest(stage: Stage) -> None:
+    """Until the singletons have had no task for a while: one in the hands of a worker that is killed costs ten seconds
+    by itself."""
+    client, lengths, since = await stage.client(), list[int](), time.monotonic()
+    deadline = since + LOADED_SECONDS
+    while time.monotonic() < since + REST_SECONDS:
+        assert time.monotonic() < deadline, "the singletons do not come to rest\n" + "\n".join(stage.evidence())
+        handles = [client.get_workflow_handle(i(stage.cluster)) for i in (scheduler_id, caretaker_id, interruptions_id)]
+        found = [(await handle.describe()).history_length for handle in handles]
+        if found != lengths:
+            lengths, since = found, time.monotonic()
+        await asyncio.sleep(0.1)
+
+
 async def until(look: Callable[[Pending], bool], stage: Stage, words: str) -> Pending:
     deadline = time.monotonic() + LOADED_SECONDS
     while not look(found := await pending(stage)):
@@ -87,5 +102,6 @@ async def idle_pair(stage: Stage, **disruption: str) -> "tuple[subprocess.Popen[
     second = start(stage, "second")
     log = stage.folder / "worker.log"
     await stage.until(lambda: log.read_text().count("serving cluster") == 2, LOADED_SECONDS, "both serve")
+    await at_rest(stage)
     await until(held_by(first), stage, "the first holds all waits")
     return first, second

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
@@ -64,11 +65,12 @@ class Scene:
 
     # Temporal
 
-    identity = OURS
+    identity, namespace = OURS, "default"
+    workflow_service = SimpleNamespace(reset_sticky_task_queue=AsyncMock())
     data_converter = DataConverter.default
 
     def get_workflow_handle(self, identity: str) -> Any:
-        async def describe() -> Any:
+        async def describe(rpc_timeout: object = None) -> Any:
             if self.away:
                 raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
             if identity not in (SCHEDULER, CARETAKER) and identity not in self.owners:
