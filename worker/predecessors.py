@@ -1,6 +1,7 @@
 """Takes up at once what a killed predecessor on this host was waiting in.
 
-Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute. But a process
+Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute, or when a pod
+shows that nobody answers (unanswered.py). But a process
 that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
 that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are told to
 look again, and the steps that it had in hand are failed, which Temporal tries again at once.
@@ -15,7 +16,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -67,12 +70,23 @@ async def take_over(client: Client, singletons: list[str], is_lost: Callable[[st
             pending = described.raw_description.pending_activities
             workers = {step.last_worker_identity for step in pending if step.state == STARTED}
             if any(is_lost(worker) for worker in workers):
+                await _unstick(client, identity)
                 await handle.signal("poke")
                 _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
                 poked.append(identity)
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
     return poked
+
+
+async def _unstick(client: Client, identity: str) -> None:
+    """Its next task is anybody's: one for the worker that had its last would wait for that one for two seconds."""
+    execution = WorkflowExecution(workflow_id=identity)
+    request = ResetStickyTaskQueueRequest(namespace=client.namespace, execution=execution)
+    try:
+        await client.workflow_service.reset_sticky_task_queue(request)
+    except RPCError as error:
+        _log.debug("the next task of %s waits for its last worker: %s", identity, error)
 
 
 async def look_again(client: Client, singletons: list[str]) -> None:

@@ -1,8 +1,9 @@
 """The worker's entry point: serve the task queues until it is stopped.
 
 Started by `dovetail worker`. A worker that is stopped finishes what it is doing (evictions above all) within the grace
-that it was given; after a worker was killed, another retries what acts within 11 s, what waits within 14 s, and what
-idles within a minute; where it starts in the killed one's place, all of it at once. The process leaves with
+that it was given, and gives up at once what only waits. After a worker was killed, another retries what acts within
+11 s, what waits within 14 s, and what idles within a minute; within seconds where somebody waits for that (see
+unanswered.py), and all of it at once where it starts in the killed one's place. The process leaves with
 os._exit, because Python 3.11 now and then aborts at interpreter exit with the SDK loaded.
 """
 
@@ -22,6 +23,7 @@ from temporalio.worker import Interceptor, Worker
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.shared.answer_size import AnswerSizeGuard
+from dovetail.activities.shared.ending import EndingWaits
 from dovetail.activities.shared.flights import NoFlights
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
@@ -51,6 +53,7 @@ from dovetail.worker.singletons import Refused, Singletons
 from dovetail.worker.start_report import start_report
 from dovetail.worker.steps import Step, Wiring, stand_in_of
 from dovetail.worker.telemetry import product_version, start_logging
+from dovetail.worker.unanswered import unanswered_of
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
 from dovetail.worker.wiring import open_kept_objects, open_world
@@ -84,7 +87,7 @@ WORKFLOWS = [
 ]
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
-# way: another worker goes on with them at once.
+# way: another worker goes on with them at once. What only looks ends by itself (activities/shared/ending.py).
 GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
 FLUSH_SECONDS = 5.0  # for answers that are on their way when the grace is over
 
@@ -209,6 +212,7 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
         ClusterGuard(world.cluster_uid),
         *of_steps,
         beats,
+        EndingWaits(),
         StepGuard(world.why_unfit),
         AnswerSizeGuard(),
     ]
@@ -224,6 +228,9 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
         supervised("singletons", partial(singletons.watch, refused)),
         supervised("link to Temporal", link.keep_fresh),
     ]
+    if "plan" in settings.roles:
+        unanswered = unanswered_of(wiring, link.current, presence, watch.steps.runs)
+        background.append(supervised("waits of others", unanswered.watch))
     print(f"dovetail {product_version()}: serving cluster {settings.cluster}", flush=True)
     await _until_stopped(stop, refused, running)
     await stop_tasks(*background)

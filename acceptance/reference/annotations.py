@@ -39,11 +39,17 @@ WRITTEN_BY_PEOPLE: Final = (
         "calls its disruption off; the text is the reason. Taken off when it is answered, by an Event",
     ),
     Word(
+        names.CANCEL_BY,
+        "beside it",
+        "who asks, as `dovetail cancel` writes it down. Without it the Event names the program that wrote the annotation",
+    ),
+    Word(
         names.REPLACE,
         "NodeClaim",
         "its node is replaced, within the budget for drift; the text is the reason. Answered by an Event; "
         f"`{names.CANCEL}` takes it back",
     ),
+    Word(names.REPLACE_BY, "beside it", "who asks, as `dovetail replace` writes it down; `dovetail log` names them"),
     Word(
         names.REPLACE_NOW,
         "beside it",

@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
+from dovetail.activities.shared.ending import ended_by_stop
 from dovetail.activities.shared.heartbeats import beside, looked, progressed, report
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
@@ -52,11 +53,18 @@ class WarningReader:
     def __init__(self, interruptions: Interruptions, answer: Answer) -> None:
         self.interruptions, self.answer = interruptions, answer
         self.seen = 0
+        self.stopped = asyncio.Event()
 
     async def read(self, goes_on: GoesOn) -> None:
-        """For as long as it is to go on. What is under way at the end is waited for."""
+        """For as long as it is to go on, or until it is stopped. What is under way at the end is waited for."""
         async with asyncio.TaskGroup() as batches:
-            await self._read(goes_on, batches)
+            reading = batches.create_task(self._read(goes_on, batches))
+            stopping = asyncio.create_task(self.stopped.wait())
+            try:
+                await asyncio.wait([reading, stopping], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stopping.cancel()
+            reading.cancel()
 
     async def _read(self, goes_on: GoesOn, batches: asyncio.TaskGroup) -> None:
         slots, pause = asyncio.Semaphore(BATCHES_AT_ONCE), _FIRST_PAUSE
@@ -115,10 +123,14 @@ class Watching:
         checks = supervised(
             "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
         )
+        reader = WarningReader(self.interruptions, self._start)
+        stops = asyncio.create_task(_stop_with_worker(reader))
         try:
-            await WarningReader(self.interruptions, self._start).read(lambda: self.now() < until)
+            await reader.read(lambda: self.now() < until)
         finally:
-            await stop(checks)
+            await stop(checks, stops)
+        if reader.stopped.is_set():
+            raise ended_by_stop()
 
     async def _start(self, interruptions: Sequence[Interruption]) -> None:
         """One answer for what came together; the same warnings, while they are being answered, are the same
@@ -164,6 +176,12 @@ class Watching:
             priority=Priority(priority_key=1),  # two minutes are left; it passes launches and disruptions that wait
             static_summary=f"{summary} and {len(others)} more" if others else summary,
         )
+
+
+async def _stop_with_worker(reader: WarningReader) -> None:
+    """A queue that has nothing to say would hold the worker for as long as its grace is."""
+    await activity.wait_for_worker_shutdown()
+    reader.stopped.set()
 
 
 class InstanceChecks:

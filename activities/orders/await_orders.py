@@ -18,6 +18,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
+from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
@@ -86,14 +87,21 @@ class Ordering:
         if request is not None:
             await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
+        sight = Sight(("NodeClaim", "Node"))
         while self.now() < until:
             revision = self.view.revision()
             snapshot = self._snapshot()
+            sight.sees(unfinished.leaving_unowned(snapshot).keys(), snapshot.seen)
+            sight.works()
             found, again = await self._found(snapshot)
             due = self._due(found)
             if due:
                 taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
                 return Orders(orders=taken, more=len(due) > ORDERS_AT_ONCE)
+            if found:
+                sight.answered()
+            else:
+                sight.rests()
             again = min([again, *[self.memory.handed[subject_of(order)].again for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
             await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)

@@ -19,6 +19,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.deeds import arrivals
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
@@ -33,7 +34,7 @@ from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from dovetail.placement.triggers import Tried, asking
+from dovetail.placement.triggers import Tried, asking, unpromised
 from dovetail.ports.objects import NodeClaims
 
 READS = PLACEMENT
@@ -82,14 +83,16 @@ class Provisioning:
     @activity.defn
     async def await_provisioning_plan(self, request: ProvisioningRequest) -> ProvisioningAnswer:
         """The next plan with something to carry out, or nothing after an hour."""
-        until = self.now() + RETURN_SECONDS
+        until, sight = self.now() + RETURN_SECONDS, Sight(("Pod",))
+        self._asking(sight)
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._await_launches(request)
         tried, refused = self._tried(request), self._refused_claims(request)
         while self.now() < until:
-            batch = await self._gather(tried, until)
+            batch = await self._gather(tried, until, sight)
             if not batch.all:
                 break
+            sight.works()
             await self._await_unplanned_claims()
             objects = self.snapshots.objects(self.reads)
             room = asking(objects).room
@@ -102,6 +105,7 @@ class Provisioning:
                 arrivals.computed(plan.proposed, self.took)
             if plan.proposed or set(plan.nominated) - set(request.nominated):
                 return plan
+            sight.answered()
             tried = replace(batch, room=room)
         return NothingPlanned()
 
@@ -139,14 +143,20 @@ class Provisioning:
             report("waiting for unplanned claims to be launched")
             await sleep.until_changed(revision, deadline - self.now())
 
-    async def _gather(self, tried: Tried, until: float) -> Tried:
+    def _asking(self, sight: Sight) -> Tried:
+        objects = self.snapshots.objects(self.reads)
+        found = asking(objects)
+        sight.sees(unpromised(objects, found.pods | found.leaving), objects.seen)
+        return found
+
+    async def _gather(self, tried: Tried, until: float, sight: Sight) -> Tried:
         """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
         the room may have changed: a pool that is ready now, another node, a pod where a buffer had its room."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
         again, sleep = self.now() + tried.again_after(), ClusterSleep(self.view)
         while self.now() < until:
             revision = self.view.revision()
-            found = asking(self.snapshots.objects(self.reads))
+            found = self._asking(sight)
             now = self.now()
             self.decisions.acknowledge(found.pods, now)
             if now >= again or found.all - tried.all or found.room != tried.room:
@@ -154,6 +164,8 @@ class Provisioning:
             closes = window.closes()
             if closes is not None and now >= closes:
                 return replace(found, pods=frozenset(window.seen) - found.buffers - found.leaving)
+            if closes is None:
+                sight.answered()
             report(f"{len(found.pods)} pods pending, {len(found.leaving)} on leaving nodes")
             wait = min(until, closes if closes is not None else until, again if again > now else until) - now
             await sleep.until_changed(revision, wait)

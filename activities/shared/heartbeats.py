@@ -3,7 +3,8 @@
 An interceptor of every worker. A heartbeat proves two things: that the process lives (a killed worker costs a step its
 heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
 `report`, and whoever waits in a loop says `progressed` with each look; a step that says nothing for five minutes hangs,
-its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is told with `keep`.
+its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is told with `keep`, and whom an
+idle wait has seen waiting with `say_seen` (sight.py): that is said soon, and again and again while it is at work.
 StepHealth is told when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
 
 How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
@@ -14,7 +15,7 @@ the heartbeats, and with it the worker.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextvars import Context, ContextVar, copy_context
 from itertools import count
 from typing import Any, ClassVar, Final
@@ -35,6 +36,8 @@ FIRST_PAUSE: Final = 1.0
 PAID: Final = 400.0  # a timeout as long as this is chosen where each heartbeat has its price: none is sent early
 SOON: Final = 15.0  # with a longer timeout it takes a while until a step learns that it was called off
 GOLDEN: Final = 0.618
+SAID_AFTER: Final = 1.5  # what a wait has seen; a plan for few pods comes sooner, and then nothing need be said
+AT_WORK_SECONDS: Final = 2.0  # between two heartbeats of a wait that is at work for somebody
 
 
 class _Progress:
@@ -46,14 +49,32 @@ class _Progress:
         self.at = time.monotonic()
         self.sleeps = 0
         self.step: RunningStep | None = None
+        self.seen: tuple[int, bool] | None = None
+        self.said: tuple[int, bool] | None = None
+        self.say_at: float | None = None  # when the next heartbeat must have been sent, on the loop's clock
+        self.stirred = asyncio.Event()
 
     def details(self) -> tuple[object, ...]:
-        """What a heartbeat carries: the text for people, and what a retry need not do again."""
+        """What a heartbeat carries: the text for people, what a retry need not do again, and who was seen waiting."""
+        self.said = self.seen
+        if self.seen is not None:
+            return self.text, self.kept, self.seen
         return (self.text, self.kept) if self.kept else (self.text,) if self.text else ()
 
     def hangs(self) -> bool:
         """Whether nothing was heard of it for so long that it hangs."""
         return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
+
+    async def until_next(self, seconds: float) -> None:
+        """The pause to the next heartbeat, shorter where something is to be said."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
+        while (left := min(end, end if self.say_at is None else self.say_at) - clock()) > 0:
+            self.stirred.clear()
+            with contextlib.suppress(TimeoutError):  # the pause is over
+                async with asyncio.timeout(left):
+                    await self.stirred.wait()
+        self.say_at = clock() + AT_WORK_SECONDS if self.seen is not None and self.seen[1] else None
 
 
 _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
@@ -107,6 +128,28 @@ def keep(name: str) -> None:
     progress = _progress.get()
     if progress is not None:
         progress.kept, progress.at = (*progress.kept, name), time.monotonic()
+
+
+def say_seen(version: int, *, at_work: bool) -> None:
+    """Say soon up to which version of its objects the running step has seen who waits for it, and whether it is still
+    at work for them."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.seen = (version, at_work)
+        if progress.say_at is None:
+            progress.say_at = asyncio.get_running_loop().time() + SAID_AFTER
+        progress.stirred.set()
+
+
+def say_no_more() -> None:
+    """What was not said yet need not be said."""
+    progress = _progress.get()
+    if progress is None:
+        return
+    if progress.said is not None and progress.said[1]:
+        say_seen(progress.said[0], at_work=False)
+    else:
+        progress.seen, progress.say_at = progress.said, None
 
 
 def kept() -> frozenset[str]:
@@ -229,13 +272,13 @@ def _timeout() -> float:
     return given.total_seconds() if given else SILENT_AFTER
 
 
-async def _send_heartbeats(progress: _Progress, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+async def _send_heartbeats(progress: _Progress) -> None:
     timeout = _timeout()
     _Running.started += 1
     share = 0.5 + 0.5 * (_Running.started * GOLDEN % 1.0)  # steps that begin together do not beat together
-    await sleep(max(FIRST_PAUSE, share * pause_between(timeout, 0, _Running.count)))
+    await progress.until_next(max(FIRST_PAUSE, share * pause_between(timeout, 0, _Running.count)))
     for sent in count():
         if progress.hangs():
             return
         activity.heartbeat(*progress.details())
-        await sleep(pause_between(timeout, sent, _Running.count))
+        await progress.until_next(pause_between(timeout, sent, _Running.count))

@@ -72,6 +72,20 @@ def deserted(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     return tuple(found)
 
 
+def leaving_unowned(snapshot: Snapshot) -> dict[str, tuple[int, str]]:
+    """What a person has deleted and waits for, as far as objects tell, by UID: its version, and for a claim its name. A
+    claim that leaves has a workflow, unless nobody has looked; a claim whose Node was deleted is deleted soon."""
+    found: dict[str, tuple[int, str]] = {}
+    for order in owners(snapshot):
+        if order.workflow_type == TERMINATE_NODE:
+            found[order.claim.uid] = int(snapshot.claims[order.claim.name].resource_version or 0), order.claim.name
+    for deserted_claim in deserted(snapshot):
+        node = snapshot.nodes.get(snapshot.claims[deserted_claim.claim.name].node_name)
+        if node is not None:
+            found[node.uid] = int(node.resource_version or 0), ""
+    return found
+
+
 def releases(snapshot: Snapshot) -> tuple[StartRelease, ...]:
     """TRM-10: deleting managed nodes without a claim, or with two (TRM-3)."""
     return tuple(

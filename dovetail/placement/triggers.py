@@ -63,6 +63,15 @@ def pending_uids(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(uid for uid, p in snapshot.pods.items() if needs_a_node(p, snapshot) and uid not in planned)
 
 
+def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
+    """Those of these pods for which no claim is on its way, launched or not: nothing has been decided for them yet."""
+    promised: set[str] = set()
+    for claim in snapshot.claims.values():
+        if claim.deleting_since is None and not claim.is_true(names.INITIALIZED_CONDITION):
+            promised.update(planned_pods(claim))
+    return uids - promised
+
+
 def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that must move because their node is leaving, without those for which a claim is on its way: a new node
     is launched at a spot warning, and not when the last pod has been evicted."""

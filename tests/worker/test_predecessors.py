@@ -36,6 +36,10 @@ class Server:
 
     def __init__(self, waits_in: dict[str, str]) -> None:
         self.waits_in, self.poked, self.failed = waits_in, list[str](), list[tuple[str, str, str]]()
+        self.namespace, self.workflow_service, self.unstuck = "default", self, list[str]()
+
+    async def reset_sticky_task_queue(self, request: Any) -> None:
+        self.unstuck.append(request.execution.workflow_id)
 
     def get_workflow_handle(self, identity: str) -> Any:
         async def describe() -> Any:
@@ -91,7 +95,7 @@ async def test_only_what_waits_in_a_dead_process_is_poked() -> None:
     server = Server({"c/scheduler": f"{a_dead_process()}@{HOST}", "c/caretaker": f"{os.getppid()}@{HOST}"})
 
     assert await take_over(cast(Client, server), list(server.waits_in)) == ["c/scheduler"]
-    assert server.poked == ["c/scheduler"]
+    assert server.poked == server.unstuck == ["c/scheduler"], "its next task does not wait for the dead process either"
 
 
 class View:

@@ -38,6 +38,7 @@ _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call launches nothing twice
 # The SDK's own description of itself is composed anew for each request, which a launch need not pay for.
 _LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__}"
+QUEUE_POOL: Final = "aws-queue"
 _QUEUE_THREADS: Final = 16  # one poll, and what ten batches of messages need
 _CHECK_THREADS: Final = 4
 _LOOKING: Final = ("Describe", "Get", "List")  # reading the queue takes messages from whoever answers them
@@ -64,7 +65,7 @@ class Calls:
         self._rates = Rates(settings.rates)
         self._pools = {
             "aws": ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="aws"),
-            "aws-queue": ThreadPoolExecutor(max_workers=_QUEUE_THREADS, thread_name_prefix="aws-queue"),
+            QUEUE_POOL: ThreadPoolExecutor(max_workers=_QUEUE_THREADS, thread_name_prefix=QUEUE_POOL),
             "aws-checks": ThreadPoolExecutor(max_workers=_CHECK_THREADS, thread_name_prefix="aws-checks"),
         }
         self._session: Any = None
@@ -143,9 +144,13 @@ class Calls:
         return found
 
     async def close(self) -> None:
-        """Let the calls under way end; no new ones."""
-        for pool in self._pools.values():
-            await asyncio.get_running_loop().run_in_executor(None, partial(pool.shutdown, wait=True))
+        """Let the calls under way end; no new ones. The question for warnings is not waited for, because it may be
+        twenty seconds without an answer: a message that it is still given comes again."""
+        for name, pool in self._pools.items():
+            asks = name != QUEUE_POOL
+            await asyncio.get_running_loop().run_in_executor(
+                None, partial(pool.shutdown, wait=asks, cancel_futures=not asks)
+            )
         for client in self._clients.values():
             client.close()
 
@@ -217,7 +222,7 @@ def pricing_region(region: str) -> str:
 
 def _pool_of(service: str, operation: str) -> str:
     if service == "sqs":
-        return "aws-queue"
+        return QUEUE_POOL
     return "aws-checks" if operation == "DescribeInstanceStatus" else "aws"
 
 

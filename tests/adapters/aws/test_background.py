@@ -1,14 +1,18 @@
 """What goes on beside the steps goes on after any failure: prices, instance types, the upkeep of classes and claims."""
 
 import asyncio
+import threading
+import time
 from typing import Any
 
 import pytest
 
+from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.instance_types.region_types import RegionTypes
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.resolution import Resolution, Resolved
+from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import health_of
 from dovetail.model.nodes import NodeClassRef
@@ -87,3 +91,31 @@ async def test_claims_of_another_provider_are_left_alone(stage: Stage) -> None:
     await stage.upkeep.keep()
 
     assert stage.calls("DescribeInstances") == stage.calls("CreateTags") == []
+
+
+async def test_a_process_that_ends_waits_for_calls_under_way_and_not_for_the_question_for_warnings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The question may be twenty seconds without an answer; a worker stayed for it."""
+    asked, answer, ended = [threading.Event(), threading.Event()], threading.Event(), list[str]()
+
+    def blocking(self: Calls, service: str, operation: str, parameters: Any) -> Any:
+        asked[service == "sqs"].set()
+        if service == "sqs":
+            assert answer.wait(60.0)
+        else:
+            time.sleep(0.2)
+        ended.append(service)
+        return {}
+
+    monkeypatch.setattr(Calls, "_blocking", blocking)
+    calls = Calls(AwsSettings(cluster="c", region="us-west-2"))
+    questions = [asyncio.create_task(calls.attempt(*call)) for call in (("sqs", "ReceiveMessage"), ("iam", "GetRole"))]
+    for each in asked:
+        await asyncio.to_thread(each.wait, 60.0)
+
+    await asyncio.wait_for(calls.close(), 30.0)
+
+    assert ended == ["iam"]
+    answer.set()
+    await asyncio.gather(*questions)
