@@ -41,7 +41,7 @@ WRITTEN_BY_PEOPLE: Final = (
     Word(
         names.CANCEL_BY,
         "beside it",
-        "who asks, as `dovetail cancel` writes it down. Without it the Event names the program that wrote the annotation",
+        "who asks, as `dovetail cancel` writes it down; without it the Event names the program that annotated",
     ),
     Word(
         names.REPLACE,
