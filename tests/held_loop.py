@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -51,6 +52,15 @@ class Seen:
 Stack = tuple[Seen, ...]  # the innermost first
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What a callback did at one moment. `step` is the innermost coroutine that ran: one that awaits what answers at
+    once, as objects in memory do, goes on in the same callback, and gives the loop back where servers answer."""
+
+    stack: Stack
+    step: FrameType | None
+
+
 @dataclass(slots=True)
 class Running:
     """A callback that runs, and how often it was seen, by what it did."""
@@ -58,7 +68,7 @@ class Running:
     thread: int
     clock: int
     began: float
-    looks: list[Stack] = field(default_factory=list)
+    looks: list["Look"] = field(default_factory=list)
 
     @property
     def spent(self) -> float:
@@ -147,10 +157,10 @@ class HeldLoops:
         if seconds < MOST_SECONDS:
             return
         looks = list(running.looks)
-        ours = [stack for stack in looks if is_product(stack)]
-        share = seconds * len(ours) / len(looks) if looks else 0.0
+        held = _longest_hold(looks)
+        share = seconds * len(held) / len(looks) if looks else 0.0
         if share >= MOST_SECONDS:
-            self.holds.append(Hold(share, ours[len(ours) // 2]))
+            self.holds.append(Hold(share, held[len(held) // 2].stack))
 
     def _look_on(self) -> None:
         while not self._ended.wait(LOOKS_SECONDS):
@@ -165,7 +175,20 @@ class HeldLoops:
             return  # its thread has ended
         frame = sys._current_frames().get(running.thread)
         if frame is not None and self._running.get(running.thread) is running:
-            running.looks.append(tuple(_stack(frame)))
+            running.looks.append(Look(tuple(_stack(frame)), _innermost_coroutine(frame)))
+
+
+def _longest_hold(looks: list[Look]) -> list[Look]:
+    """The most looks in a row at one and the same run of a coroutine of the product."""
+    runs = (list(run) for _, run in groupby(looks, key=lambda look: (id(look.step), is_product(look.stack))))
+    return max((run for run in runs if is_product(run[0].stack)), key=len, default=[])
+
+
+def _innermost_coroutine(frame: FrameType) -> FrameType | None:
+    at: FrameType | None = frame
+    while at is not None and not at.f_code.co_flags & inspect.CO_COROUTINE:
+        at = at.f_back
+    return at
 
 
 def is_product(stack: Stack) -> bool:

@@ -261,7 +261,7 @@ def _end_predecessor() -> None:
         return
     key = (info.workflow_id or "", info.activity_type)
     earlier = _Running.idle.get(key)
-    if earlier is not None:
+    if earlier is not None and earlier is not task:
         earlier.cancel()
     _Running.idle[key] = task
     task.add_done_callback(lambda done: _Running.idle.pop(key) if _Running.idle.get(key) is done else None)

@@ -1,4 +1,4 @@
-"""Every row of docs/reference/node-keys.md is so (PLC-33 to PLC-36, PLC-64, API-34, LIF-33)."""
+"""Every row of docs/guides/node-keys.md is so (PLC-33 to PLC-36, PLC-64, API-34, LIF-33)."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ from dovetail.placement.index.waiting_pods import expression_fault
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import READY, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, placed
 
-PAGE: Final = Path(__file__).parents[2] / "docs/reference/node-keys.md"
+PAGE: Final = Path(__file__).parents[2] / "docs/guides/node-keys.md"
 SETTINGS: Final = PlacementSettings(well_known=names.WELL_KNOWN_LABELS | PROVIDER.labels)
 
 

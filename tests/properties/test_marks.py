@@ -225,7 +225,7 @@ class Marks(RuleBasedStateMachine):
         if running:
             instance = running[pick % len(running)].instance
             if instance is not None and not instance.committed and not instance.cancel_reason:
-                instance.call_off("by hand")
+                instance.call_off("not now", by="hand")
                 self.server.news()
 
     @rule()

@@ -20,6 +20,7 @@ from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.settings import read_settings
 from dovetail.worker.singletons import Singletons
+from dovetail.worker.unanswered import Unanswered
 
 LOOK_SECONDS = 0.1
 
@@ -69,7 +70,7 @@ class Wired:
 
     class world:  # noqa: N801
         clock = SameClock()
-        notices = view = None
+        notices = view = catalogues = None
         cluster_uid = "uid"
         why_unfit = staticmethod(str)
 
@@ -86,6 +87,7 @@ async def served(monkeypatch: pytest.MonkeyPatch, pollers: list[Poller], there: 
     monkeypatch.setattr(run, "queue_worker", lambda *given: left.pop(0))
     monkeypatch.setattr(run, "end_lost_steps", nothing)
     monkeypatch.setattr(Singletons, "watch", nothing)
+    monkeypatch.setattr(Unanswered, "watch", nothing)
     wiring: Any = Wired()
     view: Any = None
     client: Any = None
