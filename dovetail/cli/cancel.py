@@ -37,12 +37,11 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
 from dovetail.worker.connection.configuration import TemporalUnusable
-from dovetail.worker.connection.temporal import connect
+from dovetail.worker.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.worker.identity import check_owner
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import ClusterObjects, open_objects
 
-ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 
 Disruption = WorkflowHandle[object, object]

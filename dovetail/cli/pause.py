@@ -17,7 +17,7 @@ from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.revisions import TRIES
 from dovetail.cli.author import author
 from dovetail.cli.output import CommandFailed, say
-from dovetail.cli.target import ANSWER_SECONDS, Target, checked_target
+from dovetail.cli.target import Target, checked_target
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
@@ -40,6 +40,7 @@ from dovetail.model.unused_launches import stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
+from dovetail.worker.connection.temporal import ANSWER_SECONDS
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import ClusterObjects, open_objects
 

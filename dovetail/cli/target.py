@@ -9,7 +9,6 @@ may annotate a NodePool or a NodeClaim and not read that Namespace: then the ans
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -18,12 +17,10 @@ from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
 from dovetail.worker.connection.configuration import TemporalUnusable
-from dovetail.worker.connection.temporal import connect
+from dovetail.worker.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.worker.identity import check_owner
 from dovetail.worker.settings import Settings
 from dovetail.worker.wiring import ClusterObjects
-
-ANSWER_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +60,8 @@ async def checked_target(settings: Settings, objects: ClusterObjects) -> Target:
 async def _compared(settings: Settings, uid: str) -> Client | None:
     """Temporal's client once it has said whose the workflows are; None where it does not in time."""
     try:
+        client = await connect(settings)
         async with asyncio.timeout(ANSWER_SECONDS):
-            client = await connect(settings)
             await check_owner(client, settings.cluster, uid)
     except (TemporalUnusable, TimeoutError, RPCError):
         return None

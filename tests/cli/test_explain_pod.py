@@ -136,7 +136,7 @@ async def test_without_the_scheduler_the_answer_says_what_it_does_not_know(tmp_p
 
     answer = explain_pod(await looked(world), "web")
 
-    assert any("no Temporal server answers" in note for note in answer.notes)
+    assert any("no Temporal server at" in note for note in answer.notes)
 
 
 async def test_a_name_that_no_pod_has_is_one_line(tmp_path: Path) -> None:

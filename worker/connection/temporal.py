@@ -17,7 +17,11 @@ from dovetail.worker.connection.identity import own_identity
 from dovetail.worker.connection.refusals import meaning_of
 from dovetail.worker.settings import Settings
 
+# A handshake of TLS beside other work can take seconds; an address where nothing listens refuses at once.
 CONNECT_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 5.0  # for which a command waits for a worker's answer over a connection that is there
+
+_NO_ANSWER: Final = f"no answer within {CONNECT_SECONDS:.0f} s"
 
 
 async def connect(settings: Settings) -> Client:
@@ -37,5 +41,5 @@ async def connect_with(options: ClientConnectConfig, settings: Settings) -> Clie
         meaning = meaning_of(text, options)
         if meaning:
             raise TemporalUnusable(f"Temporal at {address}: {meaning}") from None
-        why = text.partition(": tonic::")[0] or type(error).__name__  # the rest is the transport's internals
+        why = text.partition(": tonic::")[0] or _NO_ANSWER  # the rest is the transport's internals
         raise TemporalAway(f"no Temporal server at {address}: {why} (set TEMPORAL_ADDRESS)") from None

@@ -17,9 +17,9 @@ from temporalio.service import RPCError
 from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
 from dovetail.cli.doctor.findings import Check, failed, fine, warned
 from dovetail.cli.history.history import story_of
-from dovetail.cli.look.sources import ANSWER_SECONDS
 from dovetail.cli.record.decoding import decode
 from dovetail.cli.wording import duration_text, plural
+from dovetail.worker.connection.temporal import ANSWER_SECONDS
 from dovetail.worker.identity import described_or_none
 from dovetail.workflows.converter import UnreadablePayload
 

@@ -16,7 +16,6 @@ from temporalio.service import RPCError
 from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.cli.doctor.identity import NO_CLUSTER, ClusterSeen, identity_check
 from dovetail.cli.doctor.singletons import LifeSigns, decoded_or_none, life_signs, singleton_check
-from dovetail.cli.look.sources import ANSWER_SECONDS
 from dovetail.cli.wording import duration_text, plural
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
@@ -24,6 +23,7 @@ from dovetail.worker.connection.codec import NamedCodec
 from dovetail.worker.connection.configuration import is_encrypted, is_local, link_words
 from dovetail.worker.connection.pollers import POLLED_SECONDS, QUEUES, TYPE_ACTIVITY, TYPE_WORKFLOW, pollers_of
 from dovetail.worker.connection.search_attributes import missing_search_attributes, registration_lines
+from dovetail.worker.connection.temporal import ANSWER_SECONDS
 from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30

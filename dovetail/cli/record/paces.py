@@ -17,7 +17,7 @@ from dovetail.worker.settings import Settings
 
 MOST_READ: Final = 60  # histories of each kind, the newest
 MOST_COUNTED: Final = 20  # of a pool and kind: what was slow last week says little of today
-ANSWER_SECONDS: Final = 10.0
+READ_SECONDS: Final = 10.0
 KEPT_SECONDS: Final = 600.0  # for how long an answering worker goes by what it has read
 
 
@@ -33,7 +33,7 @@ async def read_paces(client: Client, cluster: str) -> Paces:
 async def paces_or_none(settings: Settings) -> Paces:
     """The same from here; nothing is known where no Temporal server answers."""
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(READ_SECONDS):
             return await read_paces(await connect(settings), settings.cluster)
     except (TemporalUnusable, RPCError, TimeoutError):
         return Paces()
