@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from acceptance.metrics_upstream import UPSTREAM
-from dovetail.metrics import (
+from dovetail.telemetry.metrics import (
     absence,
     api_calls,
     background,
@@ -23,8 +23,8 @@ from dovetail.metrics import (
     steps,
     surroundings,
 )
-from dovetail.metrics.condition_metrics import names_of
-from dovetail.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
+from dovetail.telemetry.metrics.condition_metrics import names_of
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
 
 
 class Metric(NamedTuple):

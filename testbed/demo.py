@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.story import Story
 from dovetail.cli.demo.temporal_server import stop_process
-from dovetail.cli.output import CommandFailed, complain, say
+from dovetail.cli.output import complain, say
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.cloud.server import CloudError

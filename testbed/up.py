@@ -19,8 +19,8 @@ from pathlib import Path
 
 import yaml
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.temporal_server import start_temporal
-from dovetail.cli.output import CommandFailed
 from dovetail.model.json import Json
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (

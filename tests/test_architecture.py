@@ -24,7 +24,7 @@ import pytest
 
 import dovetail
 import dovetail.activities
-from dovetail.worker.providers import PROVIDERS
+from dovetail.settings.providers import PROVIDERS
 from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
 
 ROOT = Path(__file__).parent.parent
@@ -131,7 +131,7 @@ PLANTED = {
     "dovetail/placement/planted.py": "import time",
     "dovetail/placement/cost/searching/planted.py": "import dovetail.placement.cost.reading.compiled",
     "dovetail/model/planted.py": "import dovetail.placement.place_pods",
-    "dovetail/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache",
+    "dovetail/telemetry/metrics/planted.py": "import dovetail.adapters.kubernetes_json.cache",
     "dovetail/notices/planted.py": "import dovetail.placement.search.solve",
     "worker/planted.py": "import dovetail.adapters.kube.client",
     "dovetail/adapters/simulator/planted.py": "import dovetail.adapters.kube.paging",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.cli.main import parser
-from dovetail.worker.settings import settings_models
+from dovetail.settings.settings import settings_models
 
 ROOT = Path(__file__).parents[1]
 GUIDES = (

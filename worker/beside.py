@@ -11,22 +11,22 @@ does (`dovetail shadow report`). It stays so when Karpenter ends.
 import asyncio
 import logging
 
+from dovetail.answers.serving.pages import pages
+from dovetail.answers.shadow.shadow import Shadow
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
-from dovetail.worker.absence.presence import TemporalPresence
-from dovetail.worker.brought import PagesOf
+from dovetail.connection.presence import TemporalPresence
+from dovetail.settings.settings import Settings, SettingsError
+from dovetail.telemetry.log.start import product_version
+from dovetail.wiring.world import open_world
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
-from dovetail.worker.settings import Settings, SettingsError
-from dovetail.worker.shadow.shadow import Shadow
 from dovetail.worker.steps import Wiring
-from dovetail.worker.telemetry import product_version
-from dovetail.worker.wiring import open_world
 
 _log = logging.getLogger(__name__)
 
 
-async def look_on(settings: Settings, stop: asyncio.Event, pages: PagesOf) -> None:
+async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     """Answer until `stop`."""
     if not settings.metrics_port or not settings.api:
         raise SettingsError(

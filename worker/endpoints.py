@@ -1,7 +1,6 @@
 """What a worker answers over HTTP: its metrics, whether it lives and is ready (OPS-3), and questions of people.
 
-Started by the entry point where a port is named. The questions are answered by whoever starts the worker: what
-explains stands above it and is handed in as pages.
+Started by the entry point where a port is named. Questions are answered by `dovetail.answers.serving`, as pages.
 """
 
 import asyncio
@@ -9,27 +8,24 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from dovetail.metrics import reconciles
-from dovetail.metrics.condition_metrics import ConditionMetrics
-from dovetail.metrics.duties import Duties
-from dovetail.metrics.exposition import CONTENT_TYPE
-from dovetail.metrics.phases import PhaseTimes
-from dovetail.metrics.scrape import PIECE, Scrape, gathered
-from dovetail.metrics.sources import Source
-from dovetail.worker.deciding import disruption_settings
+from dovetail.answers.serving.replies import Answer, Followed, Page
+from dovetail.settings.deciding import disruption_settings
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version
+from dovetail.telemetry.metrics import reconciles
+from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.duties import Duties
+from dovetail.telemetry.metrics.exposition import CONTENT_TYPE
+from dovetail.telemetry.metrics.phases import PhaseTimes
+from dovetail.telemetry.metrics.scrape import PIECE, Scrape, gathered
+from dovetail.telemetry.metrics.sources import Source
+from dovetail.wiring.world import World
 from dovetail.worker.sdk_metrics import sdk_lines
 from dovetail.worker.self_watch import SelfWatch
-from dovetail.worker.settings import Settings
 from dovetail.worker.steps import Wiring
-from dovetail.worker.telemetry import product_version
-from dovetail.worker.wiring import World
 
-Answer = tuple[int, str, str | bytes]  # status, content type, body
-Pieces = tuple[int, str, list[bytes]]  # the same, of a body that is sent piece by piece
-Followed = tuple[int, str, AsyncIterator[str]]  # the same, with a body that comes in pieces
+Pieces = tuple[int, str, list[bytes]]  # an answer whose body is sent piece by piece
 Route = Callable[[], Awaitable[Answer | Pieces]]
-Page = Callable[[str], Awaitable[Answer | Followed]]  # of all paths below one; given what follows it, with the query
-
 
 _PLAIN = "text/plain; charset=utf-8"
 _WORDS = {

@@ -8,7 +8,7 @@ import asyncio
 from dovetail.model.watched_kinds import POOLS
 from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.failures import Failure
-from dovetail.worker.wiring import World
+from dovetail.wiring.world import World
 
 LOOK_SECONDS = 10.0
 

@@ -23,12 +23,12 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
+from dovetail.connection.identity import place_of
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, is_of, scheduler_id
 from dovetail.model.names import INITIALIZED_CONDITION, OWNER
 from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
-from dovetail.worker.connection.identity import place_of
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 

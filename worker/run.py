@@ -29,34 +29,36 @@ from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
+from dovetail.answers.serving.duties import duties
+from dovetail.answers.serving.gate import findings
+from dovetail.answers.serving.pages import pages
 from dovetail.background.loop_watch import watch_loop
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
+from dovetail.connection.link import Link
+from dovetail.connection.owner import check_owner, client_of
+from dovetail.connection.presence import TemporalPresence
+from dovetail.connection.temporal import connect
 from dovetail.messages.workflow_ids import task_queue
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version, start_logging
+from dovetail.wiring.world import open_kept_objects, open_world
 from dovetail.worker.absence.connecting import until_connected
-from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.beside import look_on
-from dovetail.worker.brought import NOTHING, Brought
-from dovetail.worker.connection.link import Link
-from dovetail.worker.connection.temporal import connect
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
-from dovetail.worker.identity import check_owner, client_of
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
 from dovetail.worker.sandbox import runner
 from dovetail.worker.sdk_metrics import counting_runtime
 from dovetail.worker.self_watch import SelfWatch
-from dovetail.worker.settings import Settings
 from dovetail.worker.singletons import Refused, Singletons
 from dovetail.worker.start_report import start_report
 from dovetail.worker.steps import Step, Wiring, stand_in_of
-from dovetail.worker.telemetry import product_version, start_logging
 from dovetail.worker.unanswered import unanswered_of
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
-from dovetail.worker.wiring import open_kept_objects, open_world
 from dovetail.workflows.caretaker import Caretaker
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.disrupt_nodes import DisruptNodes
@@ -70,7 +72,7 @@ from dovetail.workflows.task_size import TaskSizeGuard
 from dovetail.workflows.terminate_node import TerminateNode
 
 if TYPE_CHECKING:
-    from dovetail.worker.flights.recorder import FlightRecorder
+    from dovetail.answers.replay.recorder import FlightRecorder
 
 _log = logging.getLogger(__name__)
 
@@ -126,12 +128,11 @@ def queue_worker(
 async def serve(
     settings: Settings,
     stop: asyncio.Event,
-    brought: Brought = NOTHING,
     observed: Observed | None = None,
 ) -> None:
     """Open the world, serve until `stop` as often as Temporal lets us, shut down."""
     if settings.beside_karpenter:
-        await look_on(settings, stop, brought.pages)
+        await look_on(settings, stop)
         return
     world = await open_world(settings)
     refused: Refused = asyncio.get_running_loop().create_future()
@@ -147,13 +148,13 @@ async def serve(
         is_away=lambda: presence.is_away,
         observed=observed or Observed(),
         flights=flights or NoFlights(),
-        findings=brought.findings(settings, world, presence),
+        findings=findings(settings, world, presence),
     )
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
     endpoints = endpoints_of(settings, wiring, watch)
     for endpoint in endpoints:
         if endpoint.port == settings.metrics_port:
-            endpoint.pages = brought.pages(settings, world, presence)
+            endpoint.pages = pages(settings, world, presence)
     try:
         for endpoint in endpoints:
             await endpoint.start()
@@ -161,7 +162,7 @@ async def serve(
         background = [
             supervised("fitness", partial(keep_telling, world)),
             supervised("presence of Temporal", presence.watch),
-            *[supervised(name, work) for name, work in brought.duties(settings, presence).items()],
+            *[supervised(name, work) for name, work in duties(settings, presence).items()],
         ]
         if "control" in settings.roles:
             watch.stand_in = stand_in_of(wiring, presence, watch.steps)
@@ -188,7 +189,7 @@ def flight_recorder(settings: Settings) -> "FlightRecorder | None":
     objects = open_kept_objects(settings, settings.flights)
     if objects is None:
         return None
-    from dovetail.worker.flights.recorder import FlightRecorder, FlightStore  # its adapters take a while to make
+    from dovetail.answers.replay.recorder import FlightRecorder, FlightStore  # its adapters take a while to make
 
     return FlightRecorder(FlightStore(objects, settings.cluster), settings)
 
@@ -268,7 +269,7 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
         await stop_tasks(*left)
 
 
-async def run_worker(settings: Settings, source: Mapping[str, str], brought: Brought) -> None:
+async def run_worker(settings: Settings, source: Mapping[str, str]) -> None:
     """Serve until SIGTERM or SIGINT. `source`: where the settings were read from."""
     start_logging(settings.log_level, settings.log_format)
     if settings.cluster:  # without a name nothing starts, and that alone is said
@@ -283,7 +284,7 @@ async def run_worker(settings: Settings, source: Mapping[str, str], brought: Bro
     observed = observed_by(settings)
     watching = supervised("watch over the event loop", watch_loop)
     try:
-        await serve(settings, stop, brought, observed)
+        await serve(settings, stop, observed)
     finally:
         await stop_tasks(watching)
         await asyncio.to_thread(observed.close)

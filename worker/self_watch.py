@@ -17,16 +17,16 @@ from temporalio.worker import Worker
 
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.background.supervised import task_troubles
-from dovetail.metrics import absence
-from dovetail.metrics import steps as step_metrics
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.gauges import Sample
-from dovetail.metrics.instruments import OWN_PREFIX
-from dovetail.metrics.reconciles import running_lines
+from dovetail.connection.presence import TemporalPresence
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
-from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.telemetry.metrics import absence
+from dovetail.telemetry.metrics import steps as step_metrics
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.gauges import Sample
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX
+from dovetail.telemetry.metrics.reconciles import running_lines
 from dovetail.worker.absence.stand_in import StandIn
 
 TEMPORAL_SECONDS: Final = 3.0  # a probe waits no longer for Temporal's answer

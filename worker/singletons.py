@@ -13,19 +13,19 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
+from dovetail.connection.link import Link
+from dovetail.connection.owner import OtherCluster, check_owner, claim_singletons, singletons_of
+from dovetail.connection.pollers import AbsentWorkers
+from dovetail.connection.presence import TemporalPresence
+from dovetail.connection.search_attributes import register_search_attributes
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.model.watched_kinds import CLAIMS
-from dovetail.worker.absence.presence import TemporalPresence
-from dovetail.worker.connection.link import Link
-from dovetail.worker.connection.pollers import AbsentWorkers
-from dovetail.worker.connection.search_attributes import register_search_attributes
-from dovetail.worker.identity import OtherCluster, check_owner, claim_singletons, singletons_of
+from dovetail.settings.settings import Settings
 from dovetail.worker.predecessors import is_gone, look_again, take_over
-from dovetail.worker.settings import Settings
 from dovetail.worker.starting import first_state, start_singleton
 from dovetail.worker.steps import Wiring
 from dovetail.worker.versions import deployment_of, poke_for_new_version

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from dovetail.model.setting_texts import unknown_gates
-from dovetail.worker.settings import GATES, Settings
-from dovetail.worker.without_effect import set_without_effect
+from dovetail.settings.settings import GATES, Settings
+from dovetail.settings.without_effect import set_without_effect
 
 LONGEST: Final = 80  # characters of a value; a certificate says nothing to a reader
 

@@ -12,7 +12,7 @@ from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.plans import nomination_seconds
 from dovetail.messages.states import SchedulerState, fresh_state
 from dovetail.messages.workflow_ids import task_queue
-from dovetail.worker.settings import Settings
+from dovetail.settings.settings import Settings
 
 
 def first_state(settings: Settings, cluster_uid: str, now: float) -> SchedulerState:

@@ -60,16 +60,16 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
-from dovetail.metrics.faults import Faults
-from dovetail.metrics.pod_times import PodTimes
-from dovetail.metrics.provisioning import Decisions
+from dovetail.connection.presence import TemporalPresence
+from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
+from dovetail.settings.settings import Role, Settings
+from dovetail.telemetry.metrics.faults import Faults
+from dovetail.telemetry.metrics.pod_times import PodTimes
+from dovetail.telemetry.metrics.provisioning import Decisions
+from dovetail.wiring.world import World
 from dovetail.worker.absence.departures import Departures, DepartureSteps
-from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.absence.stand_in import StandIn, Warnings
-from dovetail.worker.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.worker.otlp.observing import Observed
-from dovetail.worker.settings import Role, Settings
-from dovetail.worker.wiring import World
 
 Step = Callable[..., Awaitable[object]]
 

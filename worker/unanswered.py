@@ -26,6 +26,8 @@ from dovetail.activities.orders.await_orders import Ordering
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
 from dovetail.activities.shared.sight import Told, told_in
+from dovetail.connection.owner import singletons_of
+from dovetail.connection.presence import TemporalPresence
 from dovetail.lifecycle.unfinished import leaving_unowned
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
@@ -33,8 +35,6 @@ from dovetail.placement.triggers import leaving_uids, pending_uids, unpromised
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
-from dovetail.worker.absence.presence import TemporalPresence
-from dovetail.worker.identity import singletons_of
 from dovetail.worker.predecessors import STARTED, take_over
 from dovetail.worker.steps import Wiring
 

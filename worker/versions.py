@@ -25,8 +25,8 @@ from temporalio.common import VersioningBehavior
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig, WorkerDeploymentVersion
 
-from dovetail.worker.settings import Settings
-from dovetail.worker.telemetry import product_version
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version
 
 BEHAVIOURS: Final = {"pinned": VersioningBehavior.PINNED, "auto-upgrade": VersioningBehavior.AUTO_UPGRADE}
 UNVERSIONED_NAME: Final = "dovetail"

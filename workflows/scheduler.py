@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.workflow_ids import disruption_id, task_queue
     from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER
     from dovetail.messages.writes import Write
-    from dovetail.traces.spans import traced
+    from dovetail.telemetry.traces.spans import traced
 
 MUST_SEE_SECONDS = 60.0
 RECENT_KEPT = 20

@@ -2,8 +2,8 @@
 
 Only in workers that send traces. Each disruption begins a trace; launches and terminations that it sets going are part
 of it. Singletons run for ever and begin none: what they carry out for a plan is in the plan's trace. Ids follow from
-ids of the record (dovetail/traces/ids.py), the moments are the workflow's own, and headers are no part of what a replay
-compares: a workflow with traces asks for the same as one without.
+ids of the record (dovetail/telemetry/traces/ids.py), the moments are the workflow's own, and headers are no part of
+what a replay compares: a workflow with traces asks for the same as one without.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,8 +28,8 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import DisruptInput
     from dovetail.messages.workflow_ids import scheduler_id
     from dovetail.messages.workflow_types import CARETAKER, DISRUPT_NODES, INTERRUPTIONS, SCHEDULER
-    from dovetail.traces.ids import SpanId, of_decision, of_plan, of_run
-    from dovetail.traces.spans import Attribute, Span, plan_traced
+    from dovetail.telemetry.traces.ids import SpanId, of_decision, of_plan, of_run
+    from dovetail.telemetry.traces.spans import Attribute, Span, plan_traced
 
     Headers = Mapping[str, Payload]
 

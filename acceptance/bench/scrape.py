@@ -14,16 +14,16 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics.condition_metrics import ConditionMetrics
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.gauges import gauges
-from dovetail.metrics.scrape import Scrape, gathered, install_meters
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import ConditionsListener, ObjectConditions
+from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.gauges import gauges
+from dovetail.telemetry.metrics.scrape import Scrape, gathered, install_meters
 
 NOW = 1_800_000_000.0
 AMOUNTS = {"cpu": 8 * 10**9, "memory": 32 * 2**30, "pods": 110, "ephemeral-storage": 100 * 2**30}

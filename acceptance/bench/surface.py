@@ -27,19 +27,19 @@ from acceptance.bench.lifecycle import processor
 from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.kept import Archive
+from dovetail.answers.replay.flight import Flight, Under, packed, unpacked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
-from dovetail.cli.record.entries import Entry
-from dovetail.cli.record.kept import Archive
 from dovetail.disruption.choose import choose
 from dovetail.disruption.decision_snapshot import for_disruption
 from dovetail.disruption.rounds import never
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
-from dovetail.worker.deciding import disruption_settings
-from dovetail.worker.flights.flight import Flight, Under, packed, unpacked
-from dovetail.worker.settings import Settings, read_settings
-from dovetail.worker.wiring import open_world
+from dovetail.settings.deciding import disruption_settings
+from dovetail.settings.settings import Settings, read_settings
+from dovetail.wiring.world import open_world
 
 CLUSTER: Final = "bench"
 TYPE: Final = "c-4x-amd64-linux"

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterator
 
 from acceptance.reference.tables import code, table
+from dovetail.cli.commands.status import NEEDS_PERSON
 from dovetail.cli.main import INTERRUPTED, OTHER_CLUSTER, READER_GONE, parser
-from dovetail.cli.status.command import NEEDS_PERSON
 
 # What exit code 4 says, by the command.
 _TOLD = (

@@ -11,22 +11,22 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from dovetail.cli.change.answer import ChangeAnswer
-from dovetail.cli.change.forecast import ForecastAnswer
-from dovetail.cli.doctor.doctor import DoctorAnswer
-from dovetail.cli.explain.explain_node import NodeAnswer
-from dovetail.cli.explain.explain_pod import PodAnswer
-from dovetail.cli.explain.plan import PlanAnswer
-from dovetail.cli.flights.replaying import FlightsAnswer, ReplayAnswer
-from dovetail.cli.history.history import HistoryAnswer
-from dovetail.cli.record.log import LogAnswer
-from dovetail.cli.record.savings import SavingsAnswer
-from dovetail.cli.serving.names import NamesAnswer
-from dovetail.cli.serving.versions import VersionsAnswer
-from dovetail.cli.shown.documents import API_VERSION, MOMENTS, camel
-from dovetail.cli.status.answer import StatusAnswer
-from dovetail.cli.status.nodes import NodesAnswer, PodsAnswer
-from dovetail.worker.shadow.comparing import ShadowReport
+from dovetail.answers.change.answer import ChangeAnswer
+from dovetail.answers.change.forecast import ForecastAnswer
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.explain.explain_node import NodeAnswer
+from dovetail.answers.explain.explain_pod import PodAnswer
+from dovetail.answers.history.history import HistoryAnswer
+from dovetail.answers.plan.plan import PlanAnswer
+from dovetail.answers.record.log import LogAnswer
+from dovetail.answers.record.savings import SavingsAnswer
+from dovetail.answers.replay.replaying import FlightsAnswer, ReplayAnswer
+from dovetail.answers.serving.names import NamesAnswer
+from dovetail.answers.serving.versions import VersionsAnswer
+from dovetail.answers.shadow.comparing import ShadowReport
+from dovetail.answers.shown.documents import API_VERSION, MOMENTS, camel
+from dovetail.answers.status.answer import StatusAnswer
+from dovetail.answers.status.nodes import NodesAnswer, PodsAnswer
 
 FOLDER: Final = f"schemas/{API_VERSION.partition('/')[2]}"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from acceptance.reference.tables import code, table
-from dovetail.worker.flags import flag_of, words_of
-from dovetail.worker.providers import PROVIDERS, provider_named
-from dovetail.worker.settings import Settings
+from dovetail.settings.flags import flag_of, words_of
+from dovetail.settings.providers import PROVIDERS, provider_named
+from dovetail.settings.settings import Settings
+from dovetail.settings.without_effect import WITHOUT_EFFECT
 from dovetail.worker.start_report import shown
-from dovetail.worker.without_effect import WITHOUT_EFFECT
 
 HEAD = ("variable", "flag", "default", "what it does")
 SECONDS = ("DURATION", "INTERVAL", "LIMIT", "SECONDS")

@@ -28,9 +28,6 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import DisruptionAnswer, Drop, Due, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.requests import DisruptionRequest
-from dovetail.metrics.disruption import begin, decided, looked_again
-from dovetail.metrics.faults import Faults
-from dovetail.metrics.outcomes import plans_held
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -38,6 +35,9 @@ from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, SELECTORS, Kinds
 from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
+from dovetail.telemetry.metrics.disruption import begin, decided, looked_again
+from dovetail.telemetry.metrics.faults import Faults
+from dovetail.telemetry.metrics.outcomes import plans_held
 
 _log = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from dovetail.messages.plans import Target
 from dovetail.messages.requests import DeleteRequest, DeletesRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write, newest_of_each_kind
-from dovetail.metrics.disruption import disrupted
-from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import ClusterLookups
+from dovetail.telemetry.metrics.disruption import disrupted
+from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 
 AT_ONCE: Final = 20
 

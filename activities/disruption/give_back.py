@@ -14,12 +14,12 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
-from dovetail.metrics.disruption import failed
-from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
+from dovetail.telemetry.metrics.disruption import failed
+from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 
 
 class GivingBack:

@@ -19,7 +19,6 @@ from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.side_by_side import side_by_side
-from dovetail.deeds import departures
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.resting import rest_text, why_called_off
@@ -32,14 +31,15 @@ from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
-from dovetail.metrics.disruption import started
-from dovetail.metrics.lifecycle import is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 from dovetail.ports.view import ClusterLookups
+from dovetail.telemetry.log import departures
+from dovetail.telemetry.metrics.disruption import started
+from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0

@@ -5,7 +5,7 @@ from typing import Final
 
 from temporalio.api.common.v1 import Payload
 
-from dovetail.traces.ids import SpanId
+from dovetail.telemetry.traces.ids import SpanId
 
 HEADER: Final = "traceparent"  # in the form of the W3C
 

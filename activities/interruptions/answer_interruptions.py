@@ -7,7 +7,6 @@ from temporalio import activity
 
 from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
-from dovetail.deeds import departures
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
@@ -17,6 +16,7 @@ from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
+from dovetail.telemetry.log import departures
 
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 

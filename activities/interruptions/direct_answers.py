@@ -16,8 +16,8 @@ from typing import Final
 from dovetail.activities.interruptions.answer_interruptions import Answering
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.messages.interruptions import Interruption
-from dovetail.metrics.absence import answered_directly
 from dovetail.ports.failures import Retryable
+from dovetail.telemetry.metrics.absence import answered_directly
 
 REMEMBERED_SECONDS: Final = 180.0
 

@@ -19,7 +19,6 @@ from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
-from dovetail.deeds import arrivals
 from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
@@ -35,13 +34,14 @@ from dovetail.lifecycle.registration import (
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
-from dovetail.metrics.lifecycle import disrupted, node_created
 from dovetail.model.judging import SetAside
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
+from dovetail.telemetry.log import arrivals
+from dovetail.telemetry.metrics.lifecycle import disrupted, node_created
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4

@@ -14,7 +14,6 @@ from temporalio import activity
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
-from dovetail.deeds import arrivals
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
     LaunchRequest,
@@ -30,8 +29,6 @@ from dovetail.lifecycle.registration import NODE_NOT_FOUND
 from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write
-from dovetail.metrics.lifecycle import disrupted
-from dovetail.metrics.outcomes import launched
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
@@ -39,6 +36,9 @@ from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
+from dovetail.telemetry.log import arrivals
+from dovetail.telemetry.metrics.lifecycle import disrupted
+from dovetail.telemetry.metrics.outcomes import launched
 
 # What a launch came to, as metrics have it.
 _OUTCOMES = {

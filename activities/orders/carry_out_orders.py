@@ -19,7 +19,6 @@ from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.deeds import departures
 from dovetail.messages.inputs import ClaimInput, NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.outcomes import StepOutcome
@@ -27,13 +26,14 @@ from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id, task_queue
 from dovetail.messages.workflow_types import RELEASE_NODE
 from dovetail.messages.writes import claim_write
-from dovetail.metrics.lifecycle import ordered
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Activity
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.objects import MetadataChange, NodeClaims
+from dovetail.telemetry.log import departures
+from dovetail.telemetry.metrics.lifecycle import ordered
 
 # What is deleted although nothing is wrong with it, and what must not be paused for that.
 VOLUNTARY: Final = {"expired": Activity.EXPIRY, "static_scale_down": Activity.DISRUPTION}

@@ -14,12 +14,12 @@ from dovetail.activities.shared.look import Look
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.unfinished import LaunchedInstance
 from dovetail.messages.orders import DeleteClaim, Order
-from dovetail.metrics.outcomes import instances_without_claim
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
+from dovetail.telemetry.metrics.outcomes import instances_without_claim
 
 _log = logging.getLogger(__name__)
 

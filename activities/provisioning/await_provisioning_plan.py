@@ -21,12 +21,10 @@ from dovetail.activities.shared.flights import Flights, NoFlights
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.deeds import arrivals
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan, nomination_seconds
 from dovetail.messages.requests import ProvisioningRequest
-from dovetail.metrics.provisioning import Decisions
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
@@ -36,6 +34,8 @@ from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking, unpromised
 from dovetail.ports.objects import NodeClaims
+from dovetail.telemetry.log import arrivals
+from dovetail.telemetry.metrics.provisioning import Decisions
 
 READS = PLACEMENT
 

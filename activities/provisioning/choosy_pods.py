@@ -7,8 +7,8 @@ are superfluous. The log says it where it begins, as Karpenter's does.
 from collections.abc import Callable, Collection
 from typing import Final
 
-from dovetail.deeds import arrivals
 from dovetail.model.pods import Pod
+from dovetail.telemetry.log import arrivals
 
 SAY_AGAIN_SECONDS: Final = 3600.0
 MOST_REMEMBERED: Final = 10_000  # pods

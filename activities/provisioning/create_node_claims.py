@@ -14,14 +14,12 @@ from temporalio import activity
 
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.shared_reads import Reads
-from dovetail.deeds import arrivals
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
 from dovetail.messages.requests import CreateRequest
 from dovetail.messages.states import MOST_REFUSED_PODS
 from dovetail.messages.writes import claim_write
-from dovetail.metrics.lifecycle import claim_created, is_first_attempt
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
@@ -34,6 +32,8 @@ from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, Notices
+from dovetail.telemetry.log import arrivals
+from dovetail.telemetry.metrics.lifecycle import claim_created, is_first_attempt
 
 # Requests to the API server at once: more would only wait in its queue.
 AT_ONCE = 20

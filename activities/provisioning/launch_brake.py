@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.metrics.launch_brake import pool_stopped
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
@@ -20,6 +19,7 @@ from dovetail.notices.launch_stops import launches_stopped
 from dovetail.placement.launch_brake import BrakeSettings, PoolStop, pools_to_stop
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
+from dovetail.telemetry.metrics.launch_brake import pool_stopped
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from dovetail.activities.shared.step_health import RunningStep, StepHealth
 from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.activities.shared.temporal_errors import is_wait, translate
-from dovetail.metrics.reconciles import ended, started
+from dovetail.telemetry.metrics.reconciles import ended, started
 
 BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
 SILENT_AFTER: Final = 300.0  # seconds without progress: the step hangs

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.temporal_errors import is_wait
-from dovetail.metrics.reconciles import Run
-from dovetail.metrics.steps import step_failed
+from dovetail.telemetry.metrics.reconciles import Run
+from dovetail.telemetry.metrics.steps import step_failed
 
 # The steps that the loops of the singletons live in, and the names of these loops.
 LOOPS: Final = {

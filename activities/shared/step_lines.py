@@ -5,7 +5,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from dovetail.deeds.line import step_fields
+from dovetail.telemetry.log.line import step_fields
 
 
 class StepLines(Interceptor):

@@ -18,13 +18,13 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from dovetail.activities.identity.trace_header import parent_in
 from dovetail.activities.shared.step_notices import worked_on
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.deeds.line import step_fields
 from dovetail.messages.outcomes import Go, Hold
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan, Seen
 from dovetail.messages.requests import CreateRequest, DisruptionRequest
 from dovetail.messages.workflow_ids import scheduler_id
-from dovetail.traces.ids import SpanId, of_decision
-from dovetail.traces.spans import Attribute, Span
+from dovetail.telemetry.log.line import step_fields
+from dovetail.telemetry.traces.ids import SpanId, of_decision
+from dovetail.telemetry.traces.spans import Attribute, Span
 
 NAMES: Final = {"NodeClaim": "karpenter.nodeclaims", "Node": "k8s.nodes", "NodePool": "karpenter.nodepools"}
 MOST_NAMES: Final = 20

@@ -15,18 +15,18 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left
-from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
-from dovetail.metrics.lifecycle import node_drained
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
 from dovetail.model.nodes import Condition
 from dovetail.model.workloads import VolumeAttachment
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import VolumeLookups
+from dovetail.telemetry.log import departures
+from dovetail.telemetry.metrics.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
 
 

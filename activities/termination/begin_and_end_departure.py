@@ -15,7 +15,6 @@ from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.unused_launches import UnusedLaunches
-from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.registration import NodeChange
@@ -23,7 +22,6 @@ from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
-from dovetail.metrics.lifecycle import claim_terminated, node_terminated
 from dovetail.model.names import (
     DISRUPTION_REASON,
     DRAINED,
@@ -35,6 +33,8 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
+from dovetail.telemetry.log import departures
+from dovetail.telemetry.metrics.lifecycle import claim_terminated, node_terminated
 from dovetail.termination.deadline import deadline_of, deadline_to_write
 from dovetail.termination.leaving import finalizers_left, held_words, leaving_labels, leaving_taints, tainted_since
 from dovetail.termination.timing import pause_while_held

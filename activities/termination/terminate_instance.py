@@ -15,14 +15,14 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.begin_and_end_departure import Departing, NodesHeld
-from dovetail.deeds import departures
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
-from dovetail.metrics.lifecycle import instance_terminated
 from dovetail.model.names import INSTANCE_TERMINATING
 from dovetail.ports.cloud import Cloud
+from dovetail.telemetry.log import departures
+from dovetail.telemetry.metrics.lifecycle import instance_terminated
 from dovetail.termination import timing
 
 

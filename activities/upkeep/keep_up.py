@@ -18,11 +18,11 @@ from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.background.supervised import stop, supervised
-from dovetail.metrics.steps import step_failed
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
+from dovetail.telemetry.metrics.steps import step_failed
 
 _log = logging.getLogger(__name__)
 

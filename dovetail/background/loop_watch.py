@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from dovetail.metrics.background import loop_late
+from dovetail.telemetry.metrics.background import loop_late
 
 TICK_SECONDS: Final = 0.25
 LATE_SECONDS: Final = 1.0  # a lag that is worth a line: a heartbeat is due within a few of them

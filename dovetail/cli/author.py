@@ -3,7 +3,7 @@
 import getpass
 
 from dovetail.ports.failures import Failure
-from dovetail.worker.wiring import ClusterObjects
+from dovetail.wiring.world import ClusterObjects
 
 
 async def author(objects: ClusterObjects) -> str:

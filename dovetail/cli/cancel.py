@@ -24,9 +24,13 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.revisions import revise_claim
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import person
-from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.output import say
 from dovetail.cli.target import Target, checked_target, uid_of
+from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.owner import check_owner
+from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.states import SchedulerState
@@ -36,11 +40,8 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.ports.objects import MetadataChange
-from dovetail.worker.connection.configuration import TemporalUnusable
-from dovetail.worker.connection.temporal import ANSWER_SECONDS, connect
-from dovetail.worker.identity import check_owner
-from dovetail.worker.settings import Settings
-from dovetail.worker.wiring import ClusterObjects, open_objects
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import ClusterObjects, open_objects
 
 LOOK_SECONDS = 0.2
 

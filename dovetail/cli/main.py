@@ -15,21 +15,22 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.commands.explain import add_commands
 from dovetail.cli.commands.replay import add_replay
+from dovetail.cli.commands.shadow import add_shadow
+from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
-from dovetail.cli.output import CommandFailed, Ended, ReaderGone, complain, say
+from dovetail.cli.output import Ended, ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked
 from dovetail.cli.replace import add_replace
-from dovetail.cli.shadow.command import add_shadow
-from dovetail.cli.status.command import add_status
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
 
 if TYPE_CHECKING:
-    from dovetail.worker.settings import Settings
-    from dovetail.worker.wiring import World
+    from dovetail.settings.settings import Settings
+    from dovetail.wiring.world import World
 
 
 NAME: Final = "dovetail"
@@ -108,7 +109,7 @@ class _ListSettings(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, **rest)
 
     def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
-        from dovetail.worker.flags import settings_text
+        from dovetail.settings.flags import settings_text
 
         say(settings_text())
         parser.exit()
@@ -118,17 +119,13 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.worker.allocator import keep_little
 
     keep_little()  # before the SDKs are loaded
-    from dovetail.cli.serving.duties import duties
-    from dovetail.cli.serving.gate import findings
-    from dovetail.cli.serving.pages import pages
-    from dovetail.worker.brought import Brought
     from dovetail.worker.run import run_worker
 
-    await run_worker(settings, given.source, Brought(pages=pages, duties=duties, findings=findings))
+    await run_worker(settings, given.source)
 
 
 async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:
-    from dovetail.worker.wiring import open_world
+    from dovetail.wiring.world import open_world
 
     world = await open_world(settings)
     try:
@@ -147,7 +144,7 @@ async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.take_over import take_over
-    from dovetail.worker.connection.temporal import connect
+    from dovetail.connection.temporal import connect
 
     client = await connect(settings)
     await _with_world(settings, lambda world: take_over(client, world, settings, given.theirs))
@@ -155,7 +152,7 @@ async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.set_up_temporal import set_up_temporal
-    from dovetail.worker.connection.temporal import connect
+    from dovetail.connection.temporal import connect
 
     await set_up_temporal(await connect(settings), given.retention)
 
@@ -229,11 +226,11 @@ def _carried_out(given: argparse.Namespace) -> int:
     """With the settings of this machine."""
     import asyncio
 
+    from dovetail.connection.configuration import TemporalUnusable
+    from dovetail.connection.owner import OtherCluster
     from dovetail.ports.failures import Failure
-    from dovetail.worker.connection.configuration import TemporalUnusable
-    from dovetail.worker.flags import flags_of
-    from dovetail.worker.identity import OtherCluster
-    from dovetail.worker.settings import SettingsError, environment_with, read_settings
+    from dovetail.settings.flags import flags_of
+    from dovetail.settings.settings import SettingsError, environment_with, read_settings
     from dovetail.workflows.converter import UnreadablePayload
 
     try:

@@ -7,15 +7,9 @@ traceback.
 import sys
 from typing import Final
 
+from dovetail.answers.failures import CommandFailed
+
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
-
-
-class CommandFailed(Exception):
-    """The command cannot do what was asked; the message is the one line that says why."""
-
-
-class NotUnderstood(CommandFailed):
-    """The question itself is wrong: a time that is none, a file that cannot be read."""
 
 
 class Ended(Exception):

@@ -15,9 +15,11 @@ from temporalio.service import RPCError
 
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.revisions import TRIES
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import author
-from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.output import say
 from dovetail.cli.target import Target, checked_target
+from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
@@ -40,9 +42,8 @@ from dovetail.model.unused_launches import stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
-from dovetail.worker.connection.temporal import ANSWER_SECONDS
-from dovetail.worker.settings import Settings
-from dovetail.worker.wiring import ClusterObjects, open_objects
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import ClusterObjects, open_objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

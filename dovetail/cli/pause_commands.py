@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 

@@ -14,14 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
 from dovetail.cli.remote.asking import looks_itself, where_of
 
 if TYPE_CHECKING:
-    from dovetail.cli.shown.documents import Document
+    from dovetail.answers.shown.documents import Document
     from dovetail.model.nodes import NodeClaim
-    from dovetail.worker.settings import Settings
-    from dovetail.worker.wiring import ClusterObjects
+    from dovetail.settings.settings import Settings
+    from dovetail.wiring.world import ClusterObjects
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -64,7 +65,7 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.target import checked_target
-    from dovetail.worker.wiring import open_objects
+    from dovetail.wiring.world import open_objects
 
     if not (given.node or given.selector or given.pool):
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
@@ -84,9 +85,9 @@ async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _chosen(given: argparse.Namespace, settings: "Settings") -> list[str]:
     """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
-    from dovetail.cli.status.local import local_nodes
-    from dovetail.cli.status.nodes_text import chosen
-    from dovetail.cli.status.terms import NOT_OURS
+    from dovetail.answers.status.local import local_nodes
+    from dovetail.answers.status.nodes_text import chosen
+    from dovetail.answers.status.terms import NOT_OURS
 
     listed = await local_nodes(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
     found = chosen(listed, given.pool, given.selector, "name")["nodes"]
@@ -125,7 +126,7 @@ async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[st
 
 
 def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
-    from dovetail.cli.wording import plural
+    from dovetail.answers.wording import plural
 
     for node, claim in claims.items():
         say(f"{node}: would be asked for on NodeClaim {claim.name}")

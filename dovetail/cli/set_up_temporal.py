@@ -13,9 +13,10 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Register
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
+from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
 from dovetail.model.setting_texts import seconds_of
-from dovetail.worker.connection.search_attributes import missing_search_attributes, register_search_attributes
 
 # A server's parts learn of a new namespace one after the other.
 KNOWN_SECONDS: Final = 60.0

@@ -12,17 +12,18 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.cli.doctor.temporal import shown_workers
-from dovetail.cli.output import CommandFailed, say
-from dovetail.cli.wording import plural
+from dovetail.answers.doctor.temporal import shown_workers
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.wording import plural
+from dovetail.cli.output import say
+from dovetail.connection.owner import client_of, described_or_none, owner_of, singletons_of
+from dovetail.connection.pollers import TYPE_ACTIVITY, pollers_of
+from dovetail.connection.search_attributes import register_search_attributes
 from dovetail.messages.workflow_ids import query_of, scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
-from dovetail.worker.connection.pollers import TYPE_ACTIVITY, pollers_of
-from dovetail.worker.connection.search_attributes import register_search_attributes
-from dovetail.worker.identity import client_of, described_or_none, owner_of, singletons_of
-from dovetail.worker.settings import Settings
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
 from dovetail.worker.starting import first_state, start_singleton
-from dovetail.worker.wiring import World
 
 WHY: Final = "another cluster has taken the name over"
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
+from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.owner import check_owner
+from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
-from dovetail.worker.connection.configuration import TemporalUnusable
-from dovetail.worker.connection.temporal import ANSWER_SECONDS, connect
-from dovetail.worker.identity import check_owner
-from dovetail.worker.settings import Settings
-from dovetail.worker.wiring import ClusterObjects
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import ClusterObjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

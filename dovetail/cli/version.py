@@ -12,9 +12,9 @@ from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
+    from dovetail.answers.shown.documents import Document
     from dovetail.cli.remote.workers import Workers
-    from dovetail.cli.shown.documents import Document
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -59,12 +59,12 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     """What can be seen from here: who polls, and the servers' own."""
     from dataclasses import asdict
 
-    from dovetail.cli.look.sources import opened
-    from dovetail.cli.serving.versions import versions_of
+    from dovetail.answers.look.sources import opened
+    from dovetail.answers.serving.versions import versions_of
+    from dovetail.connection.configuration import TemporalUnusable
+    from dovetail.connection.temporal import connect
     from dovetail.ports.failures import Failure
-    from dovetail.worker.connection.configuration import TemporalUnusable
-    from dovetail.worker.connection.temporal import connect
-    from dovetail.worker.settings import SettingsError
+    from dovetail.settings.settings import SettingsError
 
     try:
         client = await connect(settings)
@@ -77,7 +77,7 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
 
 
 def _print(given: argparse.Namespace, found: "Document") -> int:
-    from dovetail.cli.shown.documents import API_VERSION
+    from dovetail.answers.shown.documents import API_VERSION
     from dovetail.cli.shown.formats import rendered
 
     told = {"apiVersion": API_VERSION, "kind": "Versions", **found, "client": VERSION}

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from dovetail.activities.provisioning.choosy_pods import ChoosyPods
-from dovetail.deeds.line import EXTRA
 from dovetail.model import names
 from dovetail.model.pods import Pod, PodShape, PodTerm, SpreadConstraint
+from dovetail.telemetry.log.line import EXTRA
 
 APART = PodTerm(topology_key=names.HOSTNAME, selector=None, weight=1)
 
@@ -22,7 +22,7 @@ def a_spread(word: str) -> PodShape:
 
 
 def test_each_pod_is_named_once_an_hour(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "dovetail.deeds")
+    caplog.set_level(logging.INFO, "dovetail.telemetry.log")
     apart = PodShape(namespace="default", labels={}, preferred_anti_affinity=(APART,))
     first = [a_pod("a", apart), a_pod("soft", a_spread("ScheduleAnyway")), a_pod("hard", a_spread("DoNotSchedule"))]
     choosy = ChoosyPods()

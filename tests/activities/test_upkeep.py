@@ -20,7 +20,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from dovetail.worker.providers import provider_named
+from dovetail.settings.providers import provider_named
 from tests.activities.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now

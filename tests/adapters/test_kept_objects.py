@@ -13,8 +13,8 @@ from dovetail.adapters.aws.kept_objects import BucketObjects
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.ports.failures import Failure, Forbidden
 from dovetail.ports.kept_objects import KeptObjects
-from dovetail.worker.settings import read_settings
-from dovetail.worker.wiring import open_kept_objects
+from dovetail.settings.settings import read_settings
+from dovetail.wiring.world import open_kept_objects
 
 
 @pytest_asyncio.fixture(params=["folder", "bucket"], loop_scope="session")

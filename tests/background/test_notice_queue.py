@@ -10,9 +10,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from dovetail.adapters.kubernetes_json.rendering import events
 from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices
 from dovetail.background.notice_queue import NoticeQueue
-from dovetail.metrics import background
-from dovetail.metrics.exposition import counted
 from dovetail.model.notice import Notice
+from dovetail.telemetry.metrics import background
+from dovetail.telemetry.metrics.exposition import counted
 
 
 @pytest.fixture

@@ -20,20 +20,25 @@ from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.doctor import doctor as judging
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.answers.doctor.preflight import rights_check
+from dovetail.answers.history.history import HistoryAnswer, Story
+from dovetail.answers.look import sources
+from dovetail.answers.look.sources import Look, look_now
+from dovetail.answers.record.entries import Entries, Entry
+from dovetail.answers.record.paces import paces_of
+from dovetail.answers.record.steps import Line, Pending
+from dovetail.answers.replay.flight import Flight, Under, packed
+from dovetail.answers.serving import api as answering
+from dovetail.answers.serving.api import Api
+from dovetail.answers.serving.versions import VersionsAnswer
+from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
+from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli import take_over as taking_over
-from dovetail.cli.doctor import doctor as judging
-from dovetail.cli.doctor.doctor import DoctorAnswer
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
-from dovetail.cli.doctor.preflight import rights_check
-from dovetail.cli.history.history import HistoryAnswer, Story
-from dovetail.cli.look import sources
-from dovetail.cli.look.sources import Look, look_now
-from dovetail.cli.record.entries import Entries, Entry
-from dovetail.cli.record.paces import paces_of
-from dovetail.cli.record.steps import Line, Pending
-from dovetail.cli.serving import api as answering
-from dovetail.cli.serving.api import Api
-from dovetail.cli.serving.versions import VersionsAnswer
+from dovetail.connection import temporal as connecting
+from dovetail.connection.configuration import TemporalAway
 from dovetail.disruption.choose import choose
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.rounds import never
@@ -45,14 +50,9 @@ from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
-from dovetail.worker.connection import temporal as connecting
-from dovetail.worker.connection.configuration import TemporalAway
-from dovetail.worker.deciding import disruption_settings, placement_settings
-from dovetail.worker.flights.flight import Flight, Under, packed
-from dovetail.worker.settings import Settings
-from dovetail.worker.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
-from dovetail.worker.shadow.shadow import Shadow
-from dovetail.worker.wiring import open_world
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import open_world
 from tests.adapters.simulator.manifests import a_node_class, a_pdb, a_pod
 from tests.cli.fleet import Reply, Served, serving_by
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node

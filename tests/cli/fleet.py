@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dovetail.cli.shown.documents import Document, document
-from dovetail.cli.status.nodes import NodeRow, NodesAnswer
+from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.status.nodes import NodeRow, NodesAnswer
 from tests.cli.test_status_text import NOW, a_status
 
 PREFIX = "/api/v1/namespaces/dovetail/services/dovetail:http-metrics/proxy/api/v1/"

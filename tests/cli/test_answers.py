@@ -14,15 +14,15 @@ import pytest_asyncio
 import yaml
 
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.cli.change.carried import packed, unpacked
-from dovetail.cli.look.sources import Look
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.record.entries import Entries, Period
-from dovetail.cli.serving import api as serving
-from dovetail.cli.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
-from dovetail.cli.status.answer import StatusAnswer
-from dovetail.cli.status.status import status_of
-from dovetail.worker.wiring import open_world
+from dovetail.answers.change.carried import packed, unpacked
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import Look
+from dovetail.answers.record.entries import Entries, Period
+from dovetail.answers.serving import api as serving
+from dovetail.answers.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
+from dovetail.answers.status.answer import StatusAnswer
+from dovetail.answers.status.status import status_of
+from dovetail.wiring.world import open_world
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_savings import LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.shown.documents import Document, document
-from dovetail.cli.shown.screen import Screen
-from dovetail.cli.status.command import NEEDS_PERSON, show_nodes, show_status
-from dovetail.cli.status.nodes import nodes_of
-from dovetail.cli.status.status import status_of
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.status.nodes import nodes_of
+from dovetail.answers.status.status import status_of
+from dovetail.cli.commands.status import NEEDS_PERSON, show_nodes, show_status
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node

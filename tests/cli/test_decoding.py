@@ -10,8 +10,8 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 
-from dovetail.cli.record.decoding import decode, messages_in
-from dovetail.worker.connection.codec import NamedCodec, with_codec
+from dovetail.answers.record.decoding import decode, messages_in
+from dovetail.connection.codec import NamedCodec, with_codec
 from tests.worker.connection.test_codec import Reversed
 
 CONVERTER = with_codec(NamedCodec(Reversed(), "DOVETAIL_PAYLOAD_CODEC test"))

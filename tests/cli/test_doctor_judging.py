@@ -4,10 +4,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from dovetail.cli.doctor.judged import judged
+from dovetail.answers.doctor.judged import judged
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.worker.settings import read_settings
+from dovetail.settings.settings import read_settings
 from tests.disruption.worlds import CLASS, a_pair, a_pod, a_world
 
 SETTINGS = read_settings({"CLUSTER_NAME": "c"})

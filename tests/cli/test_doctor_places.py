@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.cli.doctor.cluster import _places
+from dovetail.answers.doctor.cluster import _places
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Misconfigured, Unreachable
-from dovetail.worker.wiring import World
+from dovetail.wiring.world import World
 from tests.lifecycle.objects import a_claim, a_joined_claim
 
 

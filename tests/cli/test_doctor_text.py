@@ -1,9 +1,9 @@
 """`dovetail doctor` as text: the texts stand beside short names, whatever the longest name is."""
 
-from dovetail.cli.doctor.doctor import DoctorAnswer
-from dovetail.cli.doctor.findings import Check, failed, fine, rest_skipped
-from dovetail.cli.doctor.text import WIDEST, doctor_text
-from dovetail.cli.wording import fitting
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped
+from dovetail.answers.doctor.text import WIDEST, doctor_text
+from dovetail.answers.wording import fitting
 
 TEMPORAL = ("search attributes", "retention", "identity", "Scheduler", "Caretaker", "Interruptions", "workers")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.cli.explain.explain_node import NodeAnswer, explain_node_now
-from dovetail.cli.explain.explain_node_text import node_text
-from dovetail.cli.explain.plan import plan_now
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.status.fleet_facts import FleetFacts
-from dovetail.cli.status.moves import moves
+from dovetail.answers.explain.explain_node import NodeAnswer, explain_node_now
+from dovetail.answers.explain.explain_node_text import node_text
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.plan.plan import plan_now
+from dovetail.answers.status.fleet_facts import FleetFacts
+from dovetail.answers.status.moves import moves
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.json import Json

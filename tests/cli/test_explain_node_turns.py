@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.explain.explain_node import HeldPod, pods_that_wait
+from dovetail.answers.explain.explain_node import HeldPod, pods_that_wait
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_pod, is_now

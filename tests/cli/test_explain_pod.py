@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from dovetail.cli.explain.explain_pod import explain_pod
-from dovetail.cli.explain.explain_pod_text import pod_text
-from dovetail.cli.explain.pod_words import POOL_WORDS
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.explain.explain_pod_text import pod_text
+from dovetail.answers.explain.pod_words import POOL_WORDS
+from dovetail.answers.failures import CommandFailed
 from dovetail.model.placements import PoolRefusal, Reason
 from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked

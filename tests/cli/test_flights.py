@@ -14,22 +14,22 @@ from dovetail.activities.provisioning.await_provisioning_plan import Provisionin
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.cli.explain.explain_node import explain_node_now
-from dovetail.cli.flights.replaying import list_flights, look_back, replay, replay_text, replayed
+from dovetail.answers.explain.explain_node import explain_node_now
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.replay import recorder as recording
+from dovetail.answers.replay.flight import PIECE, Flight, NoFlight, Under, packed, unpacked
+from dovetail.answers.replay.recorder import FlightRecorder, FlightStore
+from dovetail.answers.replay.replaying import list_flights, look_back, replay, replay_text, replayed
 from dovetail.cli.main import main
-from dovetail.cli.output import CommandFailed
 from dovetail.disruption.choose import Choice, NothingToDo, choose
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
-from dovetail.worker.deciding import disruption_settings, placement_settings
-from dovetail.worker.flights import recorder as recording
-from dovetail.worker.flights.flight import PIECE, Flight, NoFlight, Under, packed, unpacked
-from dovetail.worker.flights.recorder import FlightRecorder, FlightStore
-from dovetail.worker.settings import Settings
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
-from dovetail.worker.wiring import open_world
 from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node

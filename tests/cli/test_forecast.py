@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.change.forecast import ForecastAnswer, forecast, forecast_markdown, forecast_text
+from dovetail.answers.change.forecast import ForecastAnswer, forecast, forecast_markdown, forecast_text
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.main import main
-from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from dovetail.model.time import format_time
 from tests.cli.test_planned_changes import DAY, a_fleet

@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from acceptance.reference.commands import commands_page
+from dovetail.answers.history import kept
+from dovetail.answers.record import log, savings
+from dovetail.answers.record.entries import Entries
+from dovetail.answers.status import local
 from dovetail.cli import main as main_module
-from dovetail.cli.history import kept
 from dovetail.cli.main import main, parser
-from dovetail.cli.record import log, savings
-from dovetail.cli.record.entries import Entries
 from dovetail.cli.shown.formats import DOCUMENTS, TABLE, TEXT
-from dovetail.cli.status import local
 from tests.cli.captured import CLUSTER, ENTRIES, HELD, STORIES, Stage, _saying
 from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 

@@ -6,8 +6,8 @@ import pytest
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.cli.history.events import HARMLESS, read_run
-from dovetail.cli.record.steps import StoryLines
+from dovetail.answers.history.events import HARMLESS, read_run
+from dovetail.answers.record.steps import StoryLines
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.plans import DisruptionCommand, PlannedPod, ProposedNode, Seen, Target

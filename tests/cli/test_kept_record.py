@@ -12,13 +12,13 @@ import orjson
 import pytest
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.cli.history import kept as kept_history
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.record import kept
-from dovetail.cli.record.entries import Entries, Entry, Period, moment_text
-from dovetail.cli.record.kept import HOUR, Archive, keep_up, read_whole
-from dovetail.cli.serving import duties as serving
-from dovetail.worker.settings import SettingsError, read_settings
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.history import kept as kept_history
+from dovetail.answers.record import kept
+from dovetail.answers.record.entries import Entries, Entry, Period, moment_text
+from dovetail.answers.record.kept import HOUR, Archive, keep_up, read_whole
+from dovetail.answers.serving import duties as serving
+from dovetail.settings.settings import SettingsError, read_settings
 from tests.cli.test_savings import DISRUPTION, LAUNCH
 from tests.waiting import until
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.remote.identity import identity_of, proxy_of
 from dovetail.cli.remote.kubeconfig import Access, access, contexts
 from dovetail.cli.remote.workers import Where, services_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.remote.kubeconfig import Access
 from dovetail.cli.remote.link import Link
 from testbed.faults.certificates import Authority

@@ -19,22 +19,22 @@ from temporalio.client import Client
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.doctor.doctor import DoctorAnswer, doctor
+from dovetail.answers.doctor.text import doctor_text
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.history.kept import history
+from dovetail.answers.history.text import history_text
+from dovetail.answers.look.sources import scheduler_state
+from dovetail.answers.record.entries import Entry, Period
+from dovetail.answers.record.kept import Archive, keep_up
+from dovetail.answers.record.log import Wanted, log, log_text
+from dovetail.answers.record.savings import savings
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
-from dovetail.cli.doctor.doctor import DoctorAnswer, doctor
-from dovetail.cli.doctor.text import doctor_text
-from dovetail.cli.history.kept import history
-from dovetail.cli.history.text import history_text
-from dovetail.cli.look.sources import scheduler_state
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.record.entries import Entry, Period
-from dovetail.cli.record.kept import Archive, keep_up
-from dovetail.cli.record.log import Wanted, log, log_text
-from dovetail.cli.record.savings import savings
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.model import names
-from dovetail.worker.settings import Settings, read_settings
+from dovetail.settings.settings import Settings, read_settings
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.shown.documents import Document, document
-from dovetail.cli.status.nodes import nodes_of
-from dovetail.cli.status.nodes_text import chosen, nodes_names
-from dovetail.cli.status.status import status_of
+from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.status.nodes import nodes_of
+from dovetail.answers.status.nodes_text import chosen, nodes_names
+from dovetail.answers.status.status import status_of
 from dovetail.cli.top.desk import Desk, Look
 from dovetail.cli.top.top import Top
 from dovetail.cli.top.view import View, items_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.change.command import change_on
-from dovetail.cli.change.documents import read_documents
-from dovetail.cli.change.ground import ground_of
-from dovetail.cli.change.text import change_text
-from dovetail.cli.record.entries import Entry
-from dovetail.cli.record.paces import MOST_COUNTED, paces_of
+from dovetail.answers.change.documents import read_documents
+from dovetail.answers.change.ground import ground_of
+from dovetail.answers.change.planned import change_on
+from dovetail.answers.change.text import change_text
+from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.paces import MOST_COUNTED, paces_of
 from dovetail.disruption.outlook.paces import COME_SECONDS, EVERY, FIRST_SECONDS, GO_SECONDS, Pace, Paces
 from dovetail.model.time import parse_time
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node

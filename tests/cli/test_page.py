@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.serving.api import page
+from dovetail.answers.serving.api import page
 from tests.cli.browser import Browser
 from tests.cli.fleet import Served, documents, serving
 from tests.cli.paged import FLIGHTS, LOG, ROLES, SAVINGS, VIEWS, a_stream, forwarded

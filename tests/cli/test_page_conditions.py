@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from acceptance.reference.screens import CAPTURES
-from dovetail.cli.serving.api import page
+from dovetail.answers.serving.api import page
 from tests.cli.browser import Browser
 from tests.cli.fleet import documents, serving, serving_by
 from tests.cli.paged import FLIGHTS, LOG, SAVINGS, VIEWS, a_stream, forwarded

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.cli.explain.explain_node import explain_node_now
-from dovetail.cli.explain.explain_node_text import node_text
-from dovetail.cli.explain.explain_pod import explain_pod
-from dovetail.cli.explain.explain_pod_text import pod_text
-from dovetail.cli.explain.plan import plan_now
-from dovetail.cli.explain.plan_text import plan_text
+from dovetail.answers.explain.explain_node import explain_node_now
+from dovetail.answers.explain.explain_node_text import node_text
+from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.explain.explain_pod_text import pod_text
+from dovetail.answers.plan.plan import plan_now
+from dovetail.answers.plan.plan_text import plan_text
 from dovetail.cli.main import main
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
-from dovetail.worker.deciding import disruption_settings
+from dovetail.settings.deciding import disruption_settings
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked

@@ -9,12 +9,12 @@ from typing import Literal
 
 import pytest
 
-from dovetail.cli.explain.explain_pod import explain_pod
-from dovetail.cli.explain.plan import PlanAnswer, plan_now
-from dovetail.cli.explain.plan_text import plan_text
-from dovetail.cli.look.sources import look, record
+from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import look, record
+from dovetail.answers.plan.plan import PlanAnswer, plan_now
+from dovetail.answers.plan.plan_text import plan_text
 from dovetail.cli.main import main
-from dovetail.cli.output import CommandFailed
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pod, a_pool
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node

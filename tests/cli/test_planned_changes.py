@@ -14,14 +14,15 @@ import yaml
 
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.change.answer import ChangeAnswer
+from dovetail.answers.change.planned import planned_change
+from dovetail.answers.change.text import change_markdown, change_text
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import record
 from dovetail.api.karpenter.node_pool import NodePool
 from dovetail.api.validation import parse
-from dovetail.cli.change.answer import ChangeAnswer
-from dovetail.cli.change.command import planned_change
-from dovetail.cli.change.text import change_markdown, change_text
-from dovetail.cli.look.sources import record
 from dovetail.cli.main import main
-from dovetail.cli.output import LEFT_BEHIND, CommandFailed
+from dovetail.cli.output import LEFT_BEHIND
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json
@@ -230,7 +231,7 @@ async def test_the_first_wave_is_what_the_planner_decides_once_it_is_applied(tmp
         claim["status"]["conditions"].append(drifted)
         world.put_raw(claim)
 
-    from dovetail.cli.explain.plan import plan_now
+    from dovetail.answers.plan.plan import plan_now
     from tests.cli.worlds import looked
 
     plan = plan_now(await looked(world))

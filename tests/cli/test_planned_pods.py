@@ -10,10 +10,10 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.cli.record import planned
-from dovetail.cli.record.entries import Entries, Period
-from dovetail.cli.record.log import Wanted, log_from
-from dovetail.cli.record.planned import with_pods
+from dovetail.answers.record import planned
+from dovetail.answers.record.entries import Entries, Period
+from dovetail.answers.record.log import Wanted, log_from
+from dovetail.answers.record.planned import with_pods
 from dovetail.workflows.converter import DATA_CONVERTER
 from tests.cli.test_savings import LAUNCH
 from tests.replay.recorded import HISTORIES, read_history

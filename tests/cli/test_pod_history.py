@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.history import history, pods
-from dovetail.cli.history.history import Story, stories_of
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.record.entries import Entries
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.history import history, pods
+from dovetail.answers.history.history import Story, stories_of
+from dovetail.answers.record.entries import Entries
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node

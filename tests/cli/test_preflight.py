@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.doctor.doctor import preflight
-from dovetail.cli.doctor.preflight import rights_check
-from dovetail.cli.doctor.text import doctor_text
+from dovetail.answers.doctor.doctor import preflight
+from dovetail.answers.doctor.preflight import rights_check
+from dovetail.answers.doctor.text import doctor_text
 from dovetail.ports.cloud import Rehearsed
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
@@ -27,7 +27,7 @@ async def test_without_workers_and_temporal_everything_else_is_checked(
 async def test_a_cluster_that_cannot_be_opened_is_named_and_temporal_is_asked_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dovetail.worker.settings import read_settings
+    from dovetail.settings.settings import read_settings
 
     monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
     answer = await preflight(read_settings({}, cluster="new", world=tmp_path / "absent.db"))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dovetail.cli.change.carried import packed, unpacked
-from dovetail.cli.change.documents import MOST_OBJECTS, documents_of, read_documents
-from dovetail.cli.change.reading import MOST_BYTES, MOST_VALUES, bodies_of
-from dovetail.cli.output import NotUnderstood
+from dovetail.answers.change.carried import packed, unpacked
+from dovetail.answers.change.documents import MOST_OBJECTS, documents_of, read_documents
+from dovetail.answers.change.reading import MOST_BYTES, MOST_VALUES, bodies_of
+from dovetail.answers.failures import NotUnderstood
 from tests.cli.worlds import a_ready_pool
 
 HEAD = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.status import local
 from dovetail.cli import target as targets
 from dovetail.cli.main import OTHER_CLUSTER, main
-from dovetail.cli.status import local
+from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
-from dovetail.worker.identity import OtherCluster
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target

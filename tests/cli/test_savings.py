@@ -6,9 +6,9 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.cli.record.entries import Entries, Entry, Period, author_and_reason, instance_gone
-from dovetail.cli.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
-from dovetail.cli.record.savings import pool_savings, savings_from, savings_markdown, savings_text
+from dovetail.answers.record.entries import Entries, Entry, Period, author_and_reason, instance_gone
+from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
+from dovetail.answers.record.savings import pool_savings, savings_from, savings_markdown, savings_text
 from dovetail.messages.outcomes import DisruptionRecord
 
 HOUR = 3600.0

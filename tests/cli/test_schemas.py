@@ -10,19 +10,19 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from dovetail.cli.change.carried import packed
-from dovetail.cli.history.history import HistoryAnswer, Story
+from dovetail.answers.change.carried import packed
+from dovetail.answers.history.history import HistoryAnswer, Story
+from dovetail.answers.record.entries import Entries, Period
+from dovetail.answers.record.log import LogAnswer
+from dovetail.answers.record.savings import savings_from
+from dovetail.answers.record.steps import Line
+from dovetail.answers.serving.api import Api
+from dovetail.answers.shadow.comparing import GoneClaim, LaunchedNode, compared_launch
+from dovetail.answers.shadow.shadow import Shadow
+from dovetail.answers.shown.documents import document
 from dovetail.cli.main import main
-from dovetail.cli.record.entries import Entries, Period
-from dovetail.cli.record.log import LogAnswer
-from dovetail.cli.record.savings import savings_from
-from dovetail.cli.record.steps import Line
-from dovetail.cli.serving.api import Api
-from dovetail.cli.shown.documents import document
 from dovetail.messages.plans import DisruptionCommand, Target
-from dovetail.worker.shadow.comparing import GoneClaim, LaunchedNode, compared_launch
-from dovetail.worker.shadow.shadow import Shadow
-from dovetail.worker.wiring import open_world
+from dovetail.wiring.world import open_world
 from tests.adapters.simulator.manifests import a_deployment, a_pod
 from tests.cli.schemas import faults_of, kinds
 from tests.cli.test_answers import a_change

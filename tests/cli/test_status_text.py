@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.shown.documents import Document, document
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.shown.tables import Column, table
+from dovetail.answers.status.answer import Allowed, Done, Move, Need, PoolStatus, StatusAnswer, Totals, Use
+from dovetail.answers.status.nodes import NodeRow, NodesAnswer
+from dovetail.answers.status.nodes_text import chosen, nodes_text
+from dovetail.answers.status.terms import NOT_OURS
+from dovetail.answers.status.text import status_markdown, status_names, status_text
 from dovetail.cli.shown.formats import as_json, as_yaml
-from dovetail.cli.shown.screen import Screen
-from dovetail.cli.shown.tables import Column, table
-from dovetail.cli.status.answer import Allowed, Done, Move, Need, PoolStatus, StatusAnswer, Totals, Use
-from dovetail.cli.status.nodes import NodeRow, NodesAnswer
-from dovetail.cli.status.nodes_text import chosen, nodes_text
-from dovetail.cli.status.terms import NOT_OURS
-from dovetail.cli.status.text import status_markdown, status_names, status_text
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = 1_780_000_000.0

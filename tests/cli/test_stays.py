@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.explain.explain_node import explain_node_now
-from dovetail.cli.explain.plan import plan_now
-from dovetail.cli.status.stays import stays_of
+from dovetail.answers.explain.explain_node import explain_node_now
+from dovetail.answers.plan.plan import plan_now
+from dovetail.answers.status.stays import stays_of
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.methods.cheaper import CHEAPER
 from dovetail.disruption.methods.multi_node import MULTI

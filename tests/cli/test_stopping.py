@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.cli.doctor import stopping as module
-from dovetail.cli.doctor.doctor import DoctorAnswer
-from dovetail.cli.doctor.findings import Check, failed, fine, skipped, warned
-from dovetail.cli.doctor.stopping import stopping
+from dovetail.answers.doctor import stopping as module
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.answers.doctor.stopping import stopping
 from dovetail.ports.cloud import Rehearsed
-from dovetail.worker.settings import read_settings
-from dovetail.worker.wiring import World
+from dovetail.settings.settings import read_settings
+from dovetail.wiring.world import World
 
 MISSING = failed("rights", "1 right missing: patch events", "apply deploy/kubernetes/rbac.yaml")
 LEFT_BY_THE_OLD = (

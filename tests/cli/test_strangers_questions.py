@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode
 import pytest
 import pytest_asyncio
 
-from dovetail.cli.change.carried import packed
-from dovetail.cli.change.documents import documents_of
-from dovetail.cli.serving import api as serving
-from dovetail.cli.serving.api import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE, Api
-from dovetail.cli.status.status import status_of
+from dovetail.answers.change.carried import packed
+from dovetail.answers.change.documents import documents_of
+from dovetail.answers.serving import api as serving
+from dovetail.answers.serving.api import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE, Api
+from dovetail.answers.status.status import status_of
+from dovetail.wiring.world import World, open_world
 from dovetail.worker.endpoints import Endpoint
-from dovetail.worker.wiring import World, open_world
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_answers import a_change
 from tests.cli.test_reading import HEAD, LAUGHS, bomb, carried

@@ -7,12 +7,12 @@ import pytest
 
 from dovetail.cli import target
 from dovetail.cli.target import checked_target
+from dovetail.connection.configuration import TemporalAway
+from dovetail.connection.owner import OtherCluster
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Forbidden
-from dovetail.worker.connection.configuration import TemporalAway
-from dovetail.worker.identity import OtherCluster
-from dovetail.worker.settings import Settings, read_settings
-from dovetail.worker.wiring import ClusterObjects
+from dovetail.settings.settings import Settings, read_settings
+from dovetail.wiring.world import ClusterObjects
 
 HERE = read_settings({"CLUSTER_NAME": "shop"})
 

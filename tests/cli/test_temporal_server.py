@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo import temporal_server
-from dovetail.cli.output import CommandFailed
 
 
 def a_command(folder: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> Path:

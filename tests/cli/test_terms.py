@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.serving.api import page
-from dovetail.cli.status.terms import FIELDS, Term, meets, selector, sieve
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.serving.api import page
+from dovetail.answers.status.terms import FIELDS, Term, meets, selector, sieve
 from tests.cli.fleet import a_fleet
 
 NODES: list[dict[str, Any]] = a_fleet(200)["nodes"]

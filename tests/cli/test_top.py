@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.shown.screen import Screen
-from dovetail.cli.status.orders import checked_sort
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.status.orders import checked_sort
 from dovetail.cli.top.desk import Saved
 from dovetail.cli.top.desk import saved as saved_now
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline

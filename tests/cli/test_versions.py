@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from dovetail.answers.serving import versions
+from dovetail.answers.serving.versions import VersionsAnswer
 from dovetail.cli import version
 from dovetail.cli.main import main
-from dovetail.cli.serving import versions
-from dovetail.cli.serving.versions import VersionsAnswer
-from dovetail.worker.connection import temporal as connecting
-from dovetail.worker.connection.configuration import TemporalUnusable
+from dovetail.connection import temporal as connecting
+from dovetail.connection.configuration import TemporalUnusable
 from tests.cli.worlds import a_world, settings_of
 
 GIVEN = argparse.Namespace(client=False, output="text")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document
+from dovetail.answers.status.nodes_text import chosen
+from dovetail.answers.status.orders import SORTS
+from dovetail.cli.commands import status
+from dovetail.cli.commands.status import show_status
 from dovetail.cli.main import INTERRUPTED, main
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.shown.documents import Document
-from dovetail.cli.status import command
-from dovetail.cli.status.command import show_status
-from dovetail.cli.status.nodes_text import chosen
-from dovetail.cli.status.orders import SORTS
 from dovetail.ports.failures import Failure
 from tests.cli.fleet import Reply, Served, a_fleet, documents, serving_by
 from tests.cli.test_status_text import a_status, some_nodes
@@ -100,7 +100,7 @@ async def test_a_watch_from_here_outlives_a_look_that_fails(
 
     monkeypatch.setattr("asyncio.sleep", at_once)
     with pytest.raises(Stopped):
-        await command._local(given, ask, show_status)
+        await status._local(given, ask, show_status)
 
     printed = capsys.readouterr()
     assert printed.out.count("default-a1") == 2 and "the API server does not answer" in printed.err

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.answers.wording import fitting, wrapped
 from dovetail.cli.main import main
-from dovetail.cli.wording import fitting, wrapped
 from tests.cli.captured import CLUSTER, Stage
 from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 

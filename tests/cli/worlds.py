@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.cli.look.sources import Look, look
+from dovetail.answers.look.sources import Look, look
 from dovetail.model.json import Json
-from dovetail.worker.settings import Settings, read_settings
+from dovetail.settings.settings import Settings, read_settings
 from tests.adapters.simulator.manifests import a_node_class, a_pool
 
 CLUSTER = "demo"

@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.worker.telemetry import product_version
+from dovetail.telemetry.log.start import product_version
 from testbed.plane import AuditEntry
 from tests.cluster.system.ground import (
     Ground,

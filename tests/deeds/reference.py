@@ -3,14 +3,14 @@
 import logging
 from pathlib import Path
 
-from dovetail.deeds.words import ALL, Deed
+from dovetail.telemetry.log.words import ALL, Deed
 
 FILE = Path(__file__).parents[2] / "docs/reference/logs.md"
 
 HEAD = """# What the log says
 
-Made from `dovetail/deeds/words.py` by `python -m tests.deeds.reference`; do not edit. `docs/operations.md` says how
-lines look and where they go.
+Made from `dovetail/telemetry/log/words.py` by `python -m tests.deeds.reference`; do not edit. `docs/operations.md` says
+how lines look and where they go.
 
 One line for each deed, by whichever worker did it, on the write that made it so; none for a look that found nothing to
 do. Messages, names of fields and their order are Karpenter's where it does the same. Every line has `level`, `time`,

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from dovetail.deeds import arrivals, departures, words
-from dovetail.deeds.line import MOST_CHARACTERS, JsonLines, TextLines, step_fields
-from dovetail.deeds.saying import few, say
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.plans import DisruptionCommand, PlannedPod, ProposedNode, Target
 from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.telemetry.log import arrivals, departures, words
+from dovetail.telemetry.log.line import MOST_CHARACTERS, JsonLines, TextLines, step_fields
+from dovetail.telemetry.log.saying import few, say
 from tests.deeds import reference
 from tests.deeds.patterns import PATTERNS, found_in
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.explain.node_words import step_words
+from dovetail.answers.explain.node_words import step_words
 from dovetail.disruption.choose import NothingToDo, choose, decide
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.methods.cheaper import MISSES, in_parts

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
+from dovetail.answers.explain.explain_node_text import TITLES
 from dovetail.api.karpenter.node_pool import BudgetReason
-from dovetail.cli.explain.explain_node_text import TITLES
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.plan import target_of

@@ -13,13 +13,15 @@ from temporalio.client import Client
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from dovetail.cli.main import run
-from dovetail.worker import wiring
-from dovetail.worker.connection import temporal
+from dovetail.connection import temporal
+from dovetail.settings.settings import Settings
+from dovetail.wiring import world as wiring
+from dovetail.wiring.world import World
 from dovetail.worker.sandbox import OURS
-from dovetail.worker.settings import Settings
-from dovetail.worker.wiring import World
 from tests.faults.killer import Faults, Killer, KillingCloud, install
 from tests.faults.orders import VARIABLE, Orders
+
+ROOMS = ("adapters", "settings", "connection", "wiring", "answers", "worker", "cli")
 
 
 def main() -> None:
@@ -38,7 +40,7 @@ def main() -> None:
     def runner() -> SandboxedWorkflowRunner:
         return SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules(
-                *OURS, "tests", "dovetail.adapters", "dovetail.worker", "dovetail.cli"
+                *OURS, "tests", *(f"dovetail.{room}" for room in ROOMS)
             )
         )
 

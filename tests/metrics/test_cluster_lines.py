@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from dovetail.metrics.cluster_lines import ClusterLines
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.gauges import gauges
 from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics.cluster_lines import ClusterLines
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.gauges import gauges
 from tests.disruption.worlds import a_pair, a_pod, a_pool, a_world
 
 

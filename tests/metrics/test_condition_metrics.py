@@ -10,10 +10,10 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
-from dovetail.metrics.condition_metrics import ConditionMetrics
-from dovetail.metrics.exposition import counted
 from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.exposition import counted
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z

@@ -10,11 +10,11 @@ from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
-from dovetail.metrics import catalogue as meters
-from dovetail.metrics import disruption as counting_disruption
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.pools import Budget
+from dovetail.telemetry.metrics import catalogue as meters
+from dovetail.telemetry.metrics import disruption as counting_disruption
 from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.metrics.test_lifecycle import Counted, Meter
 

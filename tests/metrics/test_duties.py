@@ -12,12 +12,12 @@ from dovetail.activities.shared.step_health import StepHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics.catalogue import GAUGE_LOOPS, GAUGES
-from dovetail.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
-from dovetail.metrics.pod_times import PodTimes
-from dovetail.metrics.scrape import Scrape
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
+from dovetail.telemetry.metrics.catalogue import GAUGE_LOOPS, GAUGES
+from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
+from dovetail.telemetry.metrics.pod_times import PodTimes
+from dovetail.telemetry.metrics.scrape import Scrape
 from tests.disruption.worlds import a_pair, a_pod, a_world
 from tests.worker.test_endpoints import Still
 
@@ -120,7 +120,7 @@ def test_a_step_that_has_ended_is_nobodys() -> None:
 def test_a_pods_wait_is_counted_by_one_of_two_workers(monkeypatch: Any) -> None:
     """MET-1m: both see the same pod."""
     seen: list[str] = []
-    monkeypatch.setattr("dovetail.metrics.pod_times.observe", lambda name, seconds, labels: seen.append(name))
+    monkeypatch.setattr("dovetail.telemetry.metrics.pod_times.observe", lambda name, seconds, labels: seen.append(name))
     waiting = replace(a_pod("", "1"), node_name="", phase="Pending", ready=None)
     ready = replace(waiting, node_name="n1", phase="Running", ready=True)
     for duties in (Duties(), Duties(lambda loop: False)):
@@ -161,7 +161,7 @@ async def test_a_view_that_cannot_be_used_says_for_how_long(monkeypatch: Any) ->
             raise NotSeenYet("cluster view", "the watch is broken")
 
     clock = [1000.0]
-    monkeypatch.setattr("dovetail.metrics.scrape.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("dovetail.telemetry.metrics.scrape.time", SimpleNamespace(monotonic=lambda: clock[0]))
     scrape = Scrape(
         view=Broken(Snapshot(now=1.0)),  # type: ignore[arg-type]
         supported=frozenset,

@@ -3,11 +3,11 @@
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from dovetail.metrics import catalogue as meters
-from dovetail.metrics.exposition import counted, measured
-from dovetail.metrics.gauges import Sample, gauges
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics import catalogue as meters
+from dovetail.telemetry.metrics.exposition import counted, measured
+from dovetail.telemetry.metrics.gauges import Sample, gauges
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
 
 

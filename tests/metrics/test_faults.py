@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from dovetail.metrics.duties import PROVISIONING, Duties
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.faults import HELP, MOST_NAMED, Faults
-from dovetail.metrics.gauges import gauges
-from dovetail.metrics.instruments import OWN_PREFIX
 from dovetail.model.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
+from dovetail.telemetry.metrics.duties import PROVISIONING, Duties
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.faults import HELP, MOST_NAMED, Faults
+from dovetail.telemetry.metrics.gauges import gauges
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 from tests.disruption.worlds import a_pair, a_pod, a_world
 
 

@@ -10,14 +10,14 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef
-from dovetail.metrics import catalogue as meters
-from dovetail.metrics.lifecycle import claim_created, ordered
-from dovetail.metrics.summaries import Summaries
 from dovetail.model import names
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.ports.cloud import NoCapacity
 from dovetail.ports.objects import Eviction
+from dovetail.telemetry.metrics import catalogue as meters
+from dovetail.telemetry.metrics.lifecycle import claim_created, ordered
+from dovetail.telemetry.metrics.summaries import Summaries
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching
 from tests.activities.fakes import FakeCloud, FakeNotices, World
 from tests.activities.lives import Killed

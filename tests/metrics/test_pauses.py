@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.pauses import HELP, pause_samples
 from dovetail.model import names
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.pauses import HELP, pause_samples
 from tests.model.test_pauses import a_cluster
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.metrics import pod_times
-from dovetail.metrics.pod_times import PodTimes
 from dovetail.model.pods import Pod
+from dovetail.telemetry.metrics import pod_times
+from dovetail.telemetry.metrics.pod_times import PodTimes
 from tests.disruption.worlds import a_pod
 
 CREATED = 1000.0

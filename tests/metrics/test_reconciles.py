@@ -7,10 +7,10 @@ import pytest
 
 import dovetail.activities
 from dovetail.activities.shared.step_health import LOOPS
-from dovetail.metrics import api_calls, reconciles
-from dovetail.metrics.api_calls import subject_of
-from dovetail.metrics.controllers import CONTROLLERS, controller_of
-from dovetail.metrics.reconciles import WAITS, Run
+from dovetail.telemetry.metrics import api_calls, reconciles
+from dovetail.telemetry.metrics.api_calls import subject_of
+from dovetail.telemetry.metrics.controllers import CONTROLLERS, controller_of
+from dovetail.telemetry.metrics.reconciles import WAITS, Run
 from tests.metrics.test_lifecycle import Meter
 
 

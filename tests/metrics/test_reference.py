@@ -5,7 +5,7 @@ from pathlib import Path
 from acceptance.metrics_page import all_published
 from acceptance.metrics_reference import page
 from acceptance.metrics_upstream import UPSTREAM
-from dovetail.metrics.instruments import OWN_PREFIX
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 # Printed by upstream under names that its page does not list, or ours from before it had them.

@@ -1,6 +1,6 @@
 """Quantiles of the last ten minutes, as Karpenter's summaries have them."""
 
-from dovetail.metrics.summaries import MOST_KEPT, Summaries
+from dovetail.telemetry.metrics.summaries import MOST_KEPT, Summaries
 
 
 class Clock:

@@ -9,13 +9,13 @@ from dovetail.disruption.choose import decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.gauges import gauges
 from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.gauges import gauges
 from tests.placement.builders import TYPES
 from tests.properties.hostile import GROUP, NOW, cached, clusters
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError
 
+from dovetail.connection.identity import place_of
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
-from dovetail.worker.connection.identity import place_of
 from tests.system.stage import Stage
 
 REST_SECONDS = 3.0
@@ -25,7 +25,7 @@ import asyncio
 from dataclasses import replace
 from unittest.mock import patch
 from dovetail.cli.main import run
-from dovetail.worker import wiring
+from dovetail.wiring import world
 
 class Queue:
     async def receive(self):

@@ -25,7 +25,7 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.worker.wiring import SIMULATED_PLAYER
+from dovetail.wiring.world import SIMULATED_PLAYER
 from tests.faults.orders import VARIABLE, Orders
 
 T = TypeVar("T")

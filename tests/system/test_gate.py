@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import PinnedVersioningOverride, WorkerDeploymentVersion
 
-from dovetail.cli.doctor.stopping import STOPPING
+from dovetail.answers.doctor.stopping import STOPPING
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import GATE
 from tests.system.histories import replayer

@@ -12,12 +12,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.search_attributes import ALL
 from dovetail.cli.demo.temporal_server import TemporalServer
-from dovetail.worker.connection import search_attributes
-from dovetail.worker.connection.configuration import TemporalUnusable, is_encrypted, link_words
-from dovetail.worker.connection.link import Link
-from dovetail.worker.connection.search_attributes import missing_search_attributes, register_search_attributes
-from dovetail.worker.connection.temporal import connect
-from dovetail.worker.settings import read_settings
+from dovetail.connection import search_attributes
+from dovetail.connection.configuration import TemporalUnusable, is_encrypted, link_words
+from dovetail.connection.link import Link
+from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
+from dovetail.connection.temporal import connect
+from dovetail.settings.settings import read_settings
 from tests.system.secured import Secured
 
 pytestmark = pytest.mark.temporal

@@ -14,12 +14,12 @@ import pytest_asyncio
 from google.protobuf.message import Message
 from temporalio.client import Client, WorkflowHistory
 
+from dovetail.answers.record.decoding import decode
 from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.cli.main import main
-from dovetail.cli.record.decoding import decode
+from dovetail.connection.codec import load_codec, with_codec
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.worker.connection.codec import load_codec, with_codec
 from testbed.faults.certificates import Authority
 from tests.system.histories import executions, histories, replayer
 from tests.system.running import shared_stage

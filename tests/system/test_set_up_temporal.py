@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from dovetail.worker.connection.search_attributes import missing_search_attributes
+from dovetail.connection.search_attributes import missing_search_attributes
 
 pytestmark = pytest.mark.temporal
 

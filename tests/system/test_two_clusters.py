@@ -16,6 +16,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in
 from dovetail.activities.identity.search_attributes import NODE, NODE_CLAIM, NODE_POOL, PHASE, attributes
+from dovetail.connection.owner import client_of
 from dovetail.messages.inputs import CaretakerInput, ClaimInput
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.subjects import ClaimRef
@@ -29,7 +30,6 @@ from dovetail.messages.workflow_ids import (
 )
 from dovetail.messages.workflow_types import CARETAKER, DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
 from dovetail.model.json import Json
-from dovetail.worker.identity import client_of
 from tests.system.histories import executions, histories, replay_all
 from tests.system.running import shared_stage
 from tests.system.stage import Stage

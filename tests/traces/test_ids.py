@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.activities.identity.trace_header import HEADER, header_of, parent_in
 from dovetail.messages.plans import Seen
-from dovetail.traces.ids import SpanId, is_kept, of_decision, of_plan, of_run
+from dovetail.telemetry.traces.ids import SpanId, is_kept, of_decision, of_plan, of_run
 
 PLAN = "0192d3a4-7c5e-7b21-8f00-0123456789ab"
 

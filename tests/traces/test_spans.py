@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Generator
 from contextvars import copy_context
 from typing import Any
 
-from dovetail.traces.spans import plan_traced, traced
+from dovetail.telemetry.traces.spans import plan_traced, traced
 
 
 class Pause:

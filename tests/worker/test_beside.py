@@ -11,12 +11,10 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import free_ports
-from dovetail.cli.serving.pages import pages
 from dovetail.ports.failures import Forbidden
+from dovetail.settings.flags import flags_of
+from dovetail.settings.settings import SettingsError, read_settings
 from dovetail.worker import run
-from dovetail.worker.brought import Brought
-from dovetail.worker.flags import flags_of
-from dovetail.worker.settings import SettingsError, read_settings
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 from tests.waiting import until_answered
@@ -46,7 +44,7 @@ async def test_it_answers_what_it_would_do_and_writes_nothing(
     world = a_world(tmp_path, a_ready_pool(), a_deployment(1, cpu="1"))
     [port] = free_ports(1)
     mark, stop = max(entry.id for entry in world.ledger()), asyncio.Event()
-    serving = asyncio.create_task(run.serve(read_settings(asked_for(world, port)), stop, Brought(pages=pages)))
+    serving = asyncio.create_task(run.serve(read_settings(asked_for(world, port)), stop))
 
     async def serves() -> bool:
         assert not serving.done() or serving.exception() is None

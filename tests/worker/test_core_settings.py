@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.worker.settings import GATES, SettingsError, read_settings
+from dovetail.settings.settings import GATES, SettingsError, read_settings
 
 
 def test_without_settings_the_defaults_of_the_core_are_upstreams() -> None:

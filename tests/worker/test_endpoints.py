@@ -7,17 +7,17 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from dovetail.connection.presence import TemporalPresence
 from dovetail.disruption.choose import decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics import catalogue as meters
-from dovetail.metrics import disruption as counting_disruption
-from dovetail.metrics.scrape import Scrape
 from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled
-from dovetail.worker.absence.presence import TemporalPresence
+from dovetail.telemetry.metrics import catalogue as meters
+from dovetail.telemetry.metrics import disruption as counting_disruption
+from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.self_watch import SelfWatch
 from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition

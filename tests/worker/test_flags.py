@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.worker.flags import flag_of, flags_of, known_flags
-from dovetail.worker.setting_words import WORDS
-from dovetail.worker.settings import Settings, SettingsError, read_settings, settings_models
+from dovetail.settings.flags import flag_of, flags_of, known_flags
+from dovetail.settings.settings import Settings, SettingsError, read_settings, settings_models
+from dovetail.settings.without_effect import WITHOUT_EFFECT
+from dovetail.settings.words import WORDS
 from dovetail.worker.start_report import start_report
-from dovetail.worker.without_effect import WITHOUT_EFFECT
 
 # Karpenter's flags, of its core and of its AWS provider: a fact, as its reference of settings has them.
 # fmt: off

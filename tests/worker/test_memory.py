@@ -18,9 +18,9 @@ UNUSED = (
     "sqlite3",
     "dovetail.adapters.simulator",
     "dovetail.cli.demo",
-    "dovetail.cli.doctor",
-    "dovetail.cli.explain.explain_node",
-    "dovetail.cli.history",
+    "dovetail.answers.doctor",
+    "dovetail.answers.explain.explain_node",
+    "dovetail.answers.history",
 )
 WORKER = """
 import sys

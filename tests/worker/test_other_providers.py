@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from dovetail.activities.shared.look import all_due
 from dovetail.lifecycle import unfinished
-from dovetail.metrics.gauges import gauges
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
-from dovetail.worker.settings import read_settings
+from dovetail.settings.settings import read_settings
+from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.worker.steps import Wiring
 from tests.activities import fakes
 from tests.activities.test_claim_conditions import JudgingClass

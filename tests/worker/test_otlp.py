@@ -12,12 +12,12 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from acceptance.bench.scrape import View
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics.scrape import Scrape
-from dovetail.traces.ids import SpanId
-from dovetail.traces.spans import Span
+from dovetail.settings.settings import SettingsError, read_settings
+from dovetail.telemetry.metrics.scrape import Scrape
+from dovetail.telemetry.traces.ids import SpanId
+from dovetail.telemetry.traces.spans import Span
 from dovetail.worker.otlp import observing
 from dovetail.worker.otlp.observing import Observed, observed_by
-from dovetail.worker.settings import SettingsError, read_settings
 from testbed.collector import Collector
 from tests.disruption.worlds import a_pair, a_pod, a_pool, a_world
 
@@ -182,7 +182,7 @@ def test_without_a_collector_nothing_of_it_is_loaded() -> None:
     code = (
         "import sys\n"
         f"from {observing.__name__} import observed_by\n"
-        "from dovetail.worker.settings import read_settings\n"
+        "from dovetail.settings.settings import read_settings\n"
         "observed_by(read_settings({}))\n"
         "names = tuple('opentelemetry.' + end for end in ('exporter', 'sdk.trace', 'sdk._logs', 'proto'))\n"
         "print([name for name in sys.modules if name.startswith(names)], flush=True)\n"

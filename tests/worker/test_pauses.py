@@ -16,8 +16,8 @@ from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
+from dovetail.wiring.world import World, open_world
 from dovetail.worker.steps import Wiring
-from dovetail.worker.wiring import World, open_world
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until

@@ -1,4 +1,4 @@
-"""A second cloud is one module and one line in worker/providers.py, and nothing else of the product names a cloud."""
+"""A second cloud is one module and one line in dovetail/settings/providers.py; nothing else names a cloud."""
 
 import ast
 import re
@@ -16,10 +16,10 @@ from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.provider import Provider
-from dovetail.worker.deciding import disruption_settings, placement_settings
-from dovetail.worker.providers import DEFAULT, PROVIDERS, provider_named
-from dovetail.worker.settings import Settings, SettingsError, read_settings
-from dovetail.worker.wiring import World, open_world
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named
+from dovetail.settings.settings import Settings, SettingsError, read_settings
+from dovetail.wiring.world import World, open_world
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.lifecycle.objects import a_claim
 from tests.worker.made_up_cloud import NODE_CLASS, SHAPE, MadeUpCloud, MadeUpEnvironment
@@ -151,7 +151,7 @@ class TestTheTable:
 MAY_NAME_AWS: Final = {
     "dovetail/adapters/aws/": "its own folder",
     "dovetail/api/": "the kinds that are served and their rules, from which deploy/crds is generated",
-    "worker/providers.py": "its one line",
+    "dovetail/settings/providers.py": "its one line",
     "dovetail/model/key_aliases.py": "what volume drivers call the zone",
     "dovetail/adapters/kubernetes_json/parsing/class_hashes.py": "a wire format that the simulated cloud writes too",
     "dovetail/adapters/kubernetes_json/parsing/workloads.py": "Kubernetes' own names of volume drivers",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import PayloadCodec, SerializationContext, WithSerializationContext
 
-from dovetail.worker.connection.codec import load_codec, with_codec
+from dovetail.connection.codec import load_codec, with_codec
 from dovetail.workflows.converter import DATA_CONVERTER, Values
 
 

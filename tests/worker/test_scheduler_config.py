@@ -4,9 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from dovetail.model.pods import SpreadConstraint
-from dovetail.worker.deciding import disruption_settings, placement_settings
-from dovetail.worker.scheduler_config import default_spread
-from dovetail.worker.settings import Settings
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.scheduler_config import default_spread
+from dovetail.settings.settings import Settings
 
 ZONE = "topology.kubernetes.io/zone"
 GOOD = f"""

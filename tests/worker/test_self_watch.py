@@ -12,12 +12,12 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from dovetail.activities.shared.step_health import STUCK_SECONDS, StepHealth
 from dovetail.background import supervised as supervision
 from dovetail.background.supervised import stop, supervised
+from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics.scrape import Scrape
-from dovetail.metrics.sources import Source
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
-from dovetail.worker.absence.presence import AWAY_AFTER, TemporalPresence
+from dovetail.telemetry.metrics.scrape import Scrape
+from dovetail.telemetry.metrics.sources import Source
 from dovetail.worker.endpoints import Answers, Endpoint, Route
 from dovetail.worker.self_watch import SelfWatch
 

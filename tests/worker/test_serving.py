@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.simulator.world import SimulatedWorld
-from dovetail.metrics.pod_times import PodTimes
+from dovetail.connection import presence
+from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.ports.clock import SameClock
+from dovetail.settings.settings import read_settings
+from dovetail.telemetry.metrics.pod_times import PodTimes
 from dovetail.worker import run
-from dovetail.worker.absence import presence
-from dovetail.worker.absence.presence import TemporalPresence
 from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.self_watch import SelfWatch
-from dovetail.worker.settings import read_settings
 from dovetail.worker.singletons import Singletons
 from dovetail.worker.unanswered import Unanswered
 

@@ -4,9 +4,9 @@ import pytest
 
 from dovetail.adapters.aws.environment import aws_settings
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.worker.deciding import disruption_settings, placement_settings
-from dovetail.worker.settings import Settings, SettingsError, read_settings
-from dovetail.worker.wiring import shared_settings
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.settings import Settings, SettingsError, read_settings
+from dovetail.wiring.world import shared_settings
 
 GIVEN = {
     "CLUSTER_NAME": "c",

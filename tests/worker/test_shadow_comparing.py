@@ -2,14 +2,14 @@
 
 import pytest
 
-from dovetail.messages.plans import DisruptionCommand, Target
-from dovetail.worker.shadow.comparing import (
+from dovetail.answers.shadow.comparing import (
     REMEMBERED_SECONDS,
     Comparing,
     GoneClaim,
     LaunchedNode,
     compared_launch,
 )
+from dovetail.messages.plans import DisruptionCommand, Target
 
 HOLD = 15.0
 

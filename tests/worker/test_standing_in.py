@@ -19,6 +19,7 @@ from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import Departing
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
@@ -26,7 +27,6 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from dovetail.worker.absence.departures import Departures, DepartureSteps
-from dovetail.worker.absence.presence import AWAY_AFTER, TemporalPresence
 from dovetail.worker.absence.stand_in import StandIn, Warnings
 from tests.activities.fakes import (
     FakeClaims,

@@ -10,10 +10,10 @@ from temporalio.api.common.v1 import GrpcStatus
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.connection.configuration import TemporalAway, TemporalUnusable
+from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.worker.absence import connecting
 from dovetail.worker.absence.connecting import until_connected
-from dovetail.worker.absence.presence import AWAY_AFTER, TemporalPresence
-from dovetail.worker.connection.configuration import TemporalAway, TemporalUnusable
 
 
 @dataclass

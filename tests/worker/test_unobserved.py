@@ -4,8 +4,8 @@ import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.metrics.scrape import Scrape
 from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics.scrape import Scrape
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.worker.test_endpoints import Still
 

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.worker.settings import Settings, SettingsError, read_settings
+from dovetail.settings.settings import Settings, SettingsError, read_settings
 from dovetail.worker.versions import deployment_of, poke_for_new_version
 
 VERSIONED = {"TEMPORAL_DEPLOYMENT_NAME": "dovetail", "TEMPORAL_WORKER_BUILD_ID": "two"}

@@ -14,11 +14,11 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import PatchActivationInput, Replayer, UnsandboxedWorkflowRunner, Worker
 
+from dovetail.settings.settings import read_settings
+from dovetail.wiring.world import open_world
 from dovetail.worker.run import queue_worker
-from dovetail.worker.settings import read_settings
 from dovetail.worker.steps import Wiring
 from dovetail.worker.way_back import PREVIOUS_KNOWS, PREVIOUS_KNOWS_ALL_OF, changes_begun
-from dovetail.worker.wiring import open_world
 from tests.cli.worlds import a_world
 from tests.upgrade.previous import ROOT, named
 

@@ -30,9 +30,9 @@ from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Targe
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import disruption_id, task_queue
-from dovetail.metrics import outcomes
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.failures import Forbidden, Refused
+from dovetail.telemetry.metrics import outcomes
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from tests.metrics.test_lifecycle import Meter

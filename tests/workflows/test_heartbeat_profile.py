@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from temporalio.worker import StartActivityInput, WorkflowInboundInterceptor, WorkflowInterceptorClassInput
 
-from dovetail.worker.settings import SettingsError, read_settings
+from dovetail.settings.settings import SettingsError, read_settings
 from dovetail.workflows.heartbeat_profile import PROFILES, HeartbeatProfile
 from dovetail.workflows.options import ending, launching, planning, quick, waiting, watching
 

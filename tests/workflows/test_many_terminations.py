@@ -22,8 +22,8 @@ from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
+from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
-from dovetail.worker.settings import Settings
 from dovetail.worker.steps import steps_of
 from dovetail.workflows.options import waiting
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited

@@ -18,9 +18,9 @@ from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
+from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
-from dovetail.worker.settings import Settings
 from dovetail.workflows.terminate_node import TerminateNode
 from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod

@@ -12,9 +12,9 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.worker.absence.presence import TemporalPresence
-from dovetail.worker.connection.configuration import TemporalAway
-from dovetail.worker.connection.search_attributes import register_search_attributes
+from dovetail.connection.configuration import TemporalAway
+from dovetail.connection.presence import TemporalPresence
+from dovetail.connection.search_attributes import register_search_attributes
 
 AGAIN_SECONDS: Final = 2.0
 

@@ -26,12 +26,12 @@ from dovetail.messages.orders import StartOwner
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import TERMINATE_NODE
-from dovetail.metrics.absence import departure_begun
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.view import ClusterView
+from dovetail.telemetry.metrics.absence import departure_begun
 
 READS = CLAIMS  # two minutes are left to a node that was warned of: nothing else is waited for
 FIRST_PAUSE: Final = 1.0

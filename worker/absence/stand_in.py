@@ -22,6 +22,7 @@ from temporalio.service import RPCError
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.watch_interruptions import InstanceChecks, WarningReader
 from dovetail.background.supervised import stop, supervised
+from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.workflow_ids import interruptions_id
 from dovetail.model.watched_kinds import POOLS
 from dovetail.notices.about import warnings_on_pools
@@ -30,7 +31,6 @@ from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterView
 from dovetail.worker.absence.departures import Departures
-from dovetail.worker.absence.presence import TemporalPresence
 
 LOOK_SECONDS: Final = 2.0  # between two looks when nothing changes
 QUIET_SECONDS: Final = 0.2

@@ -26,7 +26,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from dovetail.metrics.scrape import Gauges, Scrape
+from dovetail.telemetry.metrics.scrape import Gauges, Scrape
 
 _log = logging.getLogger(__name__)
 

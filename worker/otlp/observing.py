@@ -9,9 +9,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from temporalio.worker import Interceptor
 
 from dovetail.activities.shared.step_traces import StepTraces
-from dovetail.metrics.scrape import install_meters
-from dovetail.worker.settings import Settings, SettingsError
-from dovetail.worker.telemetry import product_version
+from dovetail.settings.settings import Settings, SettingsError
+from dovetail.telemetry.log.start import product_version
+from dovetail.telemetry.metrics.scrape import install_meters
 from dovetail.workflows.trace_context import TraceContext
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Status, StatusCode, TraceFlags
 
-from dovetail.deeds.line import fields_of
-from dovetail.traces.ids import SpanId
-from dovetail.traces.spans import Span
+from dovetail.telemetry.log.line import fields_of
+from dovetail.telemetry.traces.ids import SpanId
+from dovetail.telemetry.traces.spans import Span
 
 REMEMBERED: Final = 5000  # spans that were told
 _SEVERITY: Final = {
@@ -38,7 +38,7 @@ _SEVERITY: Final = {
 
 
 class _GivenIds(RandomIdGenerator):
-    """The ids of the span that is being made: they follow from the record (dovetail/traces/ids.py)."""
+    """The ids of the span that is being made: they follow from the record (dovetail/telemetry/traces/ids.py)."""
 
     def __init__(self) -> None:
         self.next = SpanId(trace="0" * 32, span="0" * 16)

@@ -1,6 +1,6 @@
 """AWS's own environment variables: upstream's provider settings (AWS-157), by upstream's names and defaults.
 
-worker/settings.py reads the environment and fills this model; `AwsSettings` is what the adapter works with.
+dovetail/settings/settings.py reads the environment and fills this model; `AwsSettings` is what the adapter works with.
 """
 
 from collections.abc import Mapping

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 
-from dovetail.metrics.duties import UPKEEP
-from dovetail.metrics.exposition import measured
-from dovetail.metrics.gauges import Sample
-from dovetail.metrics.instruments import OWN_PREFIX, Instruments
-from dovetail.metrics.sources import Source, register
 from dovetail.model import names as core
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.resources import NANO
+from dovetail.telemetry.metrics.duties import UPKEEP
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.gauges import Sample
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments
+from dovetail.telemetry.metrics.sources import Source, register
 
 METER: Final = metrics.get_meter("dovetail.aws")
 

@@ -8,17 +8,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.commands.plan import add_forecast, add_plan
 from dovetail.cli.commands.record import add_record
-from dovetail.cli.output import CommandFailed, as_json, say
+from dovetail.cli.output import as_json, say
 from dovetail.cli.remote.asked_text import pod_name, remote_answer, shown_locally
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import add_output, rendered
 
 if TYPE_CHECKING:
-    from dovetail.cli.look.sources import Look
+    from dovetail.answers.look.sources import Look
     from dovetail.cli.remote.workers import Workers
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -77,13 +78,13 @@ async def _looked(given: argparse.Namespace, settings: "Settings") -> "Look":
     """Now, in a file, or at a moment that has passed."""
     import time
 
-    from dovetail.cli.look.sources import look
+    from dovetail.answers.look.sources import look
 
     if not given.at:
         return await look(settings, given.snapshot)
     if given.snapshot is not None:
         raise CommandFailed("--at: a recorded snapshot has one moment, its own")
-    from dovetail.cli.flights.replaying import look_back
+    from dovetail.answers.replay.replaying import look_back
 
     _named(settings)
     return await look_back(settings, given.at, time.time())
@@ -92,8 +93,8 @@ async def _looked(given: argparse.Namespace, settings: "Settings") -> "Look":
 async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None:
     import asyncio
 
-    from dovetail.cli.explain.explain_node import explain_node_now
-    from dovetail.cli.explain.explain_node_text import node_text
+    from dovetail.answers.explain.explain_node import explain_node_now
+    from dovetail.answers.explain.explain_node_text import node_text
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_node_now, found, given.name)
@@ -103,8 +104,8 @@ async def _explain_node(given: argparse.Namespace, settings: "Settings") -> None
 async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
     import asyncio
 
-    from dovetail.cli.explain.explain_pod import explain_pod
-    from dovetail.cli.explain.explain_pod_text import pod_text
+    from dovetail.answers.explain.explain_pod import explain_pod
+    from dovetail.answers.explain.explain_pod_text import pod_text
 
     found = await _looked(given, settings)
     answer = await asyncio.to_thread(explain_pod, found, pod_name(given))
@@ -112,8 +113,8 @@ async def _explain_pod(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.look.sources import record
-    from dovetail.cli.wording import moment_text, plural
+    from dovetail.answers.look.sources import record
+    from dovetail.answers.wording import moment_text, plural
 
     recording = await record(settings, given.out)
     counts = {kind: len(raws) for kind, raws in recording.objects.items()}
@@ -123,8 +124,8 @@ async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _history(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.history.kept import history
-    from dovetail.cli.history.text import history_text
+    from dovetail.answers.history.kept import history
+    from dovetail.answers.history.text import history_text
 
     _named(settings)
     answer = await history(settings, given.name)
@@ -137,7 +138,7 @@ def _remote_doctor(given: argparse.Namespace, workers: "Workers") -> int | None:
 
     if given.preflight or given.cluster or os.environ.get("CLUSTER_NAME"):
         return None
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.shown.screen import screen
 
     found = workers.document("doctor")
     if given.older:
@@ -151,7 +152,7 @@ def _remote_doctor(given: argparse.Namespace, workers: "Workers") -> int | None:
 
 
 def _judge(verdicts: list[str]) -> None:
-    from dovetail.cli.wording import plural
+    from dovetail.answers.wording import plural
 
     failed = verdicts.count("fails")
     if failed:
@@ -159,8 +160,8 @@ def _judge(verdicts: list[str]) -> None:
 
 
 async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.doctor.doctor import doctor, preflight
-    from dovetail.cli.doctor.text import doctor_text
+    from dovetail.answers.doctor.doctor import doctor, preflight
+    from dovetail.answers.doctor.text import doctor_text
 
     _named(settings)
     answer = await (preflight if given.preflight else doctor)(settings)
@@ -170,7 +171,7 @@ async def _doctor(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 def _named(settings: "Settings") -> None:
-    from dovetail.worker.settings import SettingsError
+    from dovetail.settings.settings import SettingsError
 
     if not settings.cluster:
         raise SettingsError("CLUSTER_NAME: not set; it names the cluster in workflow ids")

@@ -5,15 +5,17 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import LEFT_BEHIND, CommandFailed, as_json, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.wording import seconds_of
+from dovetail.cli.output import LEFT_BEHIND, Ended, as_json, say
 from dovetail.cli.remote.asked_text import fitted, say_asked, shown_as_document
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import DOCUMENTS, add_output, rendered
-from dovetail.cli.wording import seconds_of
 
 if TYPE_CHECKING:
+    from dovetail.answers.change.answer import ChangeAnswer
     from dovetail.cli.remote.workers import Workers
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -49,7 +51,7 @@ def _remote_plan(given: argparse.Namespace, workers: "Workers") -> int:
     if given.file is not None:
         return _remote_change(given, workers)
     _check_diff(given)
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.shown.screen import screen
 
     if given.output in DOCUMENTS:
         say(rendered(workers.document("plan"), given.output, {}))
@@ -60,8 +62,8 @@ def _remote_plan(given: argparse.Namespace, workers: "Workers") -> int:
 
 def _remote_change(given: argparse.Namespace, workers: "Workers") -> int:
     """The file goes along; the exit code is that of the answer."""
-    from dovetail.cli.change.carried import packed
-    from dovetail.cli.change.documents import called, text_of
+    from dovetail.answers.change.carried import packed
+    from dovetail.answers.change.documents import called, text_of
 
     if str(given.file) == "-":
         workers.document("version")  # whether one answers: standard input can be read only once
@@ -80,8 +82,8 @@ def _remote_forecast(given: argparse.Namespace, workers: "Workers") -> int:
 
 
 async def _forecast(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.change.forecast import forecast, forecast_in
-    from dovetail.cli.shown.documents import document
+    from dovetail.answers.change.forecast import forecast, forecast_in
+    from dovetail.answers.shown.documents import document
 
     answer = await forecast(settings, given.snapshot, seconds_of(given.ahead), given.pool)
     found = document("Forecast", answer.cluster, answer)
@@ -92,19 +94,19 @@ async def _plan(given: argparse.Namespace, settings: "Settings") -> None:
     if given.file is None:
         await _plan_now(given, settings)
         return
-    from dovetail.cli.change.command import planned_change, show_change
+    from dovetail.answers.change.planned import planned_change
 
     if str(given.file) != "-" and not given.file.is_file():
         raise CommandFailed(f"{given.file}: there is no such file")
     answer = await planned_change(settings, given.file, given.snapshot, seconds_of(given.ahead))
-    show_change(answer, "json" if given.json else given.output, diff=given.diff)
+    _show_change(answer, "json" if given.json else given.output, diff=given.diff)
 
 
 async def _plan_now(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.explain.plan import plan_now
-    from dovetail.cli.explain.plan_text import plan_text
-    from dovetail.cli.look.sources import look
-    from dovetail.cli.shown.documents import document
+    from dovetail.answers.look.sources import look
+    from dovetail.answers.plan.plan import plan_now
+    from dovetail.answers.plan.plan_text import plan_text
+    from dovetail.answers.shown.documents import document
 
     _check_diff(given)
     found = await look(settings, given.snapshot)
@@ -124,3 +126,16 @@ def _check_diff(given: argparse.Namespace) -> None:
 
 def _fenced(text: str, form: str) -> str:
     return f"```text\n{text}\n```" if form == "markdown" else text
+
+
+def _show_change(answer: "ChangeAnswer", form: str, *, diff: bool) -> None:
+    """Print it; the exit code says whether something would be left behind."""
+    from dovetail.answers.change.planned import change_in
+    from dovetail.answers.shown.documents import document
+
+    if form in DOCUMENTS:
+        say(rendered(document("PlannedChange", answer.cluster, answer), form, {}))
+    else:
+        say(fitted(lambda: change_in(answer, form, diff=diff)))
+    if answer.left_behind:
+        raise Ended(LEFT_BEHIND)

@@ -4,14 +4,14 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.remote.asked_text import say_asked, shown_as_document
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -51,10 +51,10 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
 
 
 async def _log(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.record.entries import period_of
-    from dovetail.cli.record.log import Wanted, log, log_in
-    from dovetail.cli.shown.documents import document
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.record.entries import period_of
+    from dovetail.answers.record.log import Wanted, log, log_in
+    from dovetail.answers.shown.documents import document
+    from dovetail.answers.shown.screen import screen
 
     _named(settings)
     period = period_of(given.since, given.until, time.time())
@@ -65,10 +65,10 @@ async def _log(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _savings(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.record.entries import period_of
-    from dovetail.cli.record.savings import savings, savings_in
-    from dovetail.cli.shown.documents import document
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.record.entries import period_of
+    from dovetail.answers.record.savings import savings, savings_in
+    from dovetail.answers.shown.documents import document
+    from dovetail.answers.shown.screen import screen
 
     _named(settings)
     now = time.time()

@@ -3,13 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -33,8 +34,8 @@ def add_replay(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     from urllib.parse import quote
 
+    from dovetail.answers.shown.screen import screen
     from dovetail.cli.shown.formats import rendered
-    from dovetail.cli.shown.screen import screen
 
     path = f"replay/{quote(given.decision, safe='')}" if given.decision else "replay"
     found = workers.document(path)
@@ -44,7 +45,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
 
 
 async def _here(given: argparse.Namespace, settings: "Settings") -> int:
-    from dovetail.cli.flights.replaying import flights_text, list_flights, replay, replay_text
+    from dovetail.answers.replay.replaying import flights_text, list_flights, replay, replay_text
     from dovetail.cli.remote.asked_text import shown_locally
 
     if not settings.cluster:

@@ -6,10 +6,11 @@ Where the program knows no word the shell offers files: `plan -f`, `--snapshot` 
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
 
 if TYPE_CHECKING:
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 

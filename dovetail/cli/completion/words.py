@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from dovetail.cli.output import CommandFailed
-from dovetail.cli.status.orders import SORTS
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.orders import SORTS
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Where
@@ -123,7 +123,7 @@ def _known(action: argparse.Action) -> Sequence[str]:
 
         return NAMESPACES
     if action.dest == "selector":
-        from dovetail.cli.status.terms import FIELDS
+        from dovetail.answers.status.terms import FIELDS
 
         return [f"{field}=" for field in FIELDS]
     return ()

@@ -16,8 +16,9 @@ from typing import Any
 
 from temporalio.client import Client
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.stage import Stage
-from dovetail.cli.output import CommandFailed, say
+from dovetail.cli.output import say
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.json import Json

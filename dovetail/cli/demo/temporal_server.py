@@ -21,7 +21,7 @@ from typing import Final
 from temporalio.client import Client
 
 from dovetail.activities.identity.search_attributes import ALL
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.workflows.converter import DATA_CONVERTER
 
 START_SECONDS = 30.0

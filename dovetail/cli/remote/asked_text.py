@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from dovetail.cli.output import as_json, say
 
 if TYPE_CHECKING:
+    from dovetail.answers.shown.documents import Document
     from dovetail.cli.remote.workers import Workers
-    from dovetail.cli.shown.documents import Document
 
 
 def pod_name(given: argparse.Namespace) -> str:
@@ -27,8 +27,8 @@ def remote_answer(given: argparse.Namespace, workers: "Workers") -> int:
 
 def say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: Mapping[str, str]) -> None:
     """Print what a worker answers, in the format that is asked for. Empty words are not sent."""
+    from dovetail.answers.shown.screen import screen
     from dovetail.cli.shown.formats import DOCUMENTS, rendered
-    from dovetail.cli.shown.screen import screen
 
     sent = {key: value for key, value in words.items() if value}
     if given.output in DOCUMENTS:
@@ -39,8 +39,8 @@ def say_asked(given: argparse.Namespace, workers: "Workers", path: str, words: M
 
 def fitted(text: Callable[[], str]) -> str:
     """A text that is made here, for the screen that it is printed on."""
-    from dovetail.cli.shown.screen import screen
-    from dovetail.cli.wording import fitting
+    from dovetail.answers.shown.screen import screen
+    from dovetail.answers.wording import fitting
 
     with fitting(screen().width):
         return text()
@@ -56,7 +56,7 @@ def shown_as_document(given: argparse.Namespace, found: "Document", text: Callab
 
 def shown_locally(given: argparse.Namespace, answer: tuple[str, str, object], text: Callable[[Any], str]) -> None:
     """Print an answer that was made here: its kind, its cluster, and itself."""
-    from dovetail.cli.shown.documents import document
+    from dovetail.answers.shown.documents import document
     from dovetail.cli.shown.formats import rendered
 
     if given.json:

@@ -4,7 +4,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from dovetail.cli.output import CommandFailed, NoWorkerAnswers, complain
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import NoWorkerAnswers, complain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.remote.kubeconfig import Access, Entry
 
 if TYPE_CHECKING:

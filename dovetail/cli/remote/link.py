@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.remote.identity import Identity, identity_of, proxy_of, trust_of
 from dovetail.cli.remote.kubeconfig import Access
 

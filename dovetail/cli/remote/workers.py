@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from dovetail.cli.output import CommandFailed, NoWorkerAnswers
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document
+from dovetail.cli.output import NoWorkerAnswers
 from dovetail.cli.remote.kubeconfig import access
 from dovetail.cli.remote.link import SECONDS, Link, Reply
-from dovetail.cli.shown.documents import Document
 
 NAMESPACES: Final = ("dovetail", "kube-system")  # where the Service is looked for, in this order
 SERVICE: Final = "dovetail"

@@ -8,10 +8,10 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 
 if TYPE_CHECKING:
-    from dovetail.cli.shown.documents import Document
+    from dovetail.answers.shown.documents import Document
 
 TEXT: Final = "text"
 TABLE: Final = "table"

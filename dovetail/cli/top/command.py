@@ -3,15 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.orders import SORT_HELP, checked_sort
+from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place, where_of
-from dovetail.cli.status.orders import SORT_HELP, checked_sort
-from dovetail.cli.status.watching import add_every
+from dovetail.cli.shown.watching import add_every
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
     from dovetail.cli.top.view import View
-    from dovetail.worker.settings import Settings
+    from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -36,7 +37,7 @@ def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 def _remote(given: argparse.Namespace, workers: "Workers") -> int:
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.shown.screen import screen
     from dovetail.cli.top.view import View
 
     sort, turned = checked_sort(given.sort)
@@ -58,7 +59,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
 def _once(workers: "Workers", view: "View") -> int:
     import os
 
-    from dovetail.cli.shown.screen import screen
+    from dovetail.answers.shown.screen import screen
     from dovetail.cli.top.desk import look
     from dovetail.cli.top.drawing import Shown, Size, frame
     from dovetail.cli.top.view import items_of

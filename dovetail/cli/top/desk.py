@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document
 from dovetail.cli.remote.asking import where_of
 from dovetail.cli.remote.workers import Workers
-from dovetail.cli.shown.documents import Document
 
 IDLE_FACTOR: Final = 12.0  # a look is followed by a rest of so many times the processor time that it took
 COMMAND_SECONDS: Final = 60.0

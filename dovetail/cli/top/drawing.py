@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.cli.shown.documents import Document
-from dovetail.cli.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
-from dovetail.cli.shown.tables import Column, bar, table
-from dovetail.cli.status.nodes_text import node_cells, node_colour, stays_words
+from dovetail.answers.shown.documents import Document
+from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
+from dovetail.answers.shown.tables import Column, bar, table
+from dovetail.answers.status.nodes_text import node_cells, node_colour, stays_words
+from dovetail.answers.wording import plural
 from dovetail.cli.top.view import Group, Item, View
-from dovetail.cli.wording import plural
 from dovetail.model.time import parse_time
 
 HOURS_IN_MONTH: Final = 730

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.cli.shown.documents import Document
-from dovetail.cli.wording import duration_text
+from dovetail.answers.shown.documents import Document
+from dovetail.answers.wording import duration_text
 from dovetail.model.time import parse_time
 
 LEAST_BAR: Final = 10

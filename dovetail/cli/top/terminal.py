@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
-from dovetail.cli.output import CommandFailed
+from dovetail.answers.failures import CommandFailed
 from dovetail.cli.top.drawing import Size
 
 ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[2J"

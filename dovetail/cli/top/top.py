@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
+from dovetail.answers.shown.documents import Document
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.status.terms import NOT_OURS
 from dovetail.cli.remote.workers import Workers
-from dovetail.cli.shown.documents import Document
-from dovetail.cli.shown.screen import Screen
-from dovetail.cli.status.terms import NOT_OURS
 from dovetail.cli.top.desk import Answer, Desk, Look, Said, Saved, Told
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines

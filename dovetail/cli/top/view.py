@@ -6,9 +6,9 @@ Nothing here knows a terminal: a key changes the view, and a frame is drawn from
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.cli.shown.documents import Document
-from dovetail.cli.status.orders import SORTS, ordered
-from dovetail.cli.status.terms import meets, sieve
+from dovetail.answers.shown.documents import Document
+from dovetail.answers.status.orders import SORTS, ordered
+from dovetail.answers.status.terms import meets, sieve
 
 Node = dict[str, Any]
 

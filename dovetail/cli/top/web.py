@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 from urllib.parse import unquote
 
-from dovetail.cli.output import CommandFailed, say
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
 from dovetail.cli.remote.kubeconfig import access
 from dovetail.cli.remote.link import Link
 from dovetail.cli.remote.workers import Where, Workers

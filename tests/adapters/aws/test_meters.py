@@ -13,8 +13,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.adapters.aws import meters
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
-from dovetail.metrics.exposition import counted
 from dovetail.ports.cloud import NoCapacity
+from dovetail.telemetry.metrics.exposition import counted
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.worlds import a_claim, one_of
 

@@ -15,7 +15,7 @@ from dovetail.adapters.kube.inspection import (
     rights_of_gated,
 )
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
-from dovetail.worker.providers import PROVIDERS, provider_named
+from dovetail.settings.providers import PROVIDERS, provider_named
 
 ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 

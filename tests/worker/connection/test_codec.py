@@ -10,8 +10,8 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import PayloadCodec
 from temporalio.exceptions import ApplicationError
 
-from dovetail.worker.connection.codec import NamedCodec, converter_of, load_codec, with_codec
-from dovetail.worker.settings import SettingsError, read_settings
+from dovetail.connection.codec import NamedCodec, converter_of, load_codec, with_codec
+from dovetail.settings.settings import SettingsError, read_settings
 from dovetail.workflows.converter import DATA_CONVERTER, UnreadablePayload
 from tests.codecs.test_aes_gcm import a_folder
 

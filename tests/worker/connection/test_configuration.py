@@ -8,15 +8,15 @@ import pytest
 from temporalio.client import Client
 from temporalio.service import ConnectConfig, TLSConfig
 
-from dovetail.cli.doctor.temporal import link_check
-from dovetail.worker.connection.configuration import (
+from dovetail.answers.doctor.temporal import link_check
+from dovetail.connection.configuration import (
     TemporalUnusable,
     is_encrypted,
     is_local,
     link_words,
     read_options,
 )
-from dovetail.worker.connection.refusals import meaning_of
+from dovetail.connection.refusals import meaning_of
 
 CERTIFICATE = TLSConfig(client_cert=b"certificate", client_private_key=b"key")
 

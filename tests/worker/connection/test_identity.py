@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from dovetail.worker.connection.identity import Place, own_identity, place_of
-from dovetail.worker.telemetry import product_version
+from dovetail.connection.identity import Place, own_identity, place_of
+from dovetail.telemetry.log.start import product_version
 
 
 def test_the_name_has_version_and_pod() -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.client import Client
 
-from dovetail.worker.connection.pollers import POLLED_SECONDS, TYPE_ACTIVITY, AbsentWorkers
+from dovetail.connection.pollers import POLLED_SECONDS, TYPE_ACTIVITY, AbsentWorkers
 
 
 class Server:

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from temporalio.envconfig import ClientConnectConfig
 
-from dovetail.worker.connection import temporal
-from dovetail.worker.connection.configuration import TemporalAway
-from dovetail.worker.settings import Settings
+from dovetail.connection import temporal
+from dovetail.connection.configuration import TemporalAway
+from dovetail.settings.settings import Settings
 
 
 async def test_a_server_that_says_nothing_is_one_line_that_says_how_long_was_waited(

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
-from dovetail.metrics.background import task_failed
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict, Failure
+from dovetail.telemetry.metrics.background import task_failed
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,198 @@
+"""The checks of `dovetail doctor` on the cluster and its cloud.
+
+Rights, kinds and the clock are asked of the API server itself; what cannot be read and which pools cannot be listed is
+reported by the view and the catalogues, as the planners see them.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
+from dovetail.answers.doctor.judged import NAME, judged
+from dovetail.answers.look.pause_words import pause_lines
+from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
+from dovetail.model.watched_kinds import FLEET
+from dovetail.ports.failures import Failure, Misconfigured
+from dovetail.ports.inspection import ClusterFacts
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
+
+# Deadlines come from the API server's clock and are compared with ours; a plan is refused after a minute.
+CLOCK_WARNS: Final = 2.0
+CLOCK_FAILS: Final = 15.0
+CLOUD_SECONDS: Final = 20.0
+OF_PLACES: Final = "patch pods/status"  # the one right without which nothing else suffers
+SHOWN: Final = 10  # of the objects that are left out
+SHOWN_WORDS: Final = 200
+
+
+async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
+    """All of them."""
+    answers = await asyncio.gather(_server(world), _view(world, settings, ready), cloud_check(world))
+    server, view, cloud = answers
+    return (*server, *view, *cloud)
+
+
+async def _server(world: World) -> tuple[Check, ...]:
+    try:
+        facts = await world.inspection.facts()
+    except Failure as error:
+        return (
+            failed("API server", str(error), "see the kubeconfig and the network"),
+            rest_skipped("the API server", "the API server does not answer", "clock, alone, rights, custom resources"),
+        )
+    return (
+        fine("API server", f"{facts.address}, {facts.version}"),
+        clock_check(facts),
+        _fitness(world),
+        _rights(facts),
+        kinds_check(facts),
+    )
+
+
+def clock_check(facts: ClusterFacts) -> Check:
+    ahead = abs(facts.clock_ahead)
+    way = "ahead of" if facts.clock_ahead >= 0 else "behind"
+    error = f" (give or take {facts.clock_error:.1f}s)" if facts.clock_error else ""
+    found = f"the API server's clock is {duration_text(round(ahead, 1))} {way} this one{error}"
+    if ahead - facts.clock_error <= CLOCK_WARNS:
+        return fine("clock", found)
+    advice = "set the clocks right (NTP): deadlines, grace periods and windows come too early or too late"
+    return (failed if ahead > CLOCK_FAILS else warned)("clock", found, advice)
+
+
+def _fitness(world: World) -> Check:
+    """Whether a worker that sees what we see from here would act."""
+    why = world.why_unfit()
+    if not why:
+        return fine("alone", "no Karpenter runs in this cluster")
+    return failed("alone", why, "until then no worker takes a step; Events on the NodePools say so")
+
+
+def _rights(facts: ClusterFacts) -> Check:
+    missing = facts.missing_rights
+    if not missing:
+        return fine("rights", "everything that the steps need")
+    if missing == (OF_PLACES,):
+        found = f"{OF_PLACES} is missing: pods are not nominated for the nodes that are made for them"
+        return warned("rights", found, "apply deploy/kubernetes/places.yaml, or set DOVETAIL_COST_KEEP_PLACES=false")
+    return failed(
+        "rights", f"{plural(len(missing), 'right')} missing: {shown(missing, 6)}", "apply deploy/kubernetes/rbac.yaml"
+    )
+
+
+def kinds_check(facts: ClusterFacts) -> Check:
+    if not facts.missing_kinds:
+        return fine("custom resources", "all kinds are served")
+    return failed("custom resources", f"not served: {', '.join(facts.missing_kinds)}", "kubectl apply -f deploy/crds")
+
+
+async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
+    try:
+        await ready
+        snapshot = world.view.snapshot(FLEET)
+    except (Failure, TimeoutError) as error:
+        why = str(error) or "it is not complete within 20 s"
+        return (
+            failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
+            rest_skipped(
+                "the view", "there is no view", f"watches, pauses, unreadable objects, {NAME}, NodePools, instances"
+            ),
+        )
+    pools, places = await _pools(world, snapshot), await _places(world, snapshot)
+    set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))
+    return (fine("view", _counted(snapshot)), _watches(world), *set_aside, *pools, *places)
+
+
+def _watches(world: World) -> Check:
+    """Kinds that only some objects depend on; without the others there is no view."""
+    stale = world.view.stale()
+    if not stale:
+        return fine("watches", "every kind is up to date")
+    advice = "what depends on these kinds is set aside, the rest goes on; see rights and the API server"
+    return failed("watches", "; ".join(stale.values()), advice)
+
+
+def _pauses(snapshot: Snapshot) -> Check:
+    """What a person has paused; nobody should find out a week later."""
+    lines = pause_lines(snapshot)
+    if not lines:
+        return fine("pauses", "nothing is paused")
+    return warned("pauses", "; ".join(lines), "dovetail resume, with --pool where a NodePool is named")
+
+
+def _counted(snapshot: Snapshot) -> str:
+    kinds = ((snapshot.pools, "NodePool"), (snapshot.claims, "NodeClaim"), (snapshot.nodes, "Node"))
+    counts = [plural(len(found), word) for found, word in kinds]
+    return f"complete: {', '.join(counts)}, {plural(len(snapshot.pods), 'Pod')}"
+
+
+def _unreadable(world: World) -> Check:
+    aside = world.view.unreadable()
+    if not aside:
+        return fine("unreadable objects", "none")
+    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message[:SHOWN_WORDS]}" for u in aside[:SHOWN])
+    found = f"{plural(len(aside), 'object')} left out of every decision: {first}"
+    advice = "put them right; their nodes are left alone until then, but for those of pods that have ended"
+    return warned("unreadable objects", found, advice)
+
+
+async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
+    """Whether each pool's NodeClass is ready and its instance types can be listed."""
+    supported = world.catalogues.supported_classes()
+    found: list[Check] = []
+    for pool in sorted(snapshot.pools.values(), key=lambda p: p.name):
+        reference = pool.template.node_class
+        name = f"NodePool {pool.name}"
+        if (reference.group, reference.kind) not in supported:
+            found.append(
+                warned(name, f"{reference.kind} is no NodeClass of this cloud: it is left alone", "see nodeClassRef")
+            )
+            continue
+        try:
+            state = await world.catalogues.node_class(reference)
+            catalogue = await world.catalogues.catalogue(pool)
+        except Failure as error:
+            found.append(failed(name, str(error), "no node is made for this pool, and none is consolidated"))
+            continue
+        if not state.found or state.ready == "False":
+            why = state.message or ("not ready" if state.found else "missing")
+            advice = "no node is made for this pool until its NodeClass is ready"
+            found.append(failed(name, f"{reference.kind} {reference.name}: {why}", advice))
+        elif catalogue.error or not catalogue.types:
+            why = catalogue.error or "no instance type at all"
+            found.append(failed(name, why, "no node is made for this pool, and none is consolidated"))
+        elif (stop := stop_of(pool)) is not None:
+            advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
+            found.append(failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice))
+        else:
+            found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
+    return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)
+
+
+async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
+    """Whether this cloud can see the instances at all: in another region or account they would all seem to be gone."""
+    claim = next((claim for _, claim in sorted(snapshot.claims.items()) if claim.provider_id), None)
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            if claim is not None:
+                await world.cloud.find(provider_id=claim.provider_id)
+    except Misconfigured as error:
+        advice = "set it right before anything else: nothing is terminated or released until then"
+        return (failed("instances", str(error), advice),)
+    except (Failure, TimeoutError):
+        return ()  # the check of the cloud itself says why
+    return ()
+
+
+async def cloud_check(world: World) -> tuple[Check, ...]:
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            instances = await world.cloud.list_instances()
+    except (Failure, TimeoutError) as error:
+        why = str(error) or f"no answer within {CLOUD_SECONDS:.0f} s"
+        return (failed("cloud", why, "see credentials, region and network: nothing is launched or terminated"),)
+    return (fine("cloud", f"answers; {plural(len(instances), 'instance')} of this cluster"),)

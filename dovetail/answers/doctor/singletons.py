@@ -1,0 +1,145 @@
+"""The checks of `dovetail doctor` on the workflows that run for ever: does each run, and do its work?
+
+"Runs" says little: a workflow task that fails again and again, a step that fails at each attempt, a step whose worker
+has died and a workflow that begins anew every minute all belong to a workflow that runs.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
+from dovetail.answers.doctor.findings import Check, failed, fine, warned
+from dovetail.answers.history.history import story_of
+from dovetail.answers.record.decoding import decode
+from dovetail.answers.wording import duration_text, plural
+from dovetail.connection.owner import described_or_none
+from dovetail.connection.temporal import ANSWER_SECONDS
+from dovetail.workflows.converter import UnreadablePayload
+
+SILENT_SECONDS: Final = 90.0  # an idle step beats once in 48 s; after a minute of silence Temporal gives it to another
+ENDED_WITHIN_SECONDS: Final = 3600.0
+PLANNERS: Final = frozenset(LOOPS) - {"watch_interruptions"}
+LIFE_SECONDS: Final = 8.0  # for an answer of a workflow; a worker that lives may be busy
+ENDED: Final = ("Failed", "Terminated", "TimedOut")
+
+STARTED: Final = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+
+
+async def singleton_check(client: Client, name: str, identity: str, *, wanted: bool = True) -> Check:
+    """Whether it runs, goes on, and has not begun anew again and again. `wanted`: a worker should have started it."""
+    described = await decoded_or_none(client, identity)
+    if described is None:
+        if not wanted:
+            return fine(name, "no queue of warnings is named, so none is read")
+        return failed(name, f"there is no workflow {identity}", "start a worker: it starts it")
+    if described.status != WorkflowExecutionStatus.RUNNING:
+        state = described.status.name.lower() if described.status is not None else "unknown"
+        return failed(name, f"{identity} is {state}", "a worker starts it again within a minute; is one running?")
+    if described.raw_description.pending_workflow_task.attempt > 1:
+        story = await story_of(client, identity)
+        why = story.stuck if story else ""
+        return failed(name, f"{identity} cannot go on: {why}", "its workers run code that does not fit its history")
+    troubles = [*_failing_steps(described), *await _failing_loops(client, identity)]
+    if troubles:
+        return failed(name, "; ".join(troubles[:3]), "nothing of the kind is done until this succeeds")
+    return await _often_ended(client, name, identity) or _running(name, described)
+
+
+async def decoded_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:
+    """The workflow's latest run with readable payloads; None where there was none."""
+    described = await described_or_none(client, identity)
+    if described is not None:
+        await decode(client, described.raw_description)
+    return described
+
+
+def _running(name: str, described: WorkflowExecutionDescription) -> Check:
+    age = time.time() - described.start_time.timestamp()
+    return fine(name, f"runs, this run for {duration_text(round(age))}")
+
+
+def _failing_steps(described: WorkflowExecutionDescription) -> list[str]:
+    """The steps that have failed more than three times in a row."""
+    return [
+        f"{one.activity_type.name} has failed {one.attempt - 1} times: {one.last_failure.message[:300]}"
+        for one in described.raw_description.pending_activities
+        if one.attempt > MANY_ATTEMPTS and one.last_failure.message and not _looks_again(one)
+    ]
+
+
+def _looks_again(pending: PendingActivityInfo) -> bool:
+    """A step that only looks again later is not failing."""
+    return pending.last_failure.application_failure_info.type == "NotYet"
+
+
+async def _failing_loops(client: Client, identity: str) -> list[str]:
+    """The loops that have failed and wait, as the workflow's own details say."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            found = await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
+    except (TimeoutError, RPCError, UnreadablePayload):
+        return []  # the checks of workers and payloads say that nobody answers, or unreadably
+    details = str(getattr(found, "current_details", ""))
+    marked = [line for line in details.splitlines() if line.startswith("- **") and " fails** (" in line]
+    return [line.removeprefix("- ").replace("**", "") for line in marked]
+
+
+async def _often_ended(client: Client, name: str, identity: str) -> Check | None:
+    """Runs that did not end by beginning as new; None where there are none in the last hour."""
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ENDED_WITHIN_SECONDS))
+    states = ", ".join(f"'{state}'" for state in ENDED)
+    query = f"WorkflowId = '{identity}' AND ExecutionStatus IN ({states}) AND CloseTime > '{since}'"
+    ended = [run async for run in client.list_workflows(query, limit=100)]
+    if not ended:
+        return None
+    last = max(ended, key=lambda run: run.close_time or run.start_time)
+    how = last.status.name.lower() if last.status is not None else "unknown"
+    found = f"it has begun anew {plural(len(ended), 'time')} in the last hour; the last run {how}"
+    advice = f"temporal workflow show --workflow-id {identity} --run-id {last.run_id}"
+    return (failed if len(ended) > 1 else warned)(name, found, advice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeSigns:
+    """What shows that workers live, beyond that they polled a short time ago: a poll may be a dead worker's last."""
+
+    answers: bool | None  # a worker of workflows has answered a question; None: there is nobody to ask
+    silent: str  # the step of a planner that nobody works on, and for how long; empty where there is none
+
+
+async def life_signs(client: Client, identities: tuple[str, ...]) -> LifeSigns:
+    """Ask the first of the singletons that run, and look at the heartbeats of the steps of all."""
+    running = [d for d in [await decoded_or_none(client, one) for one in identities] if d is not None]
+    running = [one for one in running if one.status == WorkflowExecutionStatus.RUNNING]
+    pending = [step for one in running for step in one.raw_description.pending_activities]
+    silent = [text for text in (_silence(step) for step in pending if step.activity_type.name in PLANNERS) if text]
+    answers = await _answers(client, running[0].id) if running else None
+    return LifeSigns(answers=answers, silent=silent[0] if silent else "")
+
+
+async def _answers(client: Client, identity: str) -> bool:
+    try:
+        async with asyncio.timeout(LIFE_SECONDS):
+            await client.get_workflow_handle(identity).query("__temporal_workflow_metadata")
+    except UnreadablePayload:
+        return True  # somebody has answered
+    except (TimeoutError, RPCError):
+        return False
+    return True
+
+
+def _silence(step: PendingActivityInfo) -> str:
+    """For how long nobody has worked on the step; empty where somebody does, or where it waits for its next attempt."""
+    if step.state == STARTED:
+        heard = max(step.last_heartbeat_time.ToSeconds(), step.last_started_time.ToSeconds())
+    else:
+        heard = max(step.scheduled_time.ToSeconds(), step.next_attempt_schedule_time.ToSeconds())
+    seconds = time.time() - heard
+    return f"{step.activity_type.name} for {duration_text(round(seconds))}" if seconds > SILENT_SECONDS else ""

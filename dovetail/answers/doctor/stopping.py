@@ -1,0 +1,35 @@
+"""Which findings of `dovetail doctor` must stop a new version before it is given work.
+
+Those that a version can have by itself: a right, a credential, a definition or a key that it needs and this cluster
+does not give it. What the version before is guilty of stops none, or no version could mend it: a singleton that hangs,
+a pool whose launches were stopped, a NodeClass that is not ready.
+"""
+
+import asyncio
+from typing import Final
+
+from temporalio.client import Client
+
+from dovetail.answers.doctor.doctor import doctor_of_worker
+from dovetail.answers.doctor.identity import NAME as IDENTITY
+from dovetail.answers.doctor.preflight import RIGHTS, cloud_rights_check
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
+
+STOPPING: Final = frozenset(
+    {
+        *("Temporal server", "search attributes", "payloads", IDENTITY),
+        *("API server", "clock", "alone", "rights", "custom resources", "view", "watches"),
+        *("instances", "cloud", RIGHTS),
+    }
+)
+
+
+async def stopping(settings: Settings, world: World, client: Client | None) -> tuple[str, ...]:
+    """What must stop the version of the worker that asks, each with what to do."""
+    answer, rights = await asyncio.gather(doctor_of_worker(settings, world, client), cloud_rights_check(world))
+    return tuple(
+        f"{check.name}: {check.found} ({check.advice})"
+        for check in (*answer.checks, rights)
+        if check.verdict == "fails" and check.name in STOPPING
+    )

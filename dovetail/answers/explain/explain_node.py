@@ -1,0 +1,275 @@
+"""`dovetail explain node NAME`: why this node stays, or for what it would go.
+
+Facts come from dovetail.disruption.explain, the very functions that decide; here they are joined with what the objects
+say of the node's own affairs (its owner, its deletion, its pods' budgets) and made plain, for text and for scripts
+alike.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.answers.explain.node_words import step_words, verdict_of
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import Look
+from dovetail.answers.wording import moment_text
+from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
+from dovetail.messages.workflow_ids import claim_owner_id
+from dovetail.model import names
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.pdbs import PdbIndex
+from dovetail.settings.deciding import disruption_settings
+from dovetail.termination.leaving import held_words
+from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One question and its answer. An empty `why` means that it lets the node go."""
+
+    asked: str
+    why: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetAnswer:
+    """What the pool's budgets permit for one reason."""
+
+    reason: str
+    left: int
+    allowed: int
+    nodes: int
+    consuming: int
+    binding: str = ""
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPod:
+    """A pod that keeps the node, by whom, and what a person can do."""
+
+    pod: str
+    by: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What consolidation makes of this node alone."""
+
+    says: str
+    moved: tuple[tuple[str, int], ...] = ()  # existing node -> how many pods go there
+    unplaced: tuple[tuple[str, str], ...] = ()  # pod -> why
+    replacements: tuple[str, ...] = ()  # of each: pool and types
+    price_now: float | None = None
+    price_then: float | None = None
+    scores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """Everything that bears on one node now."""
+
+    node: str
+    source: str
+    says: str
+    now: float
+    claim: str = ""
+    pool: str = ""
+    instance: str = ""  # type, zone, capacity type
+    state: str = ""
+    workflow: str = ""
+    pods: int = 0
+    movable_pods: int = 0
+    quiet_since: float | None = None
+    consolidate_after: float | None = None
+    expires_at: float | None = None
+    checks: tuple[Check, ...] = ()
+    methods: tuple[Check, ...] = ()
+    goes_for: tuple[str, ...] = ()
+    held: tuple[HeldPod, ...] = ()
+    choosy: tuple[HeldPod, ...] = ()  # pods whose preferences can prevent consolidation (PLC-28)
+    budgets: tuple[BudgetAnswer, ...] = ()
+    move: Move | None = None
+    step: str = ""  # what is planned for it together with others
+    notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+
+
+def explain_node_now(look: Look, name: str) -> NodeAnswer:
+    """The answer for the node of that name, or of that NodeClaim."""
+    snapshot = look.snapshot
+    found = explain_node(snapshot, disruption_settings(look.settings), name)
+    if not found.exists:
+        raise _unknown(look, name)
+    node, claim = snapshot.nodes.get(found.node), snapshot.claims.get(found.claim)
+    pods = [p for p in snapshot.pods.values() if node is not None and p.node_name == node.name and is_active(p)]
+    pool = snapshot.pools.get(found.pool)
+    return NodeAnswer(
+        node=found.node,
+        source=look.source,
+        says=verdict_of(found, claim, held_words([node] if node is not None else [])),
+        now=snapshot.now,
+        claim=found.claim,
+        pool=found.pool,
+        instance=_instance(node, claim),
+        state=_state(node, claim),
+        workflow=_workflow(look, claim),
+        pods=len(pods),
+        movable_pods=sum(1 for p in pods if is_reschedulable(p)),
+        quiet_since=found.quiet_since,
+        consolidate_after=pool.disruption.consolidate_after if pool else None,
+        expires_at=found.expires_at,
+        checks=tuple(Check(asked="", why=c.why or "", message=c.message) for c in found.checks if not c.passes),
+        methods=tuple(_method(m, found) for m in found.methods),
+        goes_for=found.goes_for,
+        held=(*held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
+        choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
+        budgets=_budgets(found),
+        move=_move(found),
+        step="" if found.step is None else step_words(found.step, found.node),
+        notes=look.notes,
+        pauses=look.pauses,
+    )
+
+
+def _unknown(look: Look, name: str) -> CommandFailed:
+    for aside in look.unreadable:
+        if aside.kind in ("Node", "NodeClaim") and aside.name == name:
+            return CommandFailed(f"{name}: the {aside.kind} cannot be read: {aside.field}: {aside.message}")
+    return CommandFailed(f"{name}: there is no such Node or NodeClaim")
+
+
+def _instance(node: Node | None, claim: NodeClaim | None) -> str:
+    labels = node.labels if node else claim.labels if claim else {}
+    keys = (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)
+    return ", ".join(labels[key] for key in keys if key in labels)
+
+
+def _state(node: Node | None, claim: NodeClaim | None) -> str:
+    if claim is None:
+        return "no NodeClaim"
+    if claim.deleting_since is not None:
+        return "being terminated"
+    reason = claim.condition(names.DISRUPTION_REASON)
+    if reason is not None and reason.status == "True":
+        return f"marked for disruption ({reason.reason})"
+    if not claim.is_true(names.LAUNCHED):
+        return "being launched"
+    if node is None or not claim.is_true(names.REGISTERED_CONDITION):
+        return "launched, not registered yet"
+    ready = node.condition(names.READY)
+    if ready is None or ready.status != "True":
+        return "not ready"
+    return "ready" if claim.is_true(names.INITIALIZED_CONDITION) else "registered, not initialised yet"
+
+
+def _workflow(look: Look, claim: NodeClaim | None) -> str:
+    """Which workflow works on it, as far as the objects say."""
+    if claim is None:
+        return ""
+    owner = claim.annotations.get(names.OWNER, "")
+    if owner and claim.deleting_since is None:
+        return owner
+    busy = claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION)
+    return claim_owner_id(look.settings.cluster, claim.name) if busy and look.settings.cluster else ""
+
+
+def _method(answer: Answer, found: NodeExplanation) -> Check:
+    return Check(asked=answer.method, why=answer.why or "", message=answer.message)
+
+
+def _budgets(found: NodeExplanation) -> tuple[BudgetAnswer, ...]:
+    return tuple(
+        BudgetAnswer(
+            reason=str(a.reason),
+            left=a.left,
+            allowed=a.allowed,
+            nodes=a.nodes,
+            consuming=a.consuming,
+            binding=_budget_text(a.binding.nodes, a.binding.schedule, a.binding.reasons) if a.binding else "",
+            errors=a.errors,
+        )
+        for a in found.allowances
+    )
+
+
+def _budget_text(nodes: str, schedule: str | None, reasons: tuple[str, ...] | None) -> str:
+    window = f" in the window {schedule!r}" if schedule else ""
+    only = f" for {', '.join(reasons)}" if reasons else ""
+    return f"nodes: {nodes}{window}{only}"
+
+
+def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
+    """The pods that must not be evicted now."""
+    index = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+    found = []
+    for pod in sorted(pods, key=lambda p: p.key):
+        if is_protected(pod, snapshot.now):
+            until = protection(pod, snapshot.now).until
+            detail = f"until {moment_text(until)}" if until else "until the annotation is taken off"
+            found.append(HeldPod(pod=pod.key, by=names.DO_NOT_DISRUPT, detail=detail))
+        for pdb in index.blocking(pod):
+            counted = ", ".join(pdb.disrupted_pods)
+            # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
+            detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"
+            found.append(HeldPod(pod=pod.key, by=f"PodDisruptionBudget {pdb.namespace}/{pdb.name}", detail=detail))
+    return tuple(found)
+
+
+def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
+    """The pods with preferences that a new place must meet as well as this one does, as long as it can: a node of
+    theirs seldom finds a cheaper one."""
+    found = []
+    for pod in sorted((p for p in pods if is_reschedulable(p)), key=lambda p: p.key):
+        kinds = [f"preferred anti-affinity on {t.topology_key}" for t in pod.shape.preferred_anti_affinity]
+        soft = (s for s in pod.shape.spread if s.when_unsatisfiable == "ScheduleAnyway")
+        kinds += [f"preferred spread over {s.topology_key}" for s in soft]
+        if kinds:
+            found.append(HeldPod(pod=pod.key, by=", ".join(dict.fromkeys(kinds))))
+    return tuple(found)
+
+
+def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tuple[HeldPod, ...]:
+    """Of a node that leaves: the pods whose owner has as many on their way as it may have, by the pods alone."""
+    share, now = look.settings.owner_share, look.snapshot.now
+    if claim is None or claim.deleting_since is None or not claim.is_true(names.DISRUPTION_REASON) or not share:
+        return ()
+    owners = {pod.key: owner for pod in pods if (owner := owner_with_turns(pod)) is not None}
+    counts = count_pods(look.snapshot.pods.values(), {owner.uid for owner in owners.values()}, now)
+    known = {uid: turns(found, {}, share, now) for uid, found in counts.items()}
+    return tuple(
+        HeldPod(pod=key, by="waits for its turn", detail=known[owner.uid].words(owner))
+        for key, owner in sorted(owners.items(), key=lambda item: item[0])
+        if not known[owner.uid].is_free
+    )
+
+
+def _move(found: NodeExplanation) -> Move | None:
+    simulation, prices = found.simulation, found.prices
+    if simulation is None or prices is None:
+        return None
+    block = found.outcome.block if found.outcome else None
+    says = simulation.failed or (block.message if block else _where(found))
+    return Move(
+        says=says,
+        moved=tuple(sorted((name, len(pods)) for name, pods in simulation.moved.items())),
+        unplaced=tuple(sorted(simulation.unplaced.items())),
+        replacements=tuple(f"{r.pool}: {', '.join(t.name for t in r.types[:3])}" for r in simulation.replacements),
+        price_now=prices.now,
+        price_then=prices.replacement if prices.replacement is not None else None if block else 0.0,
+        scores=tuple(s.text for s in found.scores),
+    )
+
+
+def _where(found: NodeExplanation) -> str:
+    command = found.outcome.command if found.outcome else None
+    if command is None:
+        return found.outcome.error if found.outcome else ""
+    if command.replacements:
+        return "its pods fit on one cheaper node"
+    if command.moved:
+        return "its pods fit on the other nodes"
+    return "no pod would need another place (those that can never be evicted are not counted)"

@@ -1,0 +1,219 @@
+"""`dovetail explain pod NAMESPACE/NAME`: where this pod goes, or why it finds no node.
+
+Asks the function that plans, for all pods that wait, and picks out this one. What would have helped is asked of
+the same function with one thing changed. The answer is made here and written in explain_pod_text.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from dovetail.answers.explain.pod_words import pool_words, requested
+from dovetail.answers.explain.pool_words import pools_left_out
+from dovetail.answers.explain.what_if import Help, helps, place_text
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import Look
+from dovetail.answers.wording import plural
+from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
+from dovetail.model.kept_places import kept_by, needs_a_node, planned_pods
+from dovetail.model.names import INITIALIZED_CONDITION
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
+from dovetail.model.pod_rules import is_daemon, is_mirror, is_terminal
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.earlier_claims import may_become_its_node
+from dovetail.placement.place_pods import Index, pending_pods, place
+from dovetail.placement.settings import PlacementSettings
+from dovetail.settings.deciding import placement_settings
+
+TYPES = 5
+
+State = Literal[
+    "runs",
+    "ended",
+    "leaving",
+    "daemon",
+    "with_scheduler",
+    "ignored",
+    "spoken_for",
+    "place_kept",
+    "existing_node",
+    "new_node",
+    "waits_for_reservation",
+    "refused",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAnswer:
+    """Everything that can be said about one pod now."""
+
+    pod: str
+    source: str
+    state: State
+    says: str  # the answer in one line
+    asks_for: tuple[str, ...] = ()
+    node: str = ""
+    claim: str = ""
+    pool: str = ""
+    types: tuple[str, ...] = ()  # of the new node, cheapest first, a few
+    types_in_all: int = 0
+    together_with: int = 0  # other pods planned onto the same node
+    pools: tuple[PoolRefusal, ...] = ()
+    pools_alone: tuple[PoolRefusal, ...] = ()  # what the pools would say if no other pod were waiting, if not the same
+    pools_left_out: tuple[tuple[str, str], ...] = ()  # name and why
+    existing: Mapping[str, int] = field(default_factory=dict)
+    helps: tuple[Help, ...] = ()
+    notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+
+
+def explain_pod(look: Look, name: str) -> PodAnswer:
+    """The answer for the pod of that name."""
+    pod = find_pod(look, name)
+    settings = placement_settings(look.settings)
+    settled = _settled(look, pod, settings)
+    if settled is not None:
+        return settled
+    index = Index(with_unplanned_as_nodes(look.snapshot), settings)
+    placement = place(index)
+    for node in placement.new:
+        if _is_in(pod, node.pods):
+            return _new_node(look, pod, node)
+    for node_name, pods in placement.existing.items():
+        if _is_in(pod, pods):
+            says = f"it fits on {node_name}, which is there or on its way; the kube-scheduler is expected to bind it"
+            return _answer(look, pod, "existing_node", says, node=node_name)
+    return replace(_refused(look, pod, placement, index), pools_left_out=pools_left_out(index))
+
+
+def find_pod(look: Look, name: str) -> Pod:
+    """The pod, or one line that says what is wrong with the name."""
+    found = [p for p in look.snapshot.pods.values() if name in (p.key, p.name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandFailed(f"{name}: several pods have that name: {', '.join(sorted(p.key for p in found)[:5])}")
+    for unreadable in look.unreadable:
+        if unreadable.kind == "Pod" and unreadable.name == name:
+            raise CommandFailed(f"{name}: the pod cannot be read: {unreadable.field}: {unreadable.message}")
+    raise CommandFailed(f"{name}: there is no such pod (name it NAMESPACE/NAME)")
+
+
+def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | None:
+    """The answer where no placement is needed to give it."""
+    if is_terminal(pod):
+        return _answer(look, pod, "ended", f"it has ended ({pod.phase}); it needs no node")
+    if pod.node_name:
+        return _bound(look, pod)
+    if pod.deleting_since is not None:
+        return _answer(look, pod, "leaving", "it is being deleted before it ever ran; no node is launched for it")
+    if is_daemon(pod) or is_mirror(pod):
+        says = "it belongs to a node (DaemonSet or static pod): it goes with its node, and no node is launched for it"
+        return _answer(look, pod, "daemon", says)
+    if not needs_a_node(pod, look.snapshot):
+        return _answer(look, pod, "with_scheduler", _with_scheduler(pod), node=pod.nominated_node)
+    claim = kept_by(pod, look.snapshot)
+    if claim is not None and may_become_its_node(claim, pod, look.snapshot.now):
+        says = f"node {pod.nominated_node} is kept for it: NodeClaim {claim.name} was made for it; {_when_kept(claim)}"
+        return _answer(look, pod, "place_kept", says, node=pod.nominated_node, claim=claim.name)
+    waiting = pending_pods(look.snapshot, settings)
+    for ignored in waiting.ignored:
+        if ignored.pod.uid == pod.uid:
+            return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored.why}")
+    if _is_in(pod, waiting.promised):
+        coming = _planned_onto(look.snapshot, pod)
+        says = f"a node for it is on its way: NodeClaim {coming.name if coming else '?'} is not launched yet"
+        return _answer(look, pod, "spoken_for", says, claim=coming.name if coming else "")
+    return None
+
+
+def _when_kept(claim: NodeClaim) -> str:
+    if claim.is_true(INITIALIZED_CONDITION):
+        return "the kube-scheduler is about to bind it"
+    return "the kube-scheduler binds it once that node is ready"
+
+
+def _with_scheduler(pod: Pod) -> str:
+    if pod.nominated_node:
+        return f"the kube-scheduler makes room for it on {pod.nominated_node}; no node is launched for it"
+    return (
+        "the kube-scheduler has not given it up: it looks at it now, or a scheduling gate holds it. "
+        "Nodes are launched only for pods whose condition PodScheduled says Unschedulable"
+    )
+
+
+def _bound(look: Look, pod: Pod) -> PodAnswer:
+    node = look.snapshot.nodes.get(pod.node_name)
+    claim = look.snapshot.pairing.claim_of(node) if node is not None else None
+    if pod.deleting_since is not None:
+        return _answer(look, pod, "leaving", f"it is being deleted on {pod.node_name}", node=pod.node_name)
+    leaving = "; that node is leaving" if claim is not None and claim.deleting_since is not None else ""
+    says = f"it is bound to {pod.node_name} ({pod.phase}) and waits for no node{leaving}"
+    return _answer(look, pod, "runs", says, node=pod.node_name, claim=claim.name if claim else "")
+
+
+def _planned_onto(snapshot: Snapshot, pod: Pod) -> NodeClaim | None:
+    planned = (c for c in snapshot.claims.values() if pod.uid in planned_pods(c))
+    return next(planned, None)
+
+
+def _new_node(look: Look, pod: Pod, node: NewNode) -> PodAnswer:
+    return _answer(
+        look,
+        pod,
+        "new_node",
+        f"a new node of NodePool {node.pool} will be made for it in the next round",
+        pool=node.pool,
+        types=tuple(t.name for t in node.types[:TYPES]),
+        types_in_all=len(node.types),
+        together_with=len(node.pods) - 1,
+    )
+
+
+def _refused(look: Look, pod: Pod, placement: Placement, index: Index) -> PodAnswer:
+    refused = next((r for r in placement.refused if r.pod.uid == pod.uid), None)
+    if refused is None:
+        why = next((i.why for i in placement.ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
+        return _answer(look, pod, "ignored", f"nothing is planned for it: {why}")
+    if refused.waits_for_reservation:
+        says = "it waits for reserved capacity that would suit it; a later round tries again"
+        answer = _answer(look, pod, "waits_for_reservation", says)
+        return replace(answer, pools=refused.pools, existing=dict(refused.existing))
+    answer = _answer(look, pod, "refused", _refusal(refused))
+    answer = replace(answer, pools=refused.pools, existing=dict(refused.existing))
+    alone = place(index, [pod])
+    if where := place_text(alone, pod):
+        others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
+        return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings)))
+    said = next((r for r in alone.refused if r.pod.uid == pod.uid), refused)
+    found = helps(look.snapshot, said, index.settings)
+    return replace(answer, pools_alone=said.pools if said.pools != refused.pools else (), helps=found)
+
+
+def _refusal(refused: RefusedPod) -> str:
+    asked = [refusal for refusal in refused.pools if refusal.pool]
+    pools = (
+        f"{plural(len(asked), 'NodePool')} asked, none can make one" if asked else pool_words(refused.pools[0].reason)
+    )
+    nodes = sum(refused.existing.values())
+    existing = f"none of {plural(nodes, 'node')} takes it" if nodes else "there is no node to put it on"
+    return f"it finds no node: {pools}; {existing}"
+
+
+def _answer(look: Look, pod: Pod, state: State, says: str, **more: object) -> PodAnswer:
+    return PodAnswer(
+        pod=pod.key,
+        source=look.source,
+        state=state,
+        says=says,
+        asks_for=requested(pod),
+        notes=look.notes,
+        pauses=look.pauses,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _is_in(pod: Pod, pods: tuple[Pod, ...]) -> bool:
+    return any(p.uid == pod.uid for p in pods)

@@ -1,0 +1,212 @@
+"""`dovetail history NODE|CLAIM|POD|WORKFLOW`: what became of it, step by step, from Temporal's own record.
+
+A claim's story stands under one workflow id for its whole life, run after run; beside it stand the disruptions that
+took its node, and the one that it was launched for. For which pods it was launched is said by the claim. The newest run
+and those that it was continued from are asked for exactly; earlier ones and disruptions are looked for in the
+visibility list, which may lag by a moment and forgets after the retention.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.activities.identity.search_attributes import NODE_CLAIM
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.history.events import read_run
+from dovetail.answers.history.origins import origins_of
+from dovetail.answers.history.pods import trail_of
+from dovetail.answers.look.sources import opened
+from dovetail.answers.record.decoding import decode
+from dovetail.answers.record.steps import Line, Pending, StoryLines, moment, pending_of
+from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
+from dovetail.messages.workflow_types import DISRUPT_NODES
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import FLEET
+from dovetail.ports.failures import Failure
+from dovetail.settings.settings import Settings, SettingsError
+
+MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
+MOST_DISRUPTIONS: Final = 20
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+_POD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+_WORKFLOW: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._/:]*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """One workflow id, over all its runs."""
+
+    workflow: str
+    type: str
+    status: str
+    started: float
+    ended: float | None = None
+    phase: str = ""
+    lines: tuple[Line, ...] = ()
+    now: tuple[Pending, ...] = ()  # what it waits for
+    stuck: str = ""  # a workflow task that fails again and again
+    cut: bool = False  # there are earlier runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryAnswer:
+    """Every story that bears on one name."""
+
+    name: str
+    stories: tuple[Story, ...]
+    notes: tuple[str, ...] = ()
+
+
+async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
+    """The stories of a node, a claim, a pod or a workflow. Without a snapshot the cluster is asked, where that is
+    needed."""
+    if name.startswith(f"{settings.cluster}/") and _WORKFLOW.match(name):
+        found = await story_of(client, name)
+        if found is not None:
+            return HistoryAnswer(name=name, stories=(found,))
+        if not _POD.match(name):  # a namespace may have the cluster's name
+            raise CommandFailed(f"{name}: there is no such workflow, or its retention has passed")
+    if _POD.match(name):
+        return await _of_pod(client, settings, name, snapshot)
+    if not _NAME.match(name):
+        raise CommandFailed(
+            f"{name}: it is no name of a Node, NodeClaim or pod (NAMESPACE/NAME), and no workflow id of "
+            f"{settings.cluster}"
+        )
+    snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
+    ids, said = await _workflows_of(client, settings, name, snapshot)
+    found_stories = await _told(client, ids)
+    if not found_stories:
+        raise CommandFailed(
+            f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
+        )
+    return HistoryAnswer(name=name, stories=found_stories, notes=(*said, *notes))
+
+
+async def _of_pod(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
+    """The stories of its node and of what made nodes for it; a pod that waits may have none yet."""
+    snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
+    trail = await trail_of(client, settings.cluster, name, snapshot, time.time())
+    if not trail.notes:
+        raise CommandFailed(f"{name}: there is no such pod, and within the last day no node was made for one")
+    ids, said = list(trail.workflows), list[str]()
+    for place in trail.places:
+        more, words = await _workflows_of(client, settings, place, snapshot)
+        ids += more
+        said += words
+    notes = tuple(dict.fromkeys((*trail.notes, *said, *notes)))
+    return HistoryAnswer(name=name, stories=await _told(client, ids), notes=notes)
+
+
+async def _workflows_of(
+    client: Client, settings: Settings, name: str, snapshot: Snapshot | None
+) -> tuple[list[str], list[str]]:
+    """The ids of those that have worked on a node or claim, and what it was made for."""
+    claims = await _claims_of(client, settings, name, snapshot)
+    made = origins_of(snapshot, claims) if snapshot is not None else ()
+    ids = [*[each.disruption(settings.cluster) for each in made], node_owner_id(settings.cluster, name)]
+    ids += [claim_owner_id(settings.cluster, claim) for claim in claims]
+    ids += await _disruptions(client, settings.cluster, name, claims)
+    return ids, [each.text for each in made]
+
+
+async def _told(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
+    """The stories of those that there are, the oldest first."""
+    stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
+    return tuple(sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow)))
+
+
+async def _seen(settings: Settings) -> tuple[Snapshot | None, tuple[str, ...]]:
+    """The cluster as it is; or nothing, and why."""
+    try:
+        async with opened(settings) as world:
+            return world.view.snapshot(FLEET), ()
+    except (Failure, SettingsError) as error:
+        return None, (f"the cluster could not be asked for NodeClaims and pods: {error}",)
+
+
+async def _claims_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """The claims meant by a name: itself, the node's by the cluster, the node's by what disrupted it."""
+    claims = [name]
+    query = query_of(settings.cluster, f"DovetailNode='{name}'")
+    async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS):
+        claim = found.typed_search_attributes.get(NODE_CLAIM)
+        claims += [claim] if claim else []
+    return tuple(dict.fromkeys([*claims, *(_of_node(snapshot, name) if snapshot is not None else ())]))
+
+
+def _of_node(snapshot: Snapshot, name: str) -> list[str]:
+    node = snapshot.nodes.get(name)
+    return [] if node is None else sorted(claim.name for claim in snapshot.pairing.claims_of(node))
+
+
+async def _disruptions(client: Client, cluster: str, name: str, claims: tuple[str, ...]) -> list[str]:
+    wanted = " OR ".join([f"DovetailNode='{name}'", *[f"DovetailNodeClaim='{claim}'" for claim in claims]])
+    query = query_of(cluster, f"WorkflowType='{DISRUPT_NODES}' AND ({wanted})")
+    return [found.id async for found in client.list_workflows(query, limit=MOST_DISRUPTIONS)]
+
+
+async def story_of(client: Client, identity: str) -> Story | None:
+    """The story of one workflow id; None where there is none."""
+    try:
+        described = await client.get_workflow_handle(identity).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    runs, cut = await _runs(client, identity, described.run_id)
+    story = StoryLines(client.data_converter.payload_converter)
+    await decode(client, described.raw_description)
+    for events in runs:
+        await decode(client, *events)
+        read_run(story, events)
+    running = described.status == WorkflowExecutionStatus.RUNNING
+    failing = described.raw_description.pending_workflow_task
+    return Story(
+        workflow=identity,
+        type=described.workflow_type,
+        status=described.status.name.lower() if described.status is not None else "unknown",
+        started=moment_of(runs[0]),
+        ended=described.close_time.timestamp() if described.close_time else None,
+        phase=story.phase,
+        lines=tuple(story.lines),
+        now=pending_of(described.raw_description.pending_activities, story) if running else (),
+        stuck=story.task_failure if running and failing.attempt > 1 else "",
+        cut=cut,
+    )
+
+
+async def _runs(client: Client, identity: str, last: str) -> tuple[list[list[HistoryEvent]], bool]:
+    """The histories of the runs, oldest first, and whether earlier ones were left out."""
+    # A claim that was launched long ago is terminated in a run that was started, not continued: the list knows both.
+    listed = client.list_workflows(f"WorkflowId = '{identity}'", limit=MOST_RUNS)
+    waiting = [last, *[found.run_id async for found in listed]]
+    runs: dict[str, list[HistoryEvent]] = {}
+    forgotten = False
+    while waiting and len(runs) < MOST_RUNS:
+        run_id = waiting.pop(0)
+        if run_id in runs:
+            continue
+        try:
+            events = list((await client.get_workflow_handle(identity, run_id=run_id).fetch_history()).events)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND or not runs:
+                raise
+            forgotten = True  # the retention has passed for it
+            continue
+        runs[run_id] = events
+        before = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+        waiting = [before, *waiting] if before else waiting
+    cut = forgotten or any(run_id not in runs for run_id in waiting)
+    return sorted(runs.values(), key=moment_of), cut
+
+
+def moment_of(events: list[HistoryEvent]) -> float:
+    """When a run started."""
+    return moment(events[0])

@@ -1,0 +1,163 @@
+"""What `explain` and `plan` look at: the cluster now, or as it was recorded.
+
+Both give the same thing, a whole snapshot and the settings of the engines, and the same pure functions answer. What
+only the Scheduler knows (nominations, plans that wait for their second look) is asked of it; where it does not answer
+the explanation goes on without and says so, because a person asks mostly when something is down.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from temporalio.client import Client, WorkflowQueryRejectedError
+from temporalio.service import RPCError
+
+from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.pause_words import pause_lines
+from dovetail.answers.look.recording import Recording, read_recording, write_recording
+from dovetail.answers.wording import moment_text
+from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.temporal import ANSWER_SECONDS, connect
+from dovetail.disruption.decision_snapshot import claims_of, for_disruption
+from dovetail.messages.states import Held, SchedulerState
+from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unreadable import Unreadable
+from dovetail.model.watched_kinds import Kinds
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World, open_world, recorded_view
+from dovetail.workflows.converter import UnreadablePayload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look at a cluster. `notes`: what the reader must know of it."""
+
+    snapshot: Snapshot
+    settings: Settings
+    unreadable: tuple[Unreadable, ...] = ()
+    source: str
+    notes: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()  # plans of the Scheduler that wait for their second look
+    state: SchedulerState | None = None  # None: the Scheduler was not asked, or has not answered
+
+
+async def look(settings: Settings, file: Path | None) -> Look:
+    """At the recorded snapshot where a file is named, else at the cluster."""
+    if file is not None:
+        return look_at(await asyncio.to_thread(read_recording, file), settings, file)
+    async with opened(settings) as world:
+        return await look_through(world, settings)
+
+
+async def look_through(world: World, settings: Settings) -> Look:
+    """At a world that is open, with what the Scheduler remembers just now."""
+    state, note = await scheduler_state(settings, world.cluster_uid)
+    return await look_now(settings, world, state, note)
+
+
+async def look_now(
+    settings: Settings, world: World, state: SchedulerState | None, note: str = "", reads: Kinds | None = None
+) -> Look:
+    """At a world that is open, with the Scheduler's memory. `reads`: the kinds that must be up to date; None: all."""
+    snapshot = with_memory(await whole_snapshot(world.view, world.catalogues, reads), state)
+    return Look(
+        snapshot=snapshot,
+        settings=settings,
+        unreadable=world.view.unreadable(),
+        source=f"cluster {settings.cluster}, {moment_text(snapshot.now)}",
+        notes=(note,) if note else (),
+        pauses=pause_lines(snapshot, state),
+        held=state.held if state is not None else (),
+        state=state,
+    )
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[World]:
+    """The world, ready to be looked at, for as long as the block lasts."""
+    world = await open_world(settings)
+    try:
+        await world.ready()
+        yield world
+    finally:
+        await world.close()
+
+
+def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
+    """At a recording, under the settings that it was made under; its cluster's name is the recorded one."""
+    view = recorded_view(recording.objects, recording.taken_at)
+    whole = replace(
+        view.snapshot(),
+        catalogues=recording.catalogues,
+        supported_node_classes=recording.supported_node_classes,
+    )
+    snapshot = for_disruption(whole, recording.nominations, recording.disrupting)
+    return Look(
+        snapshot=snapshot,
+        settings=settings.model_copy(update={**recording.settings, "cluster": recording.cluster}),
+        unreadable=view.unreadable(),
+        source=f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}",
+        notes=recording.notes,
+        pauses=pause_lines(snapshot),
+    )
+
+
+async def record(settings: Settings, file: Path) -> Recording:
+    """Write everything that the decisions read into a file."""
+    if not file.parent.is_dir():
+        raise CommandFailed(f"{file}: there is no folder {file.parent}")
+    async with opened(settings) as world:
+        state, note = await scheduler_state(settings, world.cluster_uid)
+        objects = await world.inspection.objects()
+        now = with_memory(await whole_snapshot(world.view, world.catalogues), state)
+    recording = Recording(
+        cluster=settings.cluster,
+        taken_at=now.now,
+        objects=objects,
+        catalogues=now.catalogues,
+        supported_node_classes=now.supported_node_classes,
+        nominations=now.nominations,
+        disrupting=now.disrupting,
+        settings={name: getattr(settings, name) for name in ("preferences", "min_values", "gates")},
+        notes=(note,) if note else (),
+    )
+    await asyncio.to_thread(write_recording, recording, file)
+    return recording
+
+
+def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
+    """With what only the Scheduler knows, as its own planner receives it."""
+    if state is None:
+        return for_disruption(snapshot, {}, frozenset())
+    state = state.forget(snapshot.now)
+    return for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
+
+
+async def scheduler_state(settings: Settings, cluster_uid: str) -> tuple[SchedulerState | None, str]:
+    """The Scheduler's memory; or none, and why."""
+    try:
+        client = await connect(settings)
+    except TemporalUnusable as error:
+        return None, _not_asked(str(error))
+    return await state_from(client, settings.cluster, cluster_uid)
+
+
+async def state_from(client: Client, cluster: str, cluster_uid: str) -> tuple[SchedulerState | None, str]:
+    """The same over a connection that is there."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            state = await client.get_workflow_handle(scheduler_id(cluster)).query("status", result_type=SchedulerState)
+    except (TimeoutError, RPCError, WorkflowQueryRejectedError, UnreadablePayload) as error:
+        return None, _not_asked(str(error) or "no worker answers")
+    if not state.cluster_uid or state.cluster_uid == cluster_uid:
+        return state, ""
+    return None, _not_asked(f"it is of another cluster of this name, {state.cluster_uid}")
+
+
+def _not_asked(why: str) -> str:
+    return f"the Scheduler could not be asked ({why}): its nominations and held plans are not considered"

@@ -1,0 +1,337 @@
+"""Every disruption, launch and termination of a cluster within a time, each once.
+
+Which workflows there were is asked of the visibility list, and what they did is read from their histories: the command
+as it was decided, with its prices, and how it ended. What Temporal's retention has taken is read from where it was kept
+(kept.py), if anything was.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeVar, cast
+
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.answers.failures import NotUnderstood
+from dovetail.answers.record.decoding import decode
+from dovetail.answers.record.steps import failure_text
+from dovetail.answers.wording import seconds_of
+from dovetail.messages.inputs import ClaimInput, DisruptInput
+from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.plans import name_of
+from dovetail.messages.subjects import Departure
+from dovetail.messages.workflow_ids import query_of
+from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
+from dovetail.termination.timing import pause_after_look
+from dovetail.workflows.converter import UnreadablePayload
+
+AT_ONCE: Final = 8  # histories that are read side by side: the server has other work
+MOST: Final = 5000
+
+Kind = Literal["disruption", "launch", "termination"]
+T = TypeVar("T")
+
+_KINDS: Final[dict[str, Kind]] = {DISRUPT_NODES: "disruption", LAUNCH_NODE: "launch", TERMINATE_NODE: "termination"}
+_WRITTEN_BEHIND: Final = re.compile(r"(?P<why>.*) \(by (?P<by>[^()]+(?:\([^()]*\))?)\)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened. Prices are dollars an hour, as they were when it was decided."""
+
+    kind: Kind
+    workflow: str
+    run: str
+    began: float
+    ended: float | None
+    outcome: str  # done, cancelled, failed, refused, initialised, terminated, …; running while it runs
+    reason: str = ""
+    method: str = ""
+    pool: str = ""
+    nodes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    replacements: tuple[str, ...] = ()  # NodeClaims
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    pods: int = 0  # that had to move
+    pod_names: tuple[str, ...] = ()  # for which a replacement was made; of a launch: where they are asked for
+    price_before: float | None = None
+    price_after: float | None = None
+    saved: float | None = None  # as predicted
+    by: str = ""  # who called it off
+    asked_by: str = ""  # who asked for it, where it was asked for
+    message: str = ""
+    disruption: str = ""  # the workflow that this launch or termination is part of
+    drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
+    instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
+    # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
+    saved_dollars: float | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """What is asked for. `until` is open where it is None."""
+
+    since: float
+    until: float | None = None
+
+    @property
+    def query(self) -> str:
+        """For the visibility list."""
+        begin = f"StartTime >= '{moment_text(self.since)}'"
+        return begin if self.until is None else f"{begin} AND StartTime <= '{moment_text(self.until)}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """The entries in order. `cut`: there are more; `forgotten`: histories that the retention has taken meanwhile."""
+
+    entries: tuple[Entry, ...]
+    cut: bool = False
+    forgotten: int = 0
+
+
+def period_of(since: str, until: str, now: float) -> Period:
+    """From moments, or times ago, as people write them; without `until` it is open."""
+    return Period(since=_asked("--since", since, now), until=_asked("--until", until, now) if until else None)
+
+
+def _asked(option: str, text: str, now: float) -> float:
+    """A moment, or one so long ago."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return now - seconds_of(text, option)
+    moment = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    if moment < 0:
+        raise NotUnderstood(f"{option}: {text} is before 1970")
+    return moment
+
+
+async def read_entries(client: Client, cluster: str, period: Period, most: int = MOST) -> Entries:
+    """Everything that began in that time, of `most` workflows at most."""
+    found = await read_matching(client, cluster, period.query, most)
+    return replace(found, entries=joined(found.entries))
+
+
+async def read_matching(client: Client, cluster: str, condition: str, most: int = MOST) -> Entries:
+    """What the visibility list has under that condition, each for itself."""
+    types = ", ".join(f"'{name}'" for name in _KINDS)
+    query = query_of(cluster, f"WorkflowType IN ({types}) AND {condition}")
+    found = [each async for each in client.list_workflows(query, limit=most + 1)]
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def read(execution: WorkflowExecution) -> Entry | None:
+        async with turn:
+            return await _entry(client, execution)
+
+    read_all = await asyncio.gather(*[read(each) for each in found[:most]])
+    entries = [entry for entry in read_all if entry is not None]
+    return Entries(
+        entries=tuple(sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run))),
+        cut=len(found) > most,
+        forgotten=len(read_all) - len(entries),
+    )
+
+
+async def _entry(client: Client, found: WorkflowExecution) -> Entry | None:
+    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    try:
+        events = list((await handle.fetch_history()).events)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    await decode(client, *events)
+    base = Entry(
+        kind=_KINDS[found.workflow_type],
+        workflow=found.id,
+        run=found.run_id,
+        began=found.start_time.timestamp(),
+        ended=found.close_time.timestamp() if found.close_time else None,
+        outcome=_outcome(found, events),
+    )
+    reader = _READERS[base.kind]
+    try:
+        return reader(_Story(client, events), base)
+    except UnreadablePayload as error:
+        return replace(base, message=f"its payloads cannot be read: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """A history, and how its payloads are read."""
+
+    client: Client
+    events: Sequence[HistoryEvent]
+
+    def given(self, kind: type[T]) -> T:
+        """The workflow's input."""
+        return self._value(self.events[0].workflow_execution_started_event_attributes.input.payloads, kind)
+
+    def result(self, kind: type[T]) -> T | None:
+        """What it answered in the end; None where it did not end well."""
+        last = self.events[-1]
+        if last.event_type != EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+            return None
+        return self._value(last.workflow_execution_completed_event_attributes.result.payloads, kind)
+
+    def answer_of(self, step: str, kind: type[T]) -> T | None:
+        """What the first step of that name has answered."""
+        done = _end_of(self.events, step)
+        if done is None:
+            return None
+        return self._value(done.activity_task_completed_event_attributes.result.payloads, kind)
+
+    def _value(self, payloads: Sequence[Payload], kind: type[T]) -> T:
+        return cast(T, self.client.data_converter.payload_converter.from_payloads(payloads, [cast(Any, kind)])[0])
+
+
+def _begun(events: Sequence[HistoryEvent], step: str) -> list[HistoryEvent]:
+    """Where steps of that name were begun."""
+    return [
+        event
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+        and event.activity_task_scheduled_event_attributes.activity_type.name == step
+    ]
+
+
+def _end_of(events: Sequence[HistoryEvent], step: str) -> HistoryEvent | None:
+    """Where the first step of that name had done its work."""
+    scheduled = {event.event_id for event in _begun(events, step)}
+    for event in events:
+        ended = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+        if ended and event.activity_task_completed_event_attributes.scheduled_event_id in scheduled:
+            return event
+    return None
+
+
+def drained(events: Sequence[HistoryEvent]) -> float | None:
+    """When the step that ends the instance was begun."""
+    begun = _begun(events, "terminate_instance")
+    return float(begun[0].event_time.ToNanoseconds() / 1e9) if begun else None
+
+
+def instance_gone(events: Sequence[HistoryEvent]) -> float | None:
+    """When the instance had ended: somewhere between the last two looks of the step that ends it, so the middle."""
+    done = _end_of(events, "terminate_instance")
+    if done is None:
+        return None
+    begun = done.activity_task_completed_event_attributes.started_event_id
+    look = next(event for event in events if event.event_id == begun)
+    attempt = look.activity_task_started_event_attributes.attempt
+    pause = pause_after_look(attempt - 1) if attempt > 1 else 0.0
+    return float(look.event_time.ToNanoseconds() / 1e9 - pause / 2)
+
+
+def _outcome(found: WorkflowExecution, events: Sequence[HistoryEvent]) -> str:
+    status = found.status or WorkflowExecutionStatus.RUNNING
+    if status == WorkflowExecutionStatus.FAILED:
+        return f"failed: {failure_text(events[-1].workflow_execution_failed_event_attributes.failure)}"
+    return status.name.lower()
+
+
+def _disruption(story: _Story, base: Entry) -> Entry:
+    given, record = story.given(DisruptInput), story.result(DisruptionRecord)
+    command = given.command
+    planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
+    by, message = author_and_reason(record) if record is not None else ("", "")
+    known = command.price or None  # plans of older versions do not say what their nodes cost
+    return replace(
+        base,
+        outcome=record.outcome if record is not None else base.outcome,
+        reason=command.reason,
+        method=command.method,
+        pool=command.targets[0].pool if command.targets else "",
+        nodes=tuple(target.node for target in command.targets),
+        claims=tuple(target.claim for target in command.targets),
+        replacements=tuple(name_of(made, given.plan_id, i) for i, made in enumerate(command.replacements)),
+        pods=len({uid for target in command.targets for uid in target.pods}),
+        pod_names=tuple(planned),
+        price_before=known,
+        price_after=None if known is None else known - command.savings,
+        saved=command.savings,
+        by=by,
+        asked_by=command.asked_by,
+        message=message,
+    )
+
+
+def author_and_reason(record: DisruptionRecord) -> tuple[str, str]:
+    """Who called it off, empty where nobody did or nobody said who; and why it ended as it did. Only where a history is
+    older than the field is the author looked for in the reason, which people write as they like."""
+    if record.outcome != "cancelled" or record.by is not None:
+        return record.by or "", record.message
+    found = _WRITTEN_BEHIND.fullmatch(record.message)
+    return (found["by"], found["why"]) if found else ("", record.message)
+
+
+def _launch(story: _Story, base: Entry) -> Entry:
+    claim, result = story.given(ClaimInput).claim, story.result(str)
+    launched = story.answer_of("launch_instance", LaunchOutcome)
+    continued = base.outcome == WorkflowExecutionStatus.CONTINUED_AS_NEW.name.lower()
+    gave_up = launched.kind if launched is not None and launched.kind != "launched" else "deleted"
+    return replace(
+        base,
+        outcome=result or (gave_up if continued else base.outcome),
+        pool=claim.pool,
+        claims=(claim.name,),
+        reason="Provisioned",
+        instance_type=launched.instance_type if launched is not None else "",
+        zone=launched.zone if launched is not None else "",
+        capacity_type=launched.capacity_type if launched is not None else "",
+        message=launched.message if launched is not None else "",
+    )
+
+
+def _termination(story: _Story, base: Entry) -> Entry:
+    claim, result = story.given(ClaimInput).claim, story.result(str)
+    departure = story.answer_of("begin_departure", Departure)
+    return replace(
+        base,
+        outcome=result or base.outcome,
+        pool=claim.pool,
+        claims=(claim.name,),
+        nodes=departure.nodes if departure is not None else (),
+        reason=departure.reason if departure is not None else "",
+        drained=drained(story.events),
+        instance_gone=instance_gone(story.events),
+    )
+
+
+_READERS: Final = {"disruption": _disruption, "launch": _launch, "termination": _termination}
+
+
+def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Launches and terminations with the disruption that they are part of, in order."""
+    launched_for: dict[str, Entry] = {}
+    taken_by: dict[str, Entry] = {}
+    for entry in sorted(entries, key=lambda each: each.began):
+        if entry.kind == "disruption":
+            launched_for.update(dict.fromkeys(entry.replacements, entry))
+            if entry.outcome in ("done", "running"):
+                taken_by.update(dict.fromkeys(entry.claims, entry))
+    found = []
+    for entry in sorted(entries, key=lambda entry: (entry.began, entry.workflow, entry.run)):
+        owners = {"launch": launched_for, "termination": taken_by}.get(entry.kind, {})
+        owner = owners.get(entry.claims[0]) if entry.claims else None
+        if owner is None:
+            found.append(entry)
+        elif entry.kind == "launch":
+            found.append(replace(entry, disruption=owner.workflow, reason=owner.reason))
+        else:
+            found.append(replace(entry, disruption=owner.workflow))
+    return tuple(found)
+
+
+def moment_text(at: float) -> str:
+    """As the visibility list compares it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,233 @@
+"""The record beyond Temporal's retention: hour by hour, copied once the hour is over.
+
+What an hour's object holds follows from Temporal alone: the entries of all workflows that ended in it. So any worker
+may make it, two may make it at once, and one that is killed loses nothing: the next look finds the hour missing and
+makes it, for as long as Temporal has it. An hour is never made a second time. Reading joins both: kept hours from here,
+everything else from Temporal.
+"""
+
+import asyncio
+import gzip
+import logging
+import zlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from dovetail.answers.record.entries import (
+    MOST,
+    Entries,
+    Entry,
+    Period,
+    joined,
+    moment_text,
+    read_entries,
+    read_matching,
+)
+from dovetail.ports.kept_objects import KeptObjects
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import open_kept_objects
+
+FORMAT: Final = "dovetail-record/1"
+HOUR: Final = 3600
+SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility list has all of it
+LONGEST_BACK: Final = 90 * 86400.0  # how far is looked for hours that are missing
+SHORT_BACK: Final = 3 * 86400.0  # where Temporal does not say how long it keeps
+MOST_AT_ONCE: Final = 20_000  # workflows of one day; above that the day is left for a person to look at
+READ_AT_ONCE: Final = 16
+_RUNNING: Final = "ExecutionStatus = 'Running'"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The kept record of one cluster."""
+
+    objects: KeptObjects
+    cluster: str
+
+    async def hours(self) -> frozenset[int]:
+        """Those that are kept, as the seconds at which they begin."""
+        found = [_hour_in(name) for name in await self.objects.names(self._prefix)]
+        return frozenset(hour for hour in found if hour is not None)
+
+    async def put(self, hour: int, entries: Iterable[Entry], forgotten: int = 0) -> None:
+        """Everything that ended within that hour."""
+        kept = sorted(entries, key=lambda entry: (entry.workflow, entry.run))
+        body = {
+            "format": FORMAT,
+            "cluster": self.cluster,
+            "hour": moment_text(hour),
+            "entries": [_raw(entry) for entry in kept],
+            "forgotten": forgotten,
+        }
+        await self.objects.put(self._name(hour), gzip.compress(orjson.dumps(body), mtime=hour))
+
+    async def read(self, hours: Iterable[int]) -> Entries:
+        """What ended within these hours; one that cannot be read counts as missing histories."""
+        turn = asyncio.Semaphore(READ_AT_ONCE)
+
+        async def one(hour: int) -> bytes | None:
+            async with turn:
+                return await self.objects.get(self._name(hour))
+
+        found = await asyncio.gather(*[one(hour) for hour in sorted(hours)])
+        bodies = [_body(data) for data in found if data is not None]
+        entries = tuple(_entry(raw) for body in bodies for raw in body["entries"])
+        return Entries(entries=entries, forgotten=sum(int(body["forgotten"]) for body in bodies))
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.cluster}/record/v1/"
+
+    def _name(self, hour: int) -> str:
+        return f"{self._prefix}{datetime.fromtimestamp(hour, UTC):%Y-%m-%d/%H}.json.gz"
+
+
+async def keep_up(client: Client, archive: Archive, now: float) -> int:
+    """Make the hours that are missing, the oldest first; how many."""
+    kept = await archive.hours()
+    last = int((now - SETTLE_SECONDS) // HOUR) * HOUR  # this hour is not over, or not settled
+    first = int((now - await _reach(client)) // HOUR + 1) * HOUR
+    missing = [hour for hour in range(first, last, HOUR) if hour not in kept]
+    for day in _by_day(missing):
+        await _keep_day(client, archive, day)
+    return len(missing)
+
+
+async def _keep_day(client: Client, archive: Archive, hours: list[int]) -> None:
+    since, until = moment_text(hours[0]), moment_text(hours[-1] + HOUR)
+    within = f"CloseTime >= '{since}' AND CloseTime < '{until}'"
+    found = await read_matching(client, archive.cluster, within, MOST_AT_ONCE)
+    if found.cut:
+        _log.error("the record of %s to %s is not kept: more than %d workflows", since, until, MOST_AT_ONCE)
+        return
+    by_hour: dict[int, list[Entry]] = {hour: [] for hour in hours}
+    for entry in found.entries:
+        hour = int((entry.ended or 0.0) // HOUR) * HOUR
+        if hour in by_hour:
+            by_hour[hour].append(entry)
+    for number, (hour, entries) in enumerate(sorted(by_hour.items())):
+        await archive.put(hour, entries, 0 if number else found.forgotten)
+
+
+async def read_whole(client: Client, archive: Archive, period: Period, most: int = MOST) -> Entries:
+    """Everything that began in that time: of kept hours as it was kept, the rest from Temporal."""
+    first = int(period.since // HOUR) * HOUR
+    kept = sorted(hour for hour in await archive.hours() if hour >= first)
+    open_from = _first_gap(kept, first)
+    beyond = f"CloseTime >= '{moment_text(open_from)}'"
+    old, running, ended = await asyncio.gather(
+        archive.read(kept),
+        read_matching(client, archive.cluster, f"{period.query} AND {_RUNNING}", most),
+        read_matching(client, archive.cluster, f"{period.query} AND {beyond}", most),
+    )
+    found: dict[tuple[str, str], Entry] = {}
+    for entry in (*old.entries, *running.entries, *ended.entries):
+        if entry.began >= period.since and (period.until is None or entry.began <= period.until):
+            found[entry.workflow, entry.run] = entry
+    return Entries(
+        entries=joined(tuple(found.values())),
+        cut=running.cut or ended.cut,
+        forgotten=old.forgotten + running.forgotten + ended.forgotten,
+    )
+
+
+@asynccontextmanager
+async def kept_objects(settings: Settings) -> AsyncIterator[KeptObjects | None]:
+    """Where the record is kept, open for as long as the block lasts; None where it is not."""
+    objects = open_kept_objects(settings, settings.record)
+    try:
+        yield objects
+    finally:
+        if objects is not None:
+            await objects.close()
+
+
+async def entries_of(
+    client: Client, settings: Settings, kept: KeptObjects | None, period: Period, most: int = MOST
+) -> Entries:
+    """The whole record of that time, from wherever it is."""
+    if kept is None:
+        return await read_entries(client, settings.cluster, period, most)
+    return await read_whole(client, Archive(kept, settings.cluster), period, most)
+
+
+async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ...]:
+    """What was kept of a Node, a NodeClaim, a pod or a workflow."""
+    hours = [hour for hour in await archive.hours() if hour >= now - LONGEST_BACK]
+    entries = joined((await archive.read(hours)).entries)
+    return tuple(
+        e for e in entries if name == e.workflow or name in (*e.nodes, *e.claims, *e.replacements, *e.pod_names)
+    )
+
+
+def _first_gap(kept: Sequence[int], first: int) -> int:
+    """From when on Temporal must be asked. It has nothing from before the first kept hour: the oldest that it had was
+    kept first."""
+    hour = kept[0] if kept else first
+    for each in kept:
+        if each != hour:
+            break
+        hour += HOUR
+    return hour
+
+
+async def _reach(client: Client) -> float:
+    """For how long Temporal keeps what has ended."""
+    try:
+        request = DescribeNamespaceRequest(namespace=client.namespace)
+        found = await client.workflow_service.describe_namespace(request)
+    except RPCError as error:
+        _log.warning("Temporal does not say how long it keeps what has ended: %s", error)
+        return SHORT_BACK
+    seconds = float(found.config.workflow_execution_retention_ttl.ToSeconds())
+    return min(seconds or SHORT_BACK, LONGEST_BACK)
+
+
+def _by_day(hours: list[int]) -> list[list[int]]:
+    days: dict[int, list[int]] = {}
+    for hour in hours:
+        days.setdefault(hour // 86400, []).append(hour)
+    return [days[day] for day in sorted(days)]
+
+
+def _hour_in(name: str) -> int | None:
+    try:
+        found = datetime.strptime(name[-len("2026-05-01/13.json.gz") :], "%Y-%m-%d/%H.json.gz")
+    except ValueError:
+        return None
+    return int(found.replace(tzinfo=UTC).timestamp())
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    try:
+        body: dict[str, Any] = orjson.loads(gzip.decompress(data))
+        if body["format"] == FORMAT:
+            return body
+    except (OSError, EOFError, zlib.error, orjson.JSONDecodeError, LookupError, TypeError):
+        _log.warning("an hour of the kept record cannot be read")
+    return {"entries": [], "forgotten": 1}
+
+
+_NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
+
+
+def _raw(entry: Entry) -> dict[str, Any]:
+    """As it is written."""
+    return {name: value for name, value in asdict(entry).items() if name in _NAMES}
+
+
+def _entry(raw: Mapping[str, Any]) -> Entry:
+    """As it was written; fields of a later version are left out."""
+    known: dict[str, Any] = {name: value for name, value in raw.items() if name in _NAMES}
+    known.update({name: tuple(value) for name, value in known.items() if isinstance(value, list)})
+    return Entry(**known)

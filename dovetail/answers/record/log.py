@@ -1,0 +1,141 @@
+"""`dovetail log`: what happened, filtered and printed."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.answers.record.entries import Entries, Entry, Period
+from dovetail.answers.record.kept import entries_of, kept_objects
+from dovetail.answers.record.planned import with_pods
+from dovetail.answers.record.savings import with_dollars
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.shown.tables import Column, table
+from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.connection.temporal import connect
+from dovetail.model.time import format_time
+from dovetail.settings.settings import Settings
+
+SHOWN_NODES: Final = 2
+COLUMNS: Final = (
+    Column(head="BEGAN (UTC)"),
+    Column(head="TOOK", rank=3),
+    Column(head="WHAT"),
+    Column(head="REASON", rank=1),
+    Column(head="POOL", rank=4),
+    Column(head="NODES", cut=True, least=16),
+    Column(head="PODS", rank=5, right=True),
+    Column(head="$/H", rank=2, right=True),
+    Column(head="OUTCOME", cut=True),
+)
+MORE: Final = (Column(head="SAVED $", right=True), Column(head="MESSAGE"), Column(head="WORKFLOW"))  # of the wide form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which entries are asked for; an empty text asks for all."""
+
+    period: Period
+    pool: str = ""
+    reason: str = ""
+    pod: str = ""  # namespace/name, or the name alone
+    kinds: tuple[str, ...] = ()
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether it is one of them."""
+        if self.kinds and entry.kind not in self.kinds:
+            return False
+        if self.reason and entry.reason.lower() != self.reason.lower():
+            return False
+        if self.pool and entry.pool != self.pool:
+            return False
+        pods = {part for name in entry.pod_names for part in (name, name.partition("/")[2])}
+        return not self.pod or self.pod in pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAnswer:
+    """The entries, oldest first."""
+
+    cluster: str
+    since: str
+    until: str | None
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+
+
+async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
+    """What happened."""
+    client = await connect(settings)
+    async with kept_objects(settings) as kept:
+        found = await entries_of(client, settings, kept, wanted.period)
+    if wanted.pod:
+        found = await with_pods(client, settings.cluster, wanted.period, found)
+    return log_from(settings.cluster, wanted, found, time.time())
+
+
+def log_from(cluster: str, wanted: Wanted, found: Entries, now: float) -> LogAnswer:
+    """The same, from entries that have been read."""
+    notes = []
+    if found.cut:
+        notes.append("there is more: ask for a shorter time")
+    if found.forgotten:
+        notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
+    period = wanted.period
+    entries = with_dollars(found.entries, min(period.until or now, now))
+    return LogAnswer(
+        cluster=cluster,
+        since=format_time(period.since),
+        until=None if period.until is None else format_time(period.until),
+        entries=tuple(entry for entry in entries if wanted.takes(entry)),
+        notes=tuple(notes),
+    )
+
+
+def log_in(answer: LogAnswer, form: str, width: int | None = None) -> str:
+    """As text that fits that width, wide or as Markdown."""
+    return log_markdown(answer) if form == "markdown" else log_text(answer, width, wide=form == "wide")
+
+
+def log_text(answer: LogAnswer, width: int | None = None, *, wide: bool = False) -> str:
+    """One line each. `wide`: every column, with what was said, and the workflow."""
+    if not answer.entries:
+        return "\n".join([f"nothing since {answer.since}", *answer.notes])
+    rows = [tuple(_row(entry)) for entry in answer.entries]
+    if not wide:
+        return "\n".join([*table(COLUMNS, rows, Screen(width=width)), *answer.notes])
+    rows = [(*row, *_more(entry)) for row, entry in zip(rows, answer.entries, strict=True)]
+    return "\n".join([*table((*COLUMNS, *MORE), rows, Screen()), *answer.notes])
+
+
+def _row(entry: Entry) -> Iterator[str]:
+    yield format_time(entry.began).replace("T", " ").removesuffix("Z")
+    yield "" if entry.ended is None else duration_text(round(entry.ended - entry.began))
+    yield entry.kind
+    yield f"{entry.reason} by {entry.asked_by}" if entry.asked_by else entry.reason
+    yield entry.pool
+    yield _nodes(entry)
+    yield str(entry.pods) if entry.kind == "disruption" else ""
+    yield "" if not entry.saved else f"{'−' if entry.saved > 0 else '+'}{abs(entry.saved):.4f}"
+    yield f"{entry.outcome} by {entry.by}" if entry.by else entry.outcome
+
+
+def _more(entry: Entry) -> Iterator[str]:
+    yield "" if entry.saved_dollars is None else f"{entry.saved_dollars:.4f}"
+    yield entry.message
+    yield entry.workflow
+
+
+def _nodes(entry: Entry) -> str:
+    if entry.kind == "launch":
+        size = " ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))
+        return f"{entry.claims[0]} ({size})" if size else entry.claims[0]
+    names = shown(entry.nodes or entry.claims, SHOWN_NODES)
+    return f"{names} → {len(entry.replacements)} new" if entry.replacements else names
+
+
+def log_markdown(answer: LogAnswer) -> str:
+    """As a table."""
+    heads = ("began (UTC)", "took", "what", "reason", "pool", "nodes", "pods", "$/h", "outcome")
+    rows = [f"| {' | '.join(_row(entry))} |" for entry in answer.entries]
+    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

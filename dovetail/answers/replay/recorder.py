@@ -1,0 +1,139 @@
+"""Keeps decisions while the worker decides, and lets go of the oldest where their size is over the budget.
+
+One that decided something is always kept; of those that decided nothing one in ten minutes, so that any moment of the
+past has a look near it. While one is being written others pass by unkept: a decision waits for nothing here.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from dovetail.activities.shared.flights import DecisionKind
+from dovetail.answers.replay.flight import Flight, Under, packed, unpacked
+from dovetail.disruption.choose import Choice
+from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
+from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import Failure
+from dovetail.ports.kept_objects import KeptObjects
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version
+
+IDLE_SECONDS: Final = 600.0  # between two looks that decided nothing
+MEGABYTE: Final = 1_000_000
+_NAME: Final = re.compile(
+    r".*/(?P<id>(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})Z_(?P<kind>[a-z]+))_(?P<size>\d+)\.gz"
+)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFlight:
+    """One that is kept. `id` is what people call it by."""
+
+    id: str
+    at: float
+    kind: str
+    size: int
+    name: str  # of its object
+
+
+@dataclass(frozen=True, slots=True)
+class FlightStore:
+    """The kept decisions of one cluster."""
+
+    objects: KeptObjects
+    cluster: str
+
+    async def put(self, flight: Flight) -> None:
+        """Keep one; its size stands in its name."""
+        data = await asyncio.to_thread(packed, flight)
+        moment = datetime.fromtimestamp(flight.snapshot.now, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
+        await self.objects.put(f"{self._prefix}{moment}Z_{flight.kind}_{len(data)}.gz", data)
+
+    async def kept(self) -> tuple[KeptFlight, ...]:
+        """All of them, the oldest first."""
+        return tuple(_kept(await self.objects.names(self._prefix)))
+
+    async def read(self, kept: KeptFlight) -> Flight | None:
+        """The decision; None where it was let go meanwhile. NoFlight where it cannot be read."""
+        data = await self.objects.get(kept.name)
+        return None if data is None else await asyncio.to_thread(unpacked, data)
+
+    async def trim(self, most: int) -> None:
+        """Let go of the oldest, until the rest is no larger than that many bytes."""
+        kept = await self.kept()
+        size = sum(each.size for each in kept)
+        for each in kept:
+            if size <= most:
+                return
+            await self.objects.delete(each.name)
+            size -= each.size
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.cluster}/flights/v1/"
+
+
+@dataclass(slots=True)
+class FlightRecorder:
+    """Hands decisions to the store, one at a time."""
+
+    store: FlightStore
+    settings: Settings
+    now: Callable[[], float] = time.time
+    _writing: asyncio.Task[None] | None = None
+    _last: dict[str, float] = field(default_factory=dict)  # by kind, when one was kept
+
+    def decided(
+        self,
+        kind: DecisionKind,
+        snapshot: Snapshot,
+        plan: Choice | ProvisioningPlan,
+        first: frozenset[str] = frozenset(),
+    ) -> None:
+        """Keep it, unless it says nothing new or another is being written."""
+        idle = not (plan.commands if isinstance(plan, DisruptionPlan) else getattr(plan, "proposed", ()))
+        if self._writing is not None or (idle and self.now() - self._last.get(kind, 0.0) < IDLE_SECONDS):
+            return
+        self._last[kind] = self.now()
+        flight = Flight(
+            kind=kind,
+            version=product_version(),
+            under=Under.of(self.settings),
+            snapshot=snapshot,
+            plan=plan,
+            first=first,
+        )
+        self._writing = asyncio.create_task(self._write(flight))
+
+    async def close(self) -> None:
+        """Finish what is being written."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self.store.objects.close()
+
+    async def _write(self, flight: Flight) -> None:
+        try:
+            await self.store.put(flight)
+            await self.store.trim(self.settings.flight_megabytes * MEGABYTE)
+        except Failure as error:
+            _log.warning("a decision could not be kept: %s", error)
+        finally:
+            self._writing = None
+
+
+def _kept(names: Iterable[str]) -> list[KeptFlight]:
+    found = []
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            continue
+        at = datetime.strptime(match["at"], "%Y-%m-%dT%H-%M-%S.%f").replace(tzinfo=UTC).timestamp()
+        found.append(KeptFlight(id=match["id"], at=at, kind=match["kind"], size=int(match["size"]), name=name))
+    return sorted(found, key=lambda each: (each.at, each.kind))

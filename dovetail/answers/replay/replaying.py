@@ -1,0 +1,192 @@
+"""Decides again on what a decision was made from, by the same functions, and says whether the same comes out."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.pause_words import pause_lines
+from dovetail.answers.look.sources import Look
+from dovetail.answers.record.entries import period_of
+from dovetail.answers.replay.flight import PLANS, Flight, NoFlight
+from dovetail.answers.replay.recorder import FlightStore, KeptFlight
+from dovetail.answers.wording import moment_text, plural, price_text, shown, wrapped
+from dovetail.disruption.choose import Choice, choose
+from dovetail.disruption.rounds import never
+from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
+from dovetail.placement.provisioning_plan import plan_provisioning
+from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version
+from dovetail.wiring.world import open_kept_objects
+
+MOST: Final = 20  # differences and decisions that are printed
+NOT_SET: Final = "DOVETAIL_FLIGHTS: not set, so that no decision is kept (docs/operations.md#the-flight-recorder)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlightRow:
+    """A decision that is kept."""
+
+    id: str
+    at: float
+    kind: str
+    size: int  # bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlightsAnswer:
+    """All of them, the oldest first."""
+
+    flights: tuple[FlightRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayAnswer:
+    """One decision and its repetition. `differences`: paths within the plan, with both values; empty: the same."""
+
+    id: str
+    at: float
+    decision: str  # disruption or provisioning
+    version: str  # of the program that decided
+    by: str  # of the program that decided again
+    same: bool
+    decided: tuple[str, ...]  # in words
+    differences: tuple[str, ...] = ()
+
+
+async def list_flights(settings: Settings) -> FlightsAnswer:
+    """What is kept."""
+    store = _store(settings)
+    try:
+        kept = await store.kept()
+    finally:
+        await store.objects.close()
+    return FlightsAnswer(flights=tuple(FlightRow(id=f.id, at=f.at, kind=f.kind, size=f.size) for f in kept))
+
+
+async def replay(settings: Settings, name: str) -> ReplayAnswer:
+    """Decide again."""
+    store = _store(settings)
+    try:
+        kept = next((each for each in await store.kept() if name in (each.id, each.name)), None)
+        if kept is None:
+            raise CommandFailed(f"{name}: no such decision is kept; `dovetail replay` lists those that are")
+        flight = await _read(store, kept)
+    finally:
+        await store.objects.close()
+    return await asyncio.to_thread(replayed, settings, kept.id, flight)
+
+
+async def look_back(settings: Settings, at: str, now: float) -> Look:
+    """The cluster as the last decision about disruption before that moment saw it."""
+    moment = period_of(at, "", now).since
+    store = _store(settings)
+    try:
+        kept = [each for each in await store.kept() if each.kind == "disruption"]
+        before = [each for each in kept if each.at <= moment]
+        if not before:
+            since = f"the first that is kept is of {moment_text(kept[0].at)}" if kept else "none is kept"
+            raise CommandFailed(f"--at {at}: no decision of that time or before it is kept: {since}")
+        flight = await _read(store, before[-1])
+    finally:
+        await store.objects.close()
+    return Look(
+        snapshot=flight.snapshot,
+        settings=flight.under.over(settings),
+        unreadable=flight.snapshot.unreadable,
+        source=f"cluster {settings.cluster}, as decision {before[-1].id} saw it",
+        pauses=pause_lines(flight.snapshot),
+    )
+
+
+def replayed(settings: Settings, identity: str, flight: Flight) -> ReplayAnswer:
+    """By the functions that decided. The time of a search is not limited here, as it may have been there."""
+    again = _decide(settings, flight)
+    before, after = (PLANS.dump_python(plan, mode="json") for plan in (flight.plan, again))
+    differences = tuple(differing(before, after))
+    return ReplayAnswer(
+        id=identity,
+        at=flight.snapshot.now,
+        decision=flight.kind,
+        version=flight.version,
+        by=product_version(),
+        same=not differences,
+        decided=tuple(_words(flight.plan)),
+        differences=differences[:MOST],
+    )
+
+
+def _decide(settings: Settings, flight: Flight) -> Choice | ProvisioningPlan:
+    under = flight.under.over(settings)
+    if flight.kind == "disruption":
+        return choose(flight.snapshot, disruption_settings(under), never)
+    return plan_provisioning(flight.snapshot, placement_settings(under), never, flight.first)[0]
+
+
+def differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Where two documents are not the same."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys([*before, *after]):
+            yield from differing(before.get(key), after.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, two) in enumerate(zip(before, after, strict=True)):
+            yield from differing(one, two, f"{path}[{index}]")
+    elif before != after:
+        yield f"{path}: {before!r} then, {after!r} now"
+
+
+def _words(plan: Choice | ProvisioningPlan) -> Iterator[str]:
+    if isinstance(plan, DisruptionPlan):
+        for command in plan.commands:
+            nodes = shown(target.node or target.claim for target in command.targets)
+            made = f" after {plural(len(command.replacements), 'replacement')}" if command.replacements else ""
+            yield f"{command.reason} ({command.method}): {nodes}{made}, saves {price_text(command.savings)}"
+    elif isinstance(plan, ProvisioningPlan):
+        for node in plan.proposed:
+            pods = shown((f"{pod.namespace}/{pod.name}" for pod in node.pods), 3)
+            yield f"a node of NodePool {node.pool} for {plural(len(node.pods), 'pod')}: {pods}"
+    yield from (f"{refusal.count} refused: {refusal.reason}" for refusal in getattr(plan, "refusals", ()))
+
+
+def flights_text(answer: FlightsAnswer) -> str:
+    """A line for each, the newest first."""
+    if not answer.flights:
+        return "no decision is kept yet"
+    lines = [f"{each.id}  {each.size:,} bytes" for each in reversed(answer.flights)]
+    return "\n".join([*lines[:MOST], *([f"... and {len(lines) - MOST} more"] if len(lines) > MOST else [])])
+
+
+def replay_text(answer: ReplayAnswer) -> str:
+    """The verdict first."""
+    return "\n".join(_lines(answer))
+
+
+def _lines(answer: ReplayAnswer) -> Iterator[str]:
+    verdict = "the same comes out" if answer.same else "something else comes out"
+    head = f"Decision about {answer.decision} of {moment_text(answer.at)}, made again: {verdict}"
+    yield from wrapped("", head, indent=0)
+    if answer.version != answer.by:
+        yield f"  decided by version {answer.version}, made again by {answer.by}"
+    for line in answer.decided or ("nothing was decided",):
+        yield from wrapped("- ", line)
+    for line in answer.differences:
+        yield from wrapped("! ", line)
+
+
+def _store(settings: Settings) -> FlightStore:
+    objects = open_kept_objects(settings, settings.flights)
+    if objects is None:
+        raise CommandFailed(NOT_SET)
+    return FlightStore(objects, settings.cluster)
+
+
+async def _read(store: FlightStore, kept: KeptFlight) -> Flight:
+    try:
+        flight = await store.read(kept)
+    except NoFlight as error:
+        raise CommandFailed(f"{kept.id}: {error}") from None
+    if flight is None:
+        raise CommandFailed(f"{kept.id}: it was let go of a moment ago, because there is no more room")
+    return flight

@@ -1,0 +1,39 @@
+"""`--pool` of `status` and `nodes`: what of an answer concerns one NodePool alone."""
+
+from collections.abc import Iterable
+
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.shown.documents import Document
+
+# A worker of an older version says less of a NodePool: then the totals stay those of the whole cluster.
+_SUMS = ("price", "cpu", "memory", "pods", "pendingPods", "unpriced", "spot")
+
+
+def check_pool(pool: str, known: Iterable[str]) -> None:
+    """Refuse a name that no NodePool of ours has."""
+    found = sorted(known)
+    if pool not in found:
+        words = ", ".join(found) or "none"
+        raise CommandFailed(f"--pool {pool}: there is no such NodePool of ours; there is {words}")
+
+
+def status_of_pool(found: Document, pool: str) -> Document:
+    """The status of that NodePool: its totals, what moves there, and what of it needs a person."""
+    check_pool(pool, (each["name"] for each in found["pools"]))
+    pools = [each for each in found["pools"] if each["name"] == pool]
+    return {
+        **found,
+        "pool": pool,
+        "totals": _totals(found, pools[0]),
+        "pools": pools,
+        "underWay": [move for move in found["underWay"] if move["pool"] == pool],
+        "needsPerson": [need for need in found["needsPerson"] if need.get("pool", pool) == pool],
+    }
+
+
+def _totals(found: Document, pool: Document) -> Document:
+    if any(name not in pool for name in _SUMS):
+        whole: Document = found["totals"]
+        return whole
+    sums = {name: pool[name] for name in _SUMS}
+    return {**found["totals"], "nodes": pool["nodes"], "claims": pool["nodes"], "notOurs": 0, **sums}

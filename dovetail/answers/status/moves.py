@@ -1,0 +1,163 @@
+"""What is under way, from what the objects say: no workflow is asked, so that 5,000 nodes cost no 5,000 questions.
+
+Plans that wait for their second look come first: they are about to happen, and can still be stopped without a trace.
+"""
+
+from collections.abc import Iterator
+
+from dovetail.answers.status.answer import Move
+from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
+from dovetail.answers.wording import plural, shown
+from dovetail.messages.plans import DisruptionCommand, Target
+from dovetail.messages.states import Held
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal
+from dovetail.model.pods import Pod
+from dovetail.placement.pdbs import PdbIndex
+from dovetail.termination.leaving import held_words
+
+_ORDER = {"held": 0, "disruption": 1, "termination": 2, "launch": 3}
+
+
+def moves(facts: FleetFacts, held: tuple[Held, ...]) -> tuple[Move, ...]:
+    """All of them, held plans first, then the oldest of each kind."""
+    waiting = list(_held(facts, held))
+    taken = {move.claim for move in waiting}
+    pdbs = PdbIndex(facts.snapshot.pdbs.values(), facts.snapshot.now)
+    others = [
+        _move(facts, claim, pdbs)
+        for name, claim in facts.snapshot.claims.items()
+        if name not in taken and is_busy(claim) and facts.snapshot.is_ours(claim.node_class)
+    ]
+    return (*waiting, *sorted(others, key=lambda m: (_ORDER[m.kind], m.since, m.name)))
+
+
+def _held(facts: FleetFacts, held: tuple[Held, ...]) -> Iterator[Move]:
+    for each in sorted(held, key=lambda h: h.due):
+        for command in each.plan.commands:
+            for target in command.targets:
+                yield _held_move(facts, each, command, target)
+
+
+def _held_move(facts: FleetFacts, held: Held, command: DisruptionCommand, target: Target) -> Move:
+    claim = facts.snapshot.claims.get(target.claim)
+    name = target.node or target.claim
+    made = f"after {plural(len(command.replacements), 'replacement')}" if command.replacements else ""
+    return Move(
+        kind="held",
+        name=name,
+        claim=target.claim,
+        pool=claim.labels.get(names.NODE_POOL, "") if claim is not None else "",
+        why=str(command.reason),
+        step="second look",
+        since=held.due - held.plan.validate_after,
+        progress=made,
+        due=held.due,
+        savings=command.savings or None,
+        stop=f"dovetail cancel {target.claim} --reason TEXT",
+    )
+
+
+def _move(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
+    if claim.deleting_since is not None:
+        return _termination(facts, claim, pdbs)
+    return _disruption(facts, claim) if is_marked(claim) else _launch(facts, claim)
+
+
+def _disruption(facts: FleetFacts, claim: NodeClaim) -> Move:
+    reason = claim.condition(names.DISRUPTION_REASON)
+    assert reason is not None
+    called_off = names.CANCEL in claim.annotations
+    name = claim.node_name or claim.name
+    return Move(
+        kind="disruption",
+        name=name,
+        claim=claim.name,
+        pool=claim.labels.get(names.NODE_POOL, ""),
+        why=reason.reason,
+        step="being called off" if called_off else "before its delete",
+        since=reason.changed,
+        progress="" if called_off else "its replacements start, or its drain runs first",
+        stop="" if called_off else f"dovetail cancel {claim.name} --reason TEXT",
+    )
+
+
+def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
+    since = claim.deleting_since or facts.snapshot.now
+    leaving = [p for p in facts.pods_of.get(claim.node_name, ()) if _must_leave(p, facts.snapshot.now)]
+    blockers = tuple(blockers_of(leaving, pdbs, facts.snapshot.now))
+    held = held_words(facts.snapshot.pairing.nodes_of(claim))
+    step = "Node held" if held else _step(claim, bool(leaving))
+    return Move(
+        kind="termination",
+        name=claim.node_name or claim.name,
+        claim=claim.name,
+        pool=claim.labels.get(names.NODE_POOL, ""),
+        why=_why_deleted(claim),
+        step=step,
+        since=since,
+        progress=_drain_words(leaving, blockers) if step == "drain" else held,
+        pods_left=len(leaving),
+        blockers=blockers,
+    )
+
+
+def _why_deleted(claim: NodeClaim) -> str:
+    reason = claim.condition(names.DISRUPTION_REASON)
+    return reason.reason if reason is not None and reason.status == "True" else "deleted"
+
+
+def _step(claim: NodeClaim, pods: bool) -> str:
+    if claim.is_true(names.INSTANCE_TERMINATING):
+        return "instance ends"
+    if claim.is_true(names.VOLUMES_DETACHED):
+        return "terminate"
+    if claim.is_true(names.DRAINED):
+        return "volumes"
+    return "drain" if pods or claim.node_name else "terminate"
+
+
+def _must_leave(pod: Pod, now: float) -> bool:
+    """Whether the drain waits for it: it is still to be evicted, must not be, or takes its time to end."""
+    if is_daemon(pod) or is_mirror(pod) or is_terminal(pod):
+        return False
+    return is_drainable(pod, now)
+
+
+def blockers_of(pods: list[Pod], pdbs: PdbIndex, now: float) -> Iterator[str]:
+    """What keeps pods from leaving now, each once, the most frequent first."""
+    counts: dict[str, int] = {}
+    for pod in pods:
+        found = [f"PDB {pdb.namespace}/{pdb.name}" for pdb in pdbs.blocking(pod)]
+        found += [f"do-not-disrupt of {pod.key}"] if is_protected(pod, now) else []
+        for each in found:
+            counts[each] = counts.get(each, 0) + 1
+    yield from sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def _drain_words(leaving: list[Pod], blockers: tuple[str, ...]) -> str:
+    words = f"{plural(len(leaving), 'pod')} left"
+    return f"{words} · {shown(blockers, 1)}" if blockers else words
+
+
+def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
+    kind = ", ".join(
+        claim.labels[key] for key in (names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE) if key in claim.labels
+    )
+    return Move(
+        kind="launch",
+        name=claim.node_name or claim.name,
+        claim=claim.name,
+        pool=claim.labels.get(names.NODE_POOL, ""),
+        why="new node",
+        step=_launch_step(claim),
+        since=claim.created,
+        progress=kind,
+    )
+
+
+def _launch_step(claim: NodeClaim) -> str:
+    if not claim.is_true(names.LAUNCHED):
+        return "launch"
+    return "start-up taints" if claim.is_true(names.REGISTERED_CONDITION) else "waits to join"

@@ -1,0 +1,93 @@
+"""What does not go on without a person, with the command that says more. Nothing here that mends itself in minutes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dovetail.answers.status.answer import Move, Need
+from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
+from dovetail.answers.wording import duration_text, shown
+from dovetail.model import names
+from dovetail.model.nodes import Node
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
+
+DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
+PENDING_SECONDS: Final = 300.0  # a pod that has waited for longer
+JOIN_SECONDS: Final = 600.0  # a launched instance that has not joined
+SICK_SECONDS: Final = 300.0
+MOST: Final = 50
+
+
+def needs_of(facts: FleetFacts, under_way: tuple[Move, ...]) -> tuple[Need, ...]:
+    """Of each kind no more than fifty: a person begins with the first."""
+    kinds = (
+        _pools(facts.snapshot),
+        _drains(facts, under_way),
+        _launches(facts, under_way),
+        _pods(facts),
+        _nodes(facts.snapshot),
+    )
+    return tuple(need for kind in kinds for need in list(kind)[:MOST])
+
+
+def _pools(snapshot: Snapshot) -> Iterator[Need]:
+    for name, pool in sorted(snapshot.pools.items()):
+        if not snapshot.is_ours(pool.template.node_class):
+            continue
+        stop = stop_of(pool)
+        if stop is not None:
+            words = f"launches are stopped since {stop.since or 'an unknown time'}: {stop.why}"
+            yield Need(about=f"NodePool {name}", what=words, command=f"dovetail resume --pool {name}", pool=name)
+        ready = next((c for c in pool.conditions if c.type == names.READY), None)
+        if ready is not None and ready.status == "False":
+            words = f"not ready: {ready.message or ready.reason}"
+            yield Need(about=f"NodePool {name}", what=words, since=ready.changed, command="dovetail doctor", pool=name)
+        error = snapshot.catalogues[name].error if name in snapshot.catalogues else ""
+        if error:
+            yield Need(about=f"NodePool {name}", what=f"no prices: {error}", command="dovetail doctor", pool=name)
+
+
+def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
+    for move in under_way:
+        age = facts.snapshot.now - move.since
+        claim = facts.snapshot.claims.get(move.claim)
+        ends = claim is not None and names.TERMINATION_DEADLINE in claim.annotations
+        if move.kind == "termination" and move.blockers and age > DRAIN_SECONDS and not ends:
+            words = f"drain held for {duration_text(age)} by {shown(move.blockers, 2)}"
+            command = f"dovetail explain node {move.name}"
+            yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
+
+
+def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
+    for move in under_way:
+        age = facts.snapshot.now - move.since
+        if move.kind == "launch" and age > JOIN_SECONDS:
+            words = f"made {duration_text(age)} ago and not ready yet: {move.step}"
+            command = f"dovetail history {move.claim}"
+            yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
+
+
+def _pods(facts: FleetFacts) -> Iterator[Need]:
+    now = facts.snapshot.now
+    for pod in sorted(facts.pending, key=lambda p: (p.created, p.key)):
+        if now - pod.created > PENDING_SECONDS:
+            words = f"pending for {duration_text(now - pod.created)}"
+            command = f"dovetail explain pod {pod.key}"
+            yield Need(about=pod.key, what=words, since=pod.created, command=command, pool=selected_pool(pod))
+
+
+def _nodes(snapshot: Snapshot) -> Iterator[Need]:
+    leaving = {claim.node_name for claim in snapshot.claims.values() if claim.deleting_since is not None}
+    for name, node in sorted(snapshot.nodes.items()):
+        since = None if name in leaving else _sick_since(node, snapshot.now)
+        if since is not None:
+            words = f"not ready for {duration_text(snapshot.now - since)}"
+            pool = node.labels.get(names.NODE_POOL, "")
+            yield Need(about=name, what=words, since=since, command=f"dovetail explain node {name}", pool=pool)
+
+
+def _sick_since(node: Node, now: float) -> float | None:
+    ready = node.condition(names.READY)
+    if ready is None or ready.status == "True" or now - ready.changed <= SICK_SECONDS:
+        return None
+    return ready.changed

@@ -1,0 +1,90 @@
+"""Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may go now."""
+
+from collections.abc import Iterator, Mapping
+
+from dovetail.answers.status.answer import Allowed, Move, PoolStatus
+from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool, spot_share
+from dovetail.disruption.budgets.allowances import Allowance, allowances
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pauses import Activity, pause_on
+from dovetail.model.pools import Budget, NodePool
+from dovetail.model.snapshot import Snapshot
+
+_SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
+
+
+def pools_of(facts: FleetFacts, settings: DisruptionSettings, under_way: tuple[Move, ...]) -> tuple[PoolStatus, ...]:
+    """Every pool that this cloud serves, the dearest first."""
+    snapshot = facts.snapshot
+    claims: dict[str, list[NodeClaim]] = {}
+    for claim in snapshot.claims.values():
+        claims.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
+    allowed = allowances(snapshot, settings, _SHOWN)
+    dues = dict(_first_dues(under_way))
+    ours = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
+    found = [_pool(facts, pool, claims.get(pool.name, []), allowed, dues) for pool in ours]
+    return tuple(sorted(found, key=lambda p: (-p.price, p.name)))
+
+
+def _first_dues(under_way: tuple[Move, ...]) -> Iterator[tuple[str, float]]:
+    """When the first plan of each pool is due."""
+    for move in sorted((m for m in under_way if m.due is not None), key=lambda m: -(m.due or 0.0)):
+        yield move.pool, move.due or 0.0
+
+
+def _pool(
+    facts: FleetFacts,
+    pool: NodePool,
+    claims: list[NodeClaim],
+    allowed: Mapping[tuple[str, str], Allowance],
+    dues: Mapping[str, float],
+) -> PoolStatus:
+    nodes = [claim.node_name for claim in claims]
+    cpu, memory = facts.use_of(nodes)
+    due, what = _next(facts.snapshot, claims, dues.get(pool.name))
+    return PoolStatus(
+        name=pool.name,
+        nodes=len(claims),
+        price=sum(facts.prices.get(claim.name) or 0.0 for claim in claims),
+        cpu=cpu,
+        memory=memory,
+        drifted=sum(1 for claim in claims if claim.is_true(names.DRIFTED)),
+        may_go=tuple(_allowed(facts.snapshot, pool, allowed[pool.name, reason]) for reason in _SHOWN),
+        next_due=due,
+        next=what,
+        pods=sum(facts.rooms[node].pods for node in nodes if node in facts.rooms),
+        pending_pods=sum(1 for pod in facts.pending if selected_pool(pod) == pool.name),
+        unpriced=sum(1 for claim in claims if facts.prices.get(claim.name) is None),
+        spot=spot_share(claims),
+    )
+
+
+def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
+    paused = pause_on(snapshot, pool.name, Activity.DISRUPTION)
+    why = ""
+    if paused is not None:
+        why = "paused"
+    elif found.errors:
+        why = found.errors[0]
+    elif found.left == 0 and found.nodes:
+        why = _budget_words(found.binding) if found.allowed == 0 else f"{found.consuming} under way"
+    left = 0 if paused is not None else min(found.left, found.nodes)
+    return Allowed(reason=str(found.reason), left=left, allowed=found.allowed, why_not=why)
+
+
+def _budget_words(budget: Budget | None) -> str:
+    if budget is None:
+        return "budget"
+    window = f" in the window {budget.schedule}" if budget.schedule else ""
+    return f"budget {budget.nodes}{window}"
+
+
+def _next(snapshot: Snapshot, claims: list[NodeClaim], due: float | None) -> tuple[float | None, str]:
+    """What time alone brings next: a second look, or a node that expires."""
+    if due is not None:
+        return due, "second look"
+    ends = [claim.expires_at for claim in claims if claim.expires_at is not None and claim.deleting_since is None]
+    return (min(ends), "first node expires") if ends else (None, "")

@@ -1,0 +1,65 @@
+"""The answer of `dovetail status` on one snapshot. The command line and the worker's API ask the same function."""
+
+from dovetail.answers.look.sources import Look
+from dovetail.answers.status.answer import Done, StatusAnswer, Totals
+from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, spot_share
+from dovetail.answers.status.moves import moves
+from dovetail.answers.status.needs import needs_of
+from dovetail.answers.status.not_ours import count_not_ours
+from dovetail.answers.status.pools import pools_of
+from dovetail.model.snapshot import Snapshot
+from dovetail.settings.deciding import disruption_settings
+
+MOST_RECENT = 5
+
+
+def status_of(look: Look) -> StatusAnswer:
+    """What costs, what moves, what needs a person, what each pool may do."""
+    snapshot = look.snapshot
+    facts = FleetFacts.of(snapshot, closer=_of_interest(snapshot))
+    under_way = moves(facts, look.held)
+    return StatusAnswer(
+        source=look.source,
+        now=snapshot.now,
+        scheduler=_scheduler(look),
+        totals=totals_of(facts),
+        pauses=look.pauses,
+        under_way=under_way,
+        needs_person=needs_of(facts, under_way),
+        pools=pools_of(facts, disruption_settings(look.settings), under_way),
+        recent=tuple(Done(at=each.at, text=each.text) for each in look.state.recent[-MOST_RECENT:])
+        if look.state
+        else (),
+        unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
+        notes=look.notes,
+    )
+
+
+def _scheduler(look: Look) -> str:
+    if look.state is None:
+        return "no answer"
+    return "paused by a signal of version 0.1.0" if look.state.paused else "planning"
+
+
+def _of_interest(snapshot: Snapshot) -> frozenset[str]:
+    """The nodes whose pods are looked at one by one: those that leave."""
+    return frozenset(claim.node_name for claim in snapshot.claims.values() if claim.node_name and is_busy(claim))
+
+
+def totals_of(facts: FleetFacts) -> Totals:
+    """The whole cluster."""
+    snapshot = facts.snapshot
+    cpu, memory = facts.use_of()
+    prices = facts.prices.values()
+    return Totals(
+        nodes=len(snapshot.nodes),
+        claims=len(snapshot.claims),
+        pods=facts.running,
+        pending_pods=len(facts.pending),
+        price=sum(price for price in prices if price is not None),
+        unpriced=sum(1 for price in prices if price is None),
+        spot=spot_share(snapshot.claims.values()),
+        cpu=cpu,
+        memory=memory,
+        not_ours=count_not_ours(snapshot),
+    )

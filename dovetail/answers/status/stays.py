@@ -1,0 +1,66 @@
+"""Why each node stays, in the words of the check that says most of it: one pass of the very checks that decide.
+
+A node stays if every method refuses it, or has no allowance left for it. What only a simulation knows (that its pods
+fit nowhere else, that nothing is cheaper) is in `dovetail explain node`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dovetail.answers.look.sources import Look
+from dovetail.disruption.choose import METHODS
+from dovetail.disruption.methods.multi_node import MULTI
+from dovetail.disruption.methods.requests import REQUESTS
+from dovetail.disruption.nodes.candidates import Block, Candidate
+from dovetail.disruption.rounds import Method, Round, out_of_budget, why_not
+from dovetail.model import names
+from dovetail.model.disruption_reasons import WhyNot
+from dovetail.settings.deciding import disruption_settings
+
+# That a node is empty or not says which method looks at it, and nothing of why that one leaves it alone.
+_SORTING: Final = frozenset({WhyNot.IS_EMPTY, WhyNot.NOT_EMPTY})
+
+# From the last to the first: most nodes may be consolidated, and need no further question. The two ways of
+# consolidation ask the same.
+_METHODS: Final = tuple(method for method in reversed(METHODS) if method is not MULTI)
+
+
+def stays_of(look: Look) -> Mapping[str, str]:
+    """By claim; a node that a method may take is not in it."""
+    round_ = Round(look.snapshot, disruption_settings(look.settings))
+    screening = round_.screening
+    blocks = {member.name: (member.claim.name, block) for member, block in screening.blocked if member.claim}
+    found = {claim: block.message for name, (claim, block) in blocks.items() if name not in screening.waived}
+    for candidate in screening.eventual:
+        held = blocks[candidate.name][1] if candidate.name in screening.waived else None
+        block = _refused(round_, candidate, held)
+        if block is not None:
+            found[candidate.claim.name] = block.message
+    return found
+
+
+def _refused(round_: Round, candidate: Candidate, held: Block | None) -> Block | None:
+    """What says most among the answers of all methods; None where one of them may take the node. `held`: what keeps the
+    node from the methods that honour pods of any kind."""
+    answers: list[Block] = []
+    for method in _METHODS:
+        block = held if held is not None and not method.eventual else _why_not(method, round_, candidate)
+        if block is None:
+            return None
+        answers.append(block)
+    telling = (block for block in reversed(answers) if not block.why.concerns_others and block.why not in _SORTING)
+    return next(telling, answers[0])
+
+
+def _why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
+    block = why_not(method, round_, candidate)
+    if block is not None or _needs_no_allowance(method, candidate):
+        return block
+    allowance = round_.allowances(method.reason).get(candidate.pool.name)
+    spent = allowance is not None and allowance.left <= 0
+    return out_of_budget(candidate, method.reason)[1] if spent else None
+
+
+def _needs_no_allowance(method: Method, candidate: Candidate) -> bool:
+    """A person may ask for a replacement at once, whatever the budgets."""
+    return method is REQUESTS and candidate.claim.annotations.get(names.REPLACE_NOW) == "true"

@@ -1,0 +1,93 @@
+"""The terms by which nodes are chosen: by `nodes -l`, `replace -l`, and the filters of `dovetail top` and the web page.
+
+KEY=VALUE, KEY!=VALUE, KEY~PART, KEY and !KEY, with commas or spaces between them; all must hold. KEY is a label or,
+where the node has none of that name, one of the fields pool, zone, type, market, state; a space in a field is typed as
+a hyphen. A word alone is a label's name where it chooses what is acted upon, and a part of what the line says in a
+filter.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from dovetail.answers.failures import CommandFailed
+
+Node = Mapping[str, Any]
+
+FIELDS: Final = {"pool": "pool", "zone": "zone", "type": "type", "market": "capacityType", "state": "state"}
+NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
+FORMS: Final = "KEY=VALUE, KEY!=VALUE, KEY~PART, KEY or !KEY"
+_SAID: Final = ("name", "claim", "pool", "type", "zone", "capacityType", "state", "what", "stays")
+_BETWEEN: Final = re.compile(r"[,\s]+")
+_SIGNED: Final = re.compile(r"(?P<key>[^=!~()]+)(?P<sign>!=|==|=|~)(?P<value>[^=!~()]*)")
+_ALONE: Final = re.compile(r"!?[^=!~()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One of them. `word`: of a filter, a part of the line."""
+
+    key: str
+    sign: Literal["=", "!=", "~", "any", "none", "word"]
+    value: str = ""
+
+
+def selector(text: str) -> tuple[Term, ...]:
+    """For choosing what is acted upon: what cannot be read is refused."""
+    return tuple(_chosen(part) for part in _parts(text))
+
+
+def sieve(text: str) -> tuple[Term, ...]:
+    """For a filter, which is typed letter by letter: what is no term is a word."""
+    return tuple(_signed(part) or _absent(part) or Term(part.lower(), "word") for part in _parts(text))
+
+
+def meets(node: Node, terms: tuple[Term, ...]) -> bool:
+    """Whether all hold for it."""
+    return all(_meets(node, term) for term in terms)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in _BETWEEN.split(text) if part]
+
+
+def _chosen(part: str) -> Term:
+    found = _signed(part)
+    if found is not None:
+        return found
+    if not _ALONE.fullmatch(part):
+        raise CommandFailed(f"--selector: {part!r}: a term is {FORMS}")
+    return _absent(part) or Term(part, "any")
+
+
+def _signed(part: str) -> Term | None:
+    found = _SIGNED.fullmatch(part)
+    if found is None:
+        return None
+    sign: Any = found["sign"].replace("==", "=")
+    return Term(found["key"], sign, found["value"])
+
+
+def _absent(part: str) -> Term | None:
+    return Term(part[1:], "none") if part.startswith("!") and _ALONE.fullmatch(part) else None
+
+
+def _field(node: Node, key: str) -> str | None:
+    """As it is typed in a term, which ends at a space: not-ours."""
+    return str(node[FIELDS[key]]).replace(" ", "-") if key in FIELDS else None
+
+
+def _meets(node: Node, term: Term) -> bool:
+    labels = node["labels"]
+    match term.sign:
+        case "any":
+            return term.key in labels
+        case "none":
+            return term.key not in labels
+        case "word":
+            return any(term.key in str(node.get(name, "")).lower() for name in _SAID)
+    value = labels.get(term.key, _field(node, term.key))
+    if term.sign == "~":
+        return value is not None and term.value.lower() in str(value).lower()
+    return bool(value == term.value) is (term.sign == "=")

@@ -1,0 +1,108 @@
+"""How moments, durations, amounts and prices are written for people, and read from them.
+
+Short and the same everywhere: a person at night compares lines.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from dovetail.answers.failures import NotUnderstood
+from dovetail.model import quoting
+from dovetail.model.digits import nearest_integer
+from dovetail.model.durations import DurationError, parse_seconds
+from dovetail.model.resources import NANO, Resources
+from dovetail.model.time import format_time
+
+_ENDLESS: Final = 1_000_000  # of a pipe or a file, which have no width
+_width: ContextVar[int] = ContextVar("width", default=_ENDLESS)
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+@contextmanager
+def fitting(width: int | None) -> Iterator[None]:
+    """Texts that are written within the block fit a screen of that width; 0 or None: there is none to fit."""
+    before = _width.set(width or _ENDLESS)
+    try:
+        yield
+    finally:
+        _width.reset(before)
+
+
+def moment_text(moment: float) -> str:
+    """2026-05-01 12:00:03Z."""
+    return format_time(moment).replace("T", " ")
+
+
+def duration_text(seconds: float) -> str:
+    """At most two units: 2d3h, 4m10s, 12s; tenths below ten seconds."""
+    if abs(seconds) < 10 and seconds != int(seconds):
+        return f"{seconds:.1f}s"
+    left, parts = round(abs(seconds)), []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if seconds < 0 else "") + ("".join(parts[:2]) or "0s")
+
+
+def when(moment: float, now: float) -> str:
+    """`in 4m10s` or `4m10s ago`."""
+    return f"in {duration_text(moment - now)}" if moment >= now else f"{duration_text(now - moment)} ago"
+
+
+def price_text(price: float) -> str:
+    """Dollars an hour."""
+    return f"${price:.4f}/h"
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount as a person would write it: 1500m, 2Gi, 110."""
+    if resource == "cpu":
+        return f"{amount // NANO}" if amount % NANO == 0 else f"{amount / (NANO / 1000):g}m"
+    for size, suffix in ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if amount >= size:
+            return f"{amount / size:.4g}{suffix}"
+    return str(amount)
+
+
+def amounts_text(amounts: Resources) -> str:
+    """cpu 2, memory 4Gi."""
+    ordered = sorted(amounts, key=lambda name: (name != "cpu", name != "memory", name))
+    return ", ".join(f"{name} {amount_text(name, amounts[name])}" for name in ordered if amounts[name])
+
+
+def plural(count: int, word: str, several: str = "") -> str:
+    """1 pod, 2 pods."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {several or word + 's'}"
+
+
+def shown(items: Iterable[str], most: int = 5) -> str:
+    """The first few, and how many more."""
+    every = list(items)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def wrapped(head: str, text: str, indent: int = 2) -> list[str]:
+    """`  head  text`, the text broken into lines that stand below one another where the screen has a width."""
+    start = " " * indent + head
+    return textwrap.wrap(
+        text, _width.get(), initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
+    ) or [start.rstrip()]
+
+
+def seconds_of(text: str, option: str = "--for") -> float:
+    """A time as people type it: 7d, 36h, 90m."""
+
+    given = text
+    if text.endswith("d") and (days := nearest_integer(text[:-1])) is not None:
+        text = f"{days * 24}h"
+    try:
+        seconds = parse_seconds(text)
+    except DurationError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise NotUnderstood(f"{option}: {quoting.shown(given)} is no time such as 7d, 36h or 90m")
+    return seconds

@@ -1,1 +1,0 @@
-"""`dovetail shadow`: what Dovetail would have decided beside Karpenter, and what Karpenter did."""

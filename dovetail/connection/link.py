@@ -1,0 +1,82 @@
+"""The client of this process, exchanged while it runs when what it was made of has changed.
+
+Certificates and keys are files that are written anew long before the old ones end. They are read again every ten
+seconds; where they differ, another connection is made, and only when it stands it takes the old one's place in every
+worker. One that cannot be made (a key that does not belong to its certificate yet) is tried again, and the old one
+serves on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.envconfig import ClientConnectConfig
+
+from dovetail.connection.configuration import TemporalUnusable, read_options
+from dovetail.connection.temporal import connect_with
+from dovetail.settings.settings import Settings
+
+LOOK_SECONDS: Final = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+def _on(client: Client, connected: Client) -> Client:
+    """The same client, with its interceptors, on the other one's connection."""
+    config = client.config()
+    config["service_client"] = connected.service_client
+    config["data_converter"] = connected.data_converter
+    return Client(**config)
+
+
+class Link:
+    """The client that is to be used now."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self.client = client
+        self._settings = settings
+        self._followers: list[Callable[[Client], None]] = []
+        self._trouble = ""
+
+    def current(self) -> Client:
+        """The client that is to be used now."""
+        return self.client
+
+    def tell(self, follower: Callable[[Client], None]) -> None:
+        """Give each new client to this one too."""
+        self._followers.append(follower)
+
+    async def keep_fresh(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> bool:
+        """Read the configuration again, and exchange what has changed; whether anything has."""
+        try:
+            options = await asyncio.to_thread(read_options, self._settings.api_key_file)
+            return await self._follow(options)
+        except TemporalUnusable as error:
+            if str(error) != self._trouble:
+                _log.warning("the link to Temporal stays as it was: %s", error)
+            self._trouble = str(error)
+            return False
+
+    async def _follow(self, options: ClientConnectConfig) -> bool:
+        config = self.client.service_client.config
+        key = options.get("api_key")
+        if (config.target_host, config.tls) != (options["target_host"], options.get("tls")):
+            self.client = _on(self.client, await connect_with(options, self._settings))
+            for follower in self._followers:
+                follower(self.client)
+            _log.info("a new connection to Temporal is used: its address, certificate or authority has changed")
+        elif config.api_key != key:
+            self.client.api_key = key
+            _log.info("a new API key is used for Temporal")
+        else:
+            return False
+        self._trouble = ""
+        return True

@@ -1,0 +1,85 @@
+"""The search attributes that the namespace must have before a workflow runs.
+
+A missing one would make the first workflow hang without a word, so they are added where that is allowed. Where the
+operator's calls are refused or not there, as in Temporal Cloud and in a namespace that is shared, a harmless query
+tells whether an attribute is known; what is missing is then told with the lines that add it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from dovetail.activities.identity.search_attributes import ALL
+from dovetail.connection.configuration import TemporalUnusable
+
+_CLOSED: Final = (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED)
+_NOBODY: Final = "nobody"  # looked for in the harmless query
+
+
+async def register_search_attributes(client: Client) -> None:
+    """Add the attributes that are missing; TemporalUnusable names those that cannot be added."""
+    try:
+        missing = await missing_search_attributes(client)
+    except RPCError as error:
+        raise TemporalUnusable(f"namespace {client.namespace} cannot be used: {error.message}") from None
+    if not missing:
+        return
+    try:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=client.namespace,
+                search_attributes=dict.fromkeys(missing, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD),
+            )
+        )
+    except RPCError as error:
+        if error.status != RPCStatusCode.ALREADY_EXISTS:
+            raise TemporalUnusable(
+                f"search attributes are missing in namespace {client.namespace}, and may not be added by us "
+                f"({error.message}). Add them in one of these ways:\n{registration_lines(client.namespace, missing)}"
+            ) from None
+
+
+async def missing_search_attributes(client: Client) -> list[str]:
+    """The attributes that the namespace does not have."""
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    try:
+        found = await client.operator_service.list_search_attributes(request)
+    except RPCError as error:
+        if error.status not in _CLOSED:
+            raise
+        return sorted([key.name for key in ALL if not await _is_known(client, key.name)])
+    return sorted(key.name for key in ALL if key.name not in found.custom_attributes)
+
+
+async def _is_known(client: Client, attribute: str) -> bool:
+    """Whether a query may name the attribute: the server refuses to look for one that it does not know."""
+    try:
+        await client.count_workflows(f"{attribute} = '{_NOBODY}'")
+    except RPCError as error:
+        if error.status != RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        return False
+    return True
+
+
+def registration_lines(namespace: str, missing: Sequence[str]) -> str:
+    """How a person adds them: with `temporal` to a server of one's own, with tcld or Terraform to Temporal Cloud."""
+    names = " ".join(f"--name {name} --type Keyword" for name in missing)
+    pairs = " ".join(f'--search-attribute "{name}=Keyword"' for name in missing)
+    one_by_one = ", ".join(f'"{name}"' for name in missing)
+    return "\n".join(
+        [
+            f"  temporal operator search-attribute create --namespace {namespace} {names}",
+            f"  tcld namespace search-attributes add --namespace {namespace} {pairs}",
+            '  resource "temporalcloud_namespace_search_attribute" "dovetail" {   # Terraform',
+            f"    for_each     = toset([{one_by_one}])",
+            f'    namespace_id = "{namespace}"',
+            "    name         = each.key",
+            '    type         = "keyword"',
+            "  }",
+        ]
+    )

@@ -1,0 +1,74 @@
+"""The settings of a process as placement and disruption take them."""
+
+import time
+from collections.abc import Callable
+
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.messages.plans import nomination_seconds
+from dovetail.model.names import WELL_KNOWN_LABELS
+from dovetail.placement.launch_brake import BrakeSettings
+from dovetail.placement.settings import CostSettings, PlacementSettings
+from dovetail.settings.settings import Settings
+
+STEPS = 20_000  # of a search for cheaper nodes; its time is up before
+
+
+def well_known_labels(settings: Settings) -> frozenset[str]:
+    """Kubernetes' and Karpenter's, and the cloud's (PLC-35). One that no instance type has has no effect."""
+    return WELL_KNOWN_LABELS | settings.provider.labels
+
+
+def placement_settings(settings: Settings) -> PlacementSettings:
+    """For placement."""
+    return PlacementSettings(
+        preference_policy=settings.preferences,
+        min_values_policy=settings.min_values,
+        reserved_capacity=settings.gates["ReservedCapacity"],
+        default_spread=settings.default_spread,
+        well_known=well_known_labels(settings),
+        claims_per_pod=settings.claims_per_pod,
+        cost=cost_settings(settings),
+    )
+
+
+def cost_settings(settings: Settings) -> CostSettings:
+    """For the policy cost, in placement and in disruption."""
+    return CostSettings(
+        everywhere=settings.placement_policy == "Cost",
+        node_cost=settings.node_cost,
+        seconds=settings.cost_seconds,
+        room=settings.cost_room,
+        spot_chance=settings.cost_spot_chance,
+        steps=STEPS,
+        stopwatch=stopwatch,
+        keep_places=settings.cost_keep_places,
+    )
+
+
+def stopwatch(seconds: float) -> Callable[[], bool]:
+    """Whether this thread has worked for so many seconds from now on: on a busy machine a search looks at as much as on
+    an idle one, and DOVETAIL_PASS_LIMIT ends it by the clock."""
+    until = time.thread_time() + seconds
+    return lambda: time.thread_time() >= until
+
+
+def brake_settings(settings: Settings) -> BrakeSettings:
+    """For the brake on launches."""
+    return BrakeSettings(launches=settings.brake_launches, dollars=settings.brake_dollars)
+
+
+def disruption_settings(settings: Settings) -> DisruptionSettings:
+    """For disruption."""
+    return DisruptionSettings(
+        nominate_for=nomination_seconds(settings.batch_max),
+        spot_to_spot=settings.gates["SpotToSpotConsolidation"],
+        reserved_capacity=settings.gates["ReservedCapacity"],
+        min_values_policy=settings.min_values,
+        preference_policy=settings.preferences,
+        default_spread=settings.default_spread,
+        well_known=well_known_labels(settings),
+        search_seconds=settings.search_limit,
+        cost=cost_settings(settings),
+        worth=settings.cost_worth,
+        cheaper_seconds=settings.consolidation_seconds,
+    )

@@ -1,0 +1,135 @@
+"""What a line of the log holds, and how it is written: as JSON for programs, as text for people.
+
+Every line begins with the same fields in the order that Karpenter's have. What comes from outside (names, messages of
+the cloud, texts of pods) is bounded, and in both forms quoted so that it cannot end its field, its line, or colour a
+terminal.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dovetail.telemetry.log.words import GROUPS, Deed
+
+LOGGER: Final = "controller"  # of deeds, as Karpenter names it; everything else has its module's
+EXTRA: Final = "deed"
+
+MOST_CHARACTERS: Final = 1000  # of one text
+MOST_ENTRIES: Final = 100  # of one list
+MOST_OF_A_TRACE: Final = 8000  # of a stack trace, its end
+
+_LEVELS: Final = {"WARNING": "WARN", "CRITICAL": "ERROR"}
+
+# What the running step adds to each line: its workflow_id, and its trace_id where there is a trace.
+step_fields: ContextVar[Mapping[str, str] | None] = ContextVar("step_fields", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """One deed that was done."""
+
+    deed: Deed
+    controller: str
+    name: str = ""  # of the object that the line is about
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fields_of(record: logging.LogRecord, commit: str) -> dict[str, Any]:
+    """Everything that the line says, in order."""
+    done: Done | None = getattr(record, EXTRA, None)
+    head: dict[str, Any] = {
+        "level": _LEVELS.get(record.levelname, record.levelname),
+        "time": _moment(record.created),
+        "logger": record.name if done is None else LOGGER,
+        "message": bounded(record.getMessage()),
+        "commit": commit,
+    }
+    if done is None:
+        return {**head, **_origin(record), **_error(record)}
+    return {**head, **_subject(done), **_origin(record), **{key: bounded(value) for key, value in done.fields.items()}}
+
+
+def bounded(value: Any) -> Any:
+    """The value, no longer than a line can carry."""
+    if isinstance(value, str):
+        return value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}..."
+    if isinstance(value, Mapping):
+        return {str(key): bounded(each) for key, each in list(value.items())[:MOST_ENTRIES]}
+    if isinstance(value, list | tuple):
+        return [bounded(each) for each in value[:MOST_ENTRIES]]
+    return value
+
+
+def _moment(seconds: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1000):03d}Z"
+
+
+def _subject(done: Done) -> dict[str, Any]:
+    kind = done.deed.about
+    if not kind:
+        return {"controller": done.controller, "namespace": "", "name": ""}
+    return {
+        "controller": done.controller,
+        "controllerGroup": GROUPS[kind],
+        "controllerKind": kind,
+        kind: {"name": done.name},
+        "namespace": "",
+        "name": done.name,
+    }
+
+
+def _origin(record: logging.LogRecord) -> dict[str, str]:
+    """Which workflow it belongs to: the one whose step runs, or the one that logs."""
+    of_workflow: Mapping[str, Any] = getattr(record, "temporal_workflow", {})
+    found = dict(step_fields.get() or {})
+    if "workflow_id" in of_workflow:
+        found["workflow_id"] = str(of_workflow["workflow_id"])
+    return found
+
+
+def _error(record: logging.LogRecord) -> dict[str, str]:
+    if not record.exc_info:
+        return {}
+    return {"error": logging.Formatter().formatException(record.exc_info)[-MOST_OF_A_TRACE:]}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, in pure ASCII."""
+
+    def __init__(self, commit: str) -> None:
+        super().__init__()
+        self.commit = commit
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return json.dumps(fields_of(record, self.commit), separators=(",", ":"), default=str)
+
+
+class TextLines(logging.Formatter):
+    """The same for a terminal: moment, level, logger, message, then key=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        said = fields_of(record, "")
+        head = [said.pop(name) for name in ("time", "level", "logger", "message")]
+        said = {key: value for key, value in said.items() if value not in ("", None)}
+        moment, level, logger, message = head
+        return " ".join([moment, level, logger, _plain(message), *[f"{key}={_value(said[key])}" for key in said]])
+
+
+def _plain(text: str) -> str:
+    """As it is where a terminal shows every character of it as itself."""
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping) and value.keys() == {"name"}:
+        value = value["name"]
+    if isinstance(value, str) and value.isprintable() and not set(value) & set(' "='):
+        return value
+    return json.dumps(value, separators=(",", ":"), default=str)

@@ -1,0 +1,50 @@
+"""Writes the line of a deed."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dovetail.model import names
+from dovetail.telemetry.log.line import EXTRA, Done
+from dovetail.telemetry.log.words import Deed
+
+_log = logging.getLogger("dovetail.telemetry.log")
+
+FEW: Final = 5  # of a list of names, as Karpenter writes it
+
+
+def say(deed: Deed, name: str = "", *, controller: str = "", **fields: Any) -> None:
+    """One line. Names of fields are written with underscores here, and stand in the line as the deed lists them."""
+    if not _log.isEnabledFor(deed.level):
+        return
+    given = {_key(key): value for key, value in fields.items()}
+    ordered = {key: given.pop(_key(key)) for key in deed.fields if _key(key) in given}
+    if given:
+        raise ValueError(f"{deed.message}: no field {', '.join(given)} is listed for it")
+    done = Done(deed=deed, controller=controller or deed.controller, name=name, fields=ordered)
+    _log.log(deed.level, "%s", deed.message, extra={EXTRA: done})
+
+
+def named(name: str) -> dict[str, str]:
+    """A reference to an object, as Karpenter writes it."""
+    return {"name": name}
+
+
+def few(items: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    shown = ", ".join(items[:FEW])
+    more = len(items) - FEW
+    return f"{shown} and {more} other(s)" if more > 0 else shown
+
+
+def placed(labels: Mapping[str, str]) -> dict[str, str]:
+    """Where and as what it runs, by the labels of claim or node."""
+    return {
+        "instance_type": labels.get(names.INSTANCE_TYPE, ""),
+        "zone": labels.get(names.ZONE, ""),
+        "capacity_type": labels.get(names.CAPACITY_TYPE, ""),
+    }
+
+
+def _key(name: str) -> str:
+    return name.rpartition("/")[2].replace("-", "_").replace(".", "_")

@@ -1,0 +1,45 @@
+"""Logs, and the names of the product in them.
+
+One line a record, to standard error, so that standard output stays what a command answers. Lines are JSON where nobody
+sits in front of them: in a container, behind a pipe.
+"""
+
+import logging
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, Literal
+
+from temporalio import activity, workflow
+
+from dovetail.telemetry.log.line import JsonLines, TextLines
+
+LogFormat = Literal["", "json", "text"]
+
+# What only says, at info, what happens all the time.
+_TALKATIVE: Final = ("temporalio.activity", "aiohttp", "botocore", "urllib3", "kubernetes", "opentelemetry")
+
+
+def product_version() -> str:
+    """The version installed, for user agents and for people."""
+    try:
+        return version("dovetail")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+def user_agent() -> str:
+    """What the API server's audit log shows."""
+    return f"dovetail/{product_version()}"
+
+
+def start_logging(level: str, form: LogFormat = "") -> None:
+    """Log to standard error; without a form, JSON unless a person looks on."""
+    chosen = form or ("text" if sys.stdout.isatty() else "json")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines(product_version()) if chosen == "json" else TextLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
+    # The library would write the whole of a workflow's or step's description behind each message.
+    workflow.logger.workflow_info_on_message = False
+    activity.logger.activity_info_on_message = False

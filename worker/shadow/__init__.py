@@ -1,1 +1,0 @@
-"""What a worker beside Karpenter would have decided, and what Karpenter did: two ways, compared."""
