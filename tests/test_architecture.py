@@ -4,6 +4,7 @@ A frozenset in a step's answer would iterate in another order in another process
 plain function would block its worker's heartbeats.
 """
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -26,6 +27,7 @@ import dovetail
 import dovetail.activities
 from dovetail.settings.providers import PROVIDERS
 from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
+from tests import picture
 
 ROOT = Path(__file__).parent.parent
 LINKED = ("activities", "worker", "workflows")  # folders of the top level, reached as dovetail.NAME
@@ -111,6 +113,40 @@ def test_the_types_that_a_walk_must_refuse_are_refused() -> None:
 
     refused = [dict[str, int], set[str], frozenset[str], list[str], tuple[list[int], ...], Bad, Any]
     assert all(forbidden_in(kind, "x") for kind in refused)
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_the_contract() -> None:
+    assert picture.PAGE.read_text() == picture.page(), "python -m tests.picture draws it"
+
+
+# Where the parts of a worker are put together. What a part needs it gets at its construction: what is assigned
+# afterwards can be forgotten, and neither the type checker nor the part would notice.
+COMPOSING = ("worker/**/*.py", "dovetail/wiring/*.py", "dovetail/adapters/*/adapter.py")
+ASSIGNED = {"worker.client": "Temporal's library exchanges the client of a worker that runs in this way"}
+
+
+def assigned_from_outside(code: str) -> list[str]:
+    """Attributes that the code assigns to an object other than its own."""
+    stored = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    return [ast.unparse(node) for node in stored if isinstance(node.value, ast.Name) and node.value.id != "self"]
+
+
+def own_fields(code: str) -> set[str]:
+    """Attributes of the classes of the module itself, which may change what is theirs."""
+    declared = [n.target for n in ast.walk(ast.parse(code)) if isinstance(n, ast.AnnAssign)]
+    return {target.id for target in declared if isinstance(target, ast.Name)}
+
+
+def test_what_is_put_together_gets_all_that_it_needs_at_its_construction() -> None:
+    files = [file for pattern in COMPOSING for file in sorted(ROOT.glob(pattern))]
+    found = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in files
+        for name in assigned_from_outside(file.read_text())
+        if name not in ASSIGNED and name.rpartition(".")[2] not in own_fields(file.read_text())
+    }
+    assert len(files) > 20 and found == set()
+    assert assigned_from_outside("steps.places = places\nself.places = places") == ["steps.places"]
 
 
 @pytest.mark.parametrize("folder", LINKED)

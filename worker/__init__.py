@@ -1,1 +1,1 @@
-"""The process: settings, the composition root, the entry point, logs, and what it answers over HTTP."""
+"""The process: which steps run on which queue, how it starts and stops, what it answers over HTTP."""

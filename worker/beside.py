@@ -21,7 +21,7 @@ from dovetail.telemetry.log.start import product_version
 from dovetail.wiring.world import open_world
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
-from dovetail.worker.steps import Wiring
+from dovetail.worker.steps import Wiring, times_of
 
 _log = logging.getLogger(__name__)
 
@@ -36,13 +36,12 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     world = await open_world(settings)
     presence = TemporalPresence(settings.cluster)
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
-    endpoints = endpoints_of(settings, Wiring(settings=settings, world=world), watch)
+    wiring = Wiring(settings=settings, world=world, times=times_of(watch.steps, presence))
     shadow = Shadow(settings, world, world.clock.now)
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, shadow))
     deciding: list[asyncio.Task[None]] = []
     try:
         for endpoint in endpoints:
-            if endpoint.port == settings.metrics_port:
-                endpoint.pages = pages(settings, world, presence, shadow)
             await endpoint.start()
         await world.ready()
         print(

@@ -136,11 +136,10 @@ async def _followed(writer: asyncio.StreamWriter, words: str, body: AsyncIterato
             await body.aclose()
 
 
-def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch) -> list[Endpoint]:
-    """Metrics and probes, each where a port is named; both may be one. Pages are added to that of the metrics."""
+def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Mapping[str, Page]) -> list[Endpoint]:
+    """Metrics and probes, each where a port is named; both may be one. The pages are at that of the metrics."""
     world, times, observed = wiring.world, wiring.times, wiring.observed
-    duties = Duties(watch.steps.works_on, lambda: watch.presence.is_away)
-    times.duties = duties
+    duties = times.duties
     world.view.cache.listen("Pod", times.heard)
     world.view.cache.listen("NodeClaim", PhaseTimes(duties).heard)
     reader = observed.counting()
@@ -166,7 +165,13 @@ def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch) -> list[E
     answers = Answers(scrape=scrape, watch=watch)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
-    return [Endpoint(host=settings.listen_address, port=port, routes=paths) for port, paths in routes.items() if port]
+    return [
+        Endpoint(
+            host=settings.listen_address, port=port, routes=paths, pages=pages if port == settings.metrics_port else {}
+        )
+        for port, paths in routes.items()
+        if port
+    ]
 
 
 def _conditions(world: World, duties: Duties) -> ConditionMetrics:

@@ -27,6 +27,7 @@ from dovetail.activities.shared.ending import EndingWaits
 from dovetail.activities.shared.flights import NoFlights
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_guard import StepGuard
+from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
 from dovetail.answers.serving.duties import duties
@@ -55,7 +56,7 @@ from dovetail.worker.sdk_metrics import counting_runtime
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Refused, Singletons
 from dovetail.worker.start_report import start_report
-from dovetail.worker.steps import Step, Wiring, stand_in_of
+from dovetail.worker.steps import Step, Wiring, stand_in_of, times_of
 from dovetail.worker.unanswered import unanswered_of
 from dovetail.worker.versions import deployment_of
 from dovetail.worker.way_back import changes_begun
@@ -138,7 +139,7 @@ async def serve(
     refused: Refused = asyncio.get_running_loop().create_future()
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
-    presence = TemporalPresence(settings.cluster)
+    presence, steps = TemporalPresence(settings.cluster), StepHealth()
     flights = flight_recorder(settings)
     wiring = Wiring(
         settings=settings,
@@ -149,12 +150,11 @@ async def serve(
         observed=observed or Observed(),
         flights=flights or NoFlights(),
         findings=findings(settings, world, presence),
+        times=times_of(steps, presence),
     )
-    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence)
-    endpoints = endpoints_of(settings, wiring, watch)
-    for endpoint in endpoints:
-        if endpoint.port == settings.metrics_port:
-            endpoint.pages = pages(settings, world, presence)
+    stand_in = stand_in_of(wiring, presence, steps) if "control" in settings.roles else None
+    watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, steps=steps, presence=presence, stand_in=stand_in)
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence))
     try:
         for endpoint in endpoints:
             await endpoint.start()
@@ -164,9 +164,8 @@ async def serve(
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
         ]
-        if "control" in settings.roles:
-            watch.stand_in = stand_in_of(wiring, presence, watch.steps)
-            background.append(supervised("stand-in for Temporal", watch.stand_in.run))
+        if stand_in is not None:
+            background.append(supervised("stand-in for Temporal", stand_in.run))
         connecting = partial(connect_as, settings, world.cluster_uid)
         try:
             while not refused.done() and (client := await until_connected(connecting, presence, stop)) is not None:
@@ -222,7 +221,7 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
     workers = [queue_worker(client, settings, queue, steps, interceptors) for queue, steps in queues.items()]
     await end_lost_steps(client, settings.cluster, world.view, settings.pod)
     running = [asyncio.create_task(worker.run()) for worker in workers]
-    watch.workers = workers
+    watch.polls_with(workers)
     link.tell(partial(_use, workers, presence))
     singletons = Singletons(link, wiring, presence)
     background = [
@@ -248,7 +247,7 @@ def _use(workers: Sequence[Worker], presence: TemporalPresence, client: Client) 
     """Everything that speaks with Temporal speaks through this client from now on."""
     for worker in workers:
         worker.client = client
-    presence.client = client
+    presence.use(client)
 
 
 async def _until_stopped(stop: asyncio.Event, refused: Refused, running: Sequence[asyncio.Task[None]]) -> None:

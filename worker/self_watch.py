@@ -42,8 +42,12 @@ class SelfWatch:
     steps: StepHealth = field(default_factory=StepHealth)
     presence: TemporalPresence
     stand_in: StandIn | None = None  # None: this worker serves no steps that cannot wait
-    workers: Sequence[Worker] = ()
+    workers: Sequence[Worker] = ()  # those that poll, once there are any
     only_looks: bool = False  # it serves no steps, and needs no Temporal
+
+    def polls_with(self, workers: Sequence[Worker]) -> None:
+        """These poll from now on."""
+        self.workers = workers
 
     def stuck(self) -> list[str]:
         """Why a restart is worth a try; empty while the worker is alive, or stands aside on purpose."""

@@ -16,14 +16,14 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking, MarkPorts
 from dovetail.activities.disruption.publish_notices import Noticing
 from dovetail.activities.identity.judge_version import Findings, Judging, nobody_looks
 from dovetail.activities.interruptions.answer_interruptions import Answering
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.activities.launch.await_registered_and_initialized import Joining, JoinPorts
 from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.orders.await_orders import Ordering
@@ -36,14 +36,14 @@ from dovetail.activities.provisioning.await_provisioning_plan import Provisionin
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.flights import Flights, NoFlights
+from dovetail.activities.shared.flights import DecisionFollowers, Flights, NoFlights
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
 from dovetail.activities.termination.drain_node import Draining, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
@@ -63,6 +63,7 @@ from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
+from dovetail.telemetry.metrics.duties import Duties
 from dovetail.telemetry.metrics.faults import Faults
 from dovetail.telemetry.metrics.pod_times import PodTimes
 from dovetail.telemetry.metrics.provisioning import Decisions
@@ -122,11 +123,9 @@ class Wiring:
         )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
-        departing = Departing(known, w.nodes, w.cloud, now, unused)
-        departing.few_steps = not self.settings.keep_way_back
-        departing.places = self.places
+        departing = DeparturePorts(known=known, nodes=w.nodes, cloud=w.cloud, unused=unused, places=self.places)
         return DepartureSteps(
-            departing=departing,
+            departing=Departing(departing, now, few_steps=not self.settings.keep_way_back),
             draining=Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
         )
 
@@ -156,10 +155,9 @@ class Wiring:
         w, now = self.world, self.now
         pools = SharedReads(w.pools.read)
         pauses = LivePauses(pools=pools, namespaces=SharedReads(w.namespaces.read), now=now)
-        marking, known = Marking(w.claims, w.nodes, w.pods, now, pauses), KnownClaims(w.view, w.claims)
-        marking.lookups = w.view
-        joining = Joining(w.view, w.claims, w.nodes, now)
-        joining.places = self.places
+        mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses)
+        join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
+        marking, known = Marking(mark, now), KnownClaims(w.view, w.claims)
         return [
             Awaiting(w.view, known, now),
             Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
@@ -169,7 +167,7 @@ class Wiring:
             self.detaching,
             self.departure.draining,
             GivingBack(w.claims, w.pods),
-            joining,
+            Joining(join, now),
             Judging(self.findings),
             Launching(known, w.cloud, w.notices, now),
             marking,
@@ -200,12 +198,10 @@ class Wiring:
         )
         braked = BrakedSnapshots(w.view, w.catalogues, self._brake())
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
-        placing = Provisioning(braked, publisher, provisioning, now, decisions)
-        disrupting = Disrupting(snapshots, w.notices, disruption, now, self.faults)
-        placing.flights = disrupting.flights = self.flights
+        followers = DecisionFollowers(decisions=decisions, faults=self.faults, flights=self.flights)
         return [
-            placing,
-            disrupting,
+            Provisioning(braked, publisher, provisioning, now, followers),
+            Disrupting(snapshots, w.notices, disruption, now, followers),
             Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
             Ordering(settings.cluster, snapshots, self._finders(), now),
         ]
@@ -247,6 +243,11 @@ class Wiring:
             PauseUpkeep(w.notices),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
+
+
+def times_of(steps: StepHealth, presence: TemporalPresence) -> PodTimes:
+    """The times of pods, which this worker publishes while it is the one that speaks for the cluster."""
+    return PodTimes(duties=Duties(steps.works_on, lambda: presence.is_away))
 
 
 def stand_in_of(wiring: Wiring, presence: TemporalPresence, running: StepHealth) -> StandIn:

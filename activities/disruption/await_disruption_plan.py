@@ -15,7 +15,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
-from dovetail.activities.shared.flights import Flights, NoFlights
+from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
@@ -36,7 +36,6 @@ from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 from dovetail.telemetry.metrics.disruption import begin, decided, looked_again
-from dovetail.telemetry.metrics.faults import Faults
 from dovetail.telemetry.metrics.outcomes import plans_held
 
 _log = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ class Disrupting:
         notices: Notices,
         settings: DisruptionSettings,
         now: Callable[[], float],
-        faults: Faults | None = None,
+        followers: DecisionFollowers | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view = snapshots.view
@@ -71,8 +70,8 @@ class Disrupting:
         self.settings = settings
         self.now = now
         self.reads = READS | SELECTORS if settings.default_spread else READS
-        self.faults = faults or Faults()
-        self.flights: Flights = NoFlights()  # set where a worker keeps what decisions are made from
+        followers = followers or DecisionFollowers()
+        self.faults, self.flights = followers.faults, followers.flights
         self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()

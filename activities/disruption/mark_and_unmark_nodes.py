@@ -49,23 +49,23 @@ AT_ONCE: Final = 10  # marked side by side: four requests each, one after anothe
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkPorts:
+    """What the steps reach."""
+
+    claims: NodeClaims
+    nodes: Nodes
+    pods: Pods
+    lookups: ClusterLookups  # saves reads before a write
+    pauses: LivePauses | None = None  # None: nothing can be paused
+
+
 class Marking:
     """The steps that mark and unmark."""
 
-    def __init__(
-        self,
-        claims: NodeClaims,
-        nodes: Nodes,
-        pods: Pods,
-        now: Callable[[], float],
-        pauses: LivePauses | None = None,
-    ) -> None:
-        self.claims = claims
-        self.nodes = nodes
-        self.pods = pods
-        self.now = now
-        self.pauses = pauses  # None: nothing can be paused
-        self.lookups: ClusterLookups | None = None  # what saves reads before a write; None: everything is read live
+    def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
+        self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
+        self.lookups, self.pauses, self.now = ports.lookups, ports.pauses, now
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
@@ -156,14 +156,14 @@ class Marking:
     async def _unmarked_claim(self, target: Target) -> NodeClaim | None:
         """As the cache has it, where that is without an owner: the write that follows is turned down if it has changed
         since. Else as the API server has it."""
-        known = self.lookups.claim(target.claim) if self.lookups is not None else None
+        known = self.lookups.claim(target.claim)
         if known is None or known.uid != target.claim_uid or known.annotations.get(names.OWNER):
             return await self.claims.read(target.claim)
         return known
 
     async def _untainted_node(self, target: Target) -> Node | None:
         """Likewise, where that is without the taint."""
-        known = self.lookups.node(target.node) if self.lookups is not None else None
+        known = self.lookups.node(target.node)
         if known is None or known.uid != target.node_uid or DISRUPTED in known.taints:
             return await self.nodes.read(target.node)
         return known

@@ -10,7 +10,7 @@ pods, the step goes on until they are bound or the kube-scheduler has had its ch
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 
@@ -51,20 +51,25 @@ EACH_SECONDS, TOGETHER_SECONDS, SEEN_PAUSE = 5.0, 0.3, 0.02
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinPorts:
+    """What the step reaches."""
+
+    lookups: ClusterLookups
+    claims: NodeClaims
+    nodes: Nodes
+    places: KeptPlaces | None = None  # nominates the pods that wait for the node; None: nobody does
+
+
 class Joining:
     """The waits for a node."""
 
     def __init__(
-        self,
-        lookups: ClusterLookups,
-        claims: NodeClaims,
-        nodes: Nodes,
-        now: Callable[[], float],
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        self, ports: JoinPorts, now: Callable[[], float], pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        self.lookups, self.claims, self.nodes, self.now, self.pause = lookups, claims, nodes, now, pause
-        self.places: KeptPlaces | None = None  # nominates the pods that wait for the node, where there is one
-        self.known = KnownClaims(lookups, claims)
+        self.lookups, self.claims, self.nodes, self.places = ports.lookups, ports.claims, ports.nodes, ports.places
+        self.now, self.pause = now, pause
+        self.known = KnownClaims(ports.lookups, ports.claims)
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn

@@ -17,7 +17,7 @@ from dovetail.activities.provisioning.placement_publisher import PlacementPublis
 from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
-from dovetail.activities.shared.flights import Flights, NoFlights
+from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
@@ -35,7 +35,6 @@ from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking, unpromised
 from dovetail.ports.objects import NodeClaims
 from dovetail.telemetry.log import arrivals
-from dovetail.telemetry.metrics.provisioning import Decisions
 
 READS = PLACEMENT
 
@@ -64,7 +63,7 @@ class Provisioning:
         publisher: PlacementPublisher,
         settings: ProvisioningSettings,
         now: Callable[[], float],
-        decisions: Decisions | None = None,
+        followers: DecisionFollowers | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.view, self.catalogues = snapshots.view, snapshots.catalogues
@@ -74,8 +73,8 @@ class Provisioning:
         # The selectors of Services and the like are read for the default spread of pods alone.
         self.reads = READS | SELECTORS if settings.placement.default_spread else READS
         self.thread = DecisionThread(settings.seconds)
-        self.decisions = decisions or Decisions()
-        self.flights: Flights = NoFlights()  # set where a worker keeps what decisions are made from
+        followers = followers or DecisionFollowers()
+        self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them

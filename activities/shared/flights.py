@@ -1,10 +1,13 @@
 """Where decisions are handed to whoever keeps their inputs. Nobody does, unless a setting asks for it."""
 
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dovetail.disruption.choose import Choice
 from dovetail.messages.plans import ProvisioningPlan
 from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics.faults import Faults
+from dovetail.telemetry.metrics.provisioning import Decisions
 
 DecisionKind = Literal["disruption", "provisioning"]
 
@@ -33,3 +36,12 @@ class NoFlights:
         first: frozenset[str] = frozenset(),
     ) -> None:
         """Let it go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionFollowers:
+    """What hears of each decision: the metrics, and what keeps its inputs."""
+
+    decisions: Decisions = field(default_factory=Decisions)
+    faults: Faults = field(default_factory=Faults)
+    flights: Flights = field(default_factory=NoFlights)

@@ -46,21 +46,24 @@ class NodesHeld(Postponed):
     """Everything of ours is done but the claim's finalizer: the finalizers of others hold its Node."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeparturePorts:
+    """What the steps reach."""
+
+    known: KnownClaims
+    nodes: Nodes
+    cloud: Cloud
+    unused: UnusedLaunches | None = None  # counts launches that came to nothing; None: nobody does
+    places: KeptPlaces | None = None  # takes nominations back; None: nobody nominates
+
+
 class Departing:
     """The steps around drain and termination."""
 
-    def __init__(
-        self,
-        known: KnownClaims,
-        nodes: Nodes,
-        cloud: Cloud,
-        now: Callable[[], float],
-        unused: UnusedLaunches | None = None,
-    ) -> None:
-        self.known, self.claims, self.nodes, self.cloud, self.now = known, known.claims, nodes, cloud, now
-        self.unused = unused
-        self.few_steps = True  # not while the way back to a version that would look for each step is kept
-        self.places: KeptPlaces | None = None  # takes nominations back, where there is one
+    def __init__(self, ports: DeparturePorts, now: Callable[[], float], *, few_steps: bool = True) -> None:
+        self.known, self.claims, self.nodes = ports.known, ports.known.claims, ports.nodes
+        self.cloud, self.unused, self.places, self.now = ports.cloud, ports.unused, ports.places, now
+        self.few_steps = few_steps  # not while the way back to a version that would look for each step is kept
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:

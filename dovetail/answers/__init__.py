@@ -1,0 +1,1 @@
+"""What people ask: status, explain, plan, history, log, savings, doctor, replay, and the API that asks for them."""

@@ -39,6 +39,10 @@ class TemporalPresence:
         self._missed_since: float | None = None
         self._away, self._returned = asyncio.Event(), asyncio.Event()
 
+    def use(self, client: Client) -> None:
+        """Ask through this client from now on."""
+        self.client = client
+
     def connected(self) -> Client:
         """The client of this moment; no step runs before there is one."""
         if self.client is None:

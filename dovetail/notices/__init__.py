@@ -1,1 +1,1 @@
-"""The notices: what is published as Kubernetes Events, one function per sentence (EVT-1 to EVT-14)."""
+"""What is published as Kubernetes Events: one function per sentence (EVT-1 to EVT-14)."""

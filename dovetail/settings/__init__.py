@@ -1,0 +1,1 @@
+"""What an operator sets: as environment, flags or file, and what the deciding parts get of it."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkPorts
+from dovetail.activities.launch.await_registered_and_initialized import JoinPorts
 from dovetail.activities.termination.drain_node import EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
@@ -369,3 +371,15 @@ class FakeNotices:
 def unlimited(pace: EvictionPace) -> EvictionLimits:
     """No pod waits for others of its owner."""
     return EvictionLimits(pace=pace, turns=OwnerTurns(0.0, tuple, time.time))
+
+
+def mark_ports(world: World, **others: Any) -> MarkPorts:
+    """What the steps that mark reach in this world, some of it replaced."""
+    made = MarkPorts(claims=FakeClaims(world), nodes=FakeNodes(world), pods=FakePods(world), lookups=FakeLookups(world))
+    return replace(made, **others)
+
+
+def join_ports(world: World, **others: Any) -> JoinPorts:
+    """What the wait for a node reaches in this world."""
+    made = JoinPorts(lookups=FakeLookups(world), claims=FakeClaims(world), nodes=FakeNodes(world))
+    return replace(made, **others)

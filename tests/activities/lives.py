@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.activities.launch.await_registered_and_initialized import Joining, JoinPorts
 from dovetail.activities.launch.launch_instance import Launching
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.terminate_instance import Terminating
@@ -91,8 +91,8 @@ class Worker:
         notices: Any = adapter.notices
         now, view = time.time, adapter.view
         self.launching = Launching(KnownClaims(view, claims), cloud, notices, now)
-        self.joining = Joining(view, claims, nodes, now)
-        self.departing = Departing(KnownClaims(view, claims), nodes, cloud, now)
+        self.joining = Joining(JoinPorts(lookups=view, claims=claims, nodes=nodes), now)
+        self.departing = Departing(DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now)
         self.draining = Draining(
             DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
             unlimited(EvictionPace(now)),

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakePods, World
+from tests.activities.fakes import FakeLookups, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 OWNER = "c/disrupt/0199"
@@ -46,8 +46,7 @@ async def mark(world: World, cache: FakeLookups) -> MarkOutcome:
     target = target_of(claim, node)
     command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
     seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
-    step = Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
-    step.lookups = cache
+    step = Marking(mark_ports(world, lookups=cache), world.now)
     request = MarkRequest(owner=OWNER, command=command, seen=seen)
     return cast(MarkOutcome, await ActivityEnvironment().run(step.mark_nodes, request))
 

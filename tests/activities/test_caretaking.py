@@ -13,7 +13,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakePods, World
+from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -30,7 +30,7 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
         a_joined_node(taints=(Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule"),)),
     )
     claims, nodes = FakeClaims(world), FakeNodes(world)
-    marking = Marking(claims, nodes, FakePods(world), world.now)
+    marking = Marking(mark_ports(world, claims=claims, nodes=nodes), world.now)
     caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
 
     # An environment without a client: asking one would be an error here.
@@ -60,7 +60,7 @@ async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
     taint = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
     world.put(a_joined_claim(annotations={names.OWNER: owner}), a_joined_node(taints=(taint,)))
     claims, nodes = FakeClaims(world), FakeNodes(world)
-    marking = Marking(claims, nodes, FakePods(world), world.now)
+    marking = Marking(mark_ports(world, claims=claims, nodes=nodes), world.now)
     caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
     environment = ActivityEnvironment(client=cast(Client, RunningWorkflows(owner)))
 

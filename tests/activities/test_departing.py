@@ -9,7 +9,7 @@ import pytest
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
 from dovetail.activities.termination.terminate_instance import Terminating
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
@@ -58,7 +58,12 @@ def new_stage() -> Stage:
     world = World()
     claims, nodes, cloud = FakeClaims(world), FakeNodes(world), FakeCloud(world)
     known = KnownClaims(FakeLookups(world), claims)
-    stage = Stage(world, cloud, Departing(known, nodes, cloud, world.now), Terminating(known, cloud, world.now))
+    stage = Stage(
+        world,
+        cloud,
+        Departing(DeparturePorts(known=known, nodes=nodes, cloud=cloud), world.now),
+        Terminating(known, cloud, world.now),
+    )
     stage.has(an_instance())
     return stage
 

@@ -22,7 +22,13 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeNotices,
+    World,
+    mark_ports,
+)
 from tests.activities.test_departing import an_instance
 from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
@@ -56,7 +62,7 @@ class OnePool:
 
 def caretaking(world: World) -> Caretaking:
     claims = FakeClaims(world)
-    marking = Marking(claims, FakeNodes(world), FakePods(world), world.now)
+    marking = Marking(mark_ports(world, claims=claims), world.now)
     return Caretaking("c", claims, FakeCloud(world), marking, world.now)
 
 

@@ -12,7 +12,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World, join_ports
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
@@ -59,7 +59,14 @@ class Stage:
 
 
 def stage_over(world: World) -> Stage:
-    return Stage(world, Joining(FakeLookups(world), FakeClaims(world), FakeNodes(world), world.now, world.pause))
+    return Stage(
+        world,
+        Joining(
+            join_ports(world),
+            world.now,
+            world.pause,
+        ),
+    )
 
 
 @pytest.fixture
@@ -133,7 +140,11 @@ async def test_an_attempt_that_is_late_takes_nothing_back(before: NodeClaim, kin
         world.put(a_joined_node(conditions=NOT_READY))
     claims, nodes = FakeClaims(world), FakeNodes(world)
     stale = replace(before, resource_version="7")
-    step = Joining(LateLookups(world, stale, until=1030.0), claims, nodes, world.now, world.pause)
+    step = Joining(
+        join_ports(world, lookups=LateLookups(world, stale, until=1030.0), claims=claims, nodes=nodes),
+        world.now,
+        world.pause,
+    )
 
     outcome = await (step.await_registered(REF) if kind == names.REGISTERED_CONDITION else step.await_initialized(REF))
 

@@ -11,13 +11,22 @@ from dovetail.activities.launch import kept_places
 from dovetail.activities.launch.await_registered_and_initialized import Joining
 from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    join_ports,
+)
 from tests.activities.test_joining import NOT_READY, REF, a_launched_claim
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_node, a_pod
 from tests.waiting import until
@@ -86,9 +95,13 @@ def stage() -> Stage:
     pods, claims, nodes = FakePods(world), FakeClaims(world), FakeNodes(world)
     lookups = FakeLookups(world)
     places = KeptPlaces(lookups, pods, FakeNotices(world), world.now)
-    joining = Joining(lookups, claims, nodes, world.now, world.pause)
-    departing = Departing(KnownClaims(lookups, claims), nodes, FakeCloud(world), world.now)
-    joining.places = departing.places = places
+    joining = Joining(
+        join_ports(world, lookups=lookups, claims=claims, nodes=nodes, places=places), world.now, world.pause
+    )
+    departing = Departing(
+        DeparturePorts(known=KnownClaims(lookups, claims), nodes=nodes, cloud=FakeCloud(world), places=places),
+        world.now,
+    )
     return Stage(world, pods, joining, departing)
 
 

@@ -15,7 +15,7 @@ from dovetail.messages.requests import DeletesRequest, MarkRequest, UnmarkReques
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120
@@ -91,7 +91,7 @@ async def test_marks_are_made_ten_at_a_time_and_taken_off_likewise() -> None:
     """Five hundred one after another, six requests each, did not fit into the minute that the step has."""
     world, targets = a_fleet()
     claims = SlowClaims(world)
-    marking = Marking(claims, FakeNodes(world), FakePods(world), world.now)
+    marking = Marking(mark_ports(world, claims=claims, lookups=FakeLookups(World())), world.now)  # all is read live
 
     outcome: MarkOutcome = await run(marking.mark_nodes, a_mark(world, targets))
     most_marked, claims.most = claims.most, 0
@@ -107,7 +107,10 @@ async def test_marks_are_made_ten_at_a_time_and_taken_off_likewise() -> None:
 
 async def test_a_second_try_of_a_mark_reports_what_the_first_has_marked() -> None:
     world, targets = a_fleet(3)
-    marking = Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+    marking = Marking(
+        mark_ports(world),
+        world.now,
+    )
 
     outcome: MarkOutcome = await run(marking.mark_nodes, a_mark(world, targets), ("claim-1",))
 

@@ -15,7 +15,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import ClaimTemplate, NodePool
-from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeClaims, FakeNotices, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
@@ -49,7 +49,10 @@ class Schedulers:
 
 
 async def mark(world: World, request: MarkRequest, scheduler: Schedulers | None = None) -> MarkOutcome:
-    marking = Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+    marking = Marking(
+        mark_ports(world),
+        world.now,
+    )
     place = ActivityEnvironment(client=scheduler)  # type: ignore[arg-type]  # a mark asks nothing else of it
     outcome: MarkOutcome = await place.run(marking.mark_nodes, request)
     return outcome

@@ -20,7 +20,13 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from dovetail.ports.objects import MetadataChange
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeNotices,
+    World,
+    mark_ports,
+)
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
@@ -67,7 +73,10 @@ def pauses(world: World, general: str = "", own: str = "") -> LivePauses:
 
 
 def marking(world: World, live: LivePauses) -> Marking:
-    return Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now, live)
+    return Marking(
+        mark_ports(world, pauses=live),
+        world.now,
+    )
 
 
 async def marked(world: World, live: LivePauses, reason: str = "Empty") -> MarkOutcome:

@@ -24,7 +24,7 @@ from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.activities.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
 
@@ -150,7 +150,10 @@ def a_marked_world(**claim: Any) -> World:
 
 
 def marking(world: World) -> Marking:
-    return Marking(FakeClaims(world), FakeNodes(world), FakePods(world), world.now)
+    return Marking(
+        mark_ports(world),
+        world.now,
+    )
 
 
 async def test_a_pod_that_cannot_be_read_after_the_taint_takes_the_mark_off(monkeypatch: pytest.MonkeyPatch) -> None:

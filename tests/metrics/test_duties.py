@@ -28,8 +28,7 @@ def counting() -> tuple[InMemoryMetricReader, Any]:
 
 
 async def scraped(snapshot: Snapshot, duties: Duties, reader: InMemoryMetricReader | None = None) -> list[str]:
-    times = PodTimes()
-    times.duties = duties
+    times = PodTimes(duties=duties)
     scrape = Scrape(
         view=Still(snapshot),  # type: ignore[arg-type]  # a scrape asks nothing else of it
         supported=lambda: snapshot.supported_node_classes,
@@ -124,8 +123,7 @@ def test_a_pods_wait_is_counted_by_one_of_two_workers(monkeypatch: Any) -> None:
     waiting = replace(a_pod("", "1"), node_name="", phase="Pending", ready=None)
     ready = replace(waiting, node_name="n1", phase="Running", ready=True)
     for duties in (Duties(), Duties(lambda loop: False)):
-        times = PodTimes(lambda: waiting.created + 5.0)
-        times.duties = duties
+        times = PodTimes(lambda: waiting.created + 5.0, duties)
         times.heard(None, waiting)
         times.heard(waiting, ready)
     assert seen == ["pods_bound_duration_seconds", "pods_startup_duration_seconds"]

@@ -16,7 +16,7 @@ from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS,
 from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
 from dovetail.activities.interruptions.watch_interruptions import Watching
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
 from dovetail.activities.termination.drain_node import Draining, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
@@ -129,8 +129,9 @@ class Stage:
         self.cloud, nodes, notices = FakeCloud(self.world), FakeNodes(self.world), FakeNotices(self.world)
         now = self.world.now
         ports = DrainPorts(lookups=self.view, nodes=nodes, pods=self.pods, notices=notices, cloud=self.cloud)
+        leaving = DeparturePorts(known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
         steps = DepartureSteps(
-            departing=Departing(KnownClaims(self.view, self.claims), nodes, self.cloud, now),
+            departing=Departing(leaving, now),
             draining=Draining(ports, unlimited(EvictionPace(now, self.pause)), now, self.pause),
         )
         self.here: set[tuple[str, str]] = set()

@@ -46,7 +46,7 @@ async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPrese
         why = str(error) or type(error).__name__
         presence.miss(why)
         return None, why
-    presence.client = client
+    presence.use(client)
     if await presence.look():
         return client, ""
     return None, f"Temporal cannot be used: {presence.problem}"

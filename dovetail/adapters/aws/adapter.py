@@ -114,8 +114,8 @@ class AwsAdapter:
         classes = NodeClasses(given.node_classes)
         offerings = OfferingsCache(_sources(settings, given, calls), classes)
         cluster = Cluster(calls, settings, given.cluster, given.version_now, clock)
-        inventory, templates = Inventory(calls, settings, clock), LaunchTemplates(calls, clock)
-        inventory.shifted = lambda: offerings.shifted
+        inventory = Inventory(calls, settings, clock, lambda: offerings.shifted)
+        templates = LaunchTemplates(calls, clock)
         sized = SizedInstances(offerings, given.overlays)
         parts = Parts(
             calls=calls,

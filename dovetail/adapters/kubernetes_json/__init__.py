@@ -1,1 +1,1 @@
-"""Kubernetes JSON without I/O: read into the model, written from it, cached as a watch reports it."""
+"""JSON of Kubernetes, without I/O: read into the model, written from it, cached as a watch reports it."""

@@ -32,9 +32,9 @@ class _Wait:
 class PodTimes:
     """The pods that were seen pending and are not ready yet."""
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
-        self._now = now
-        self.duties = Duties()  # every worker follows all pods, and one counts and publishes
+    def __init__(self, now: Callable[[], float] = time.time, duties: Duties | None = None) -> None:
+        """`duties`: every worker follows all pods, and one counts and publishes."""
+        self._now, self.duties = now, duties or Duties()
         self._pass: tuple[int, float] | None = None  # pods of the pass under way, and when it began
         self._waits: dict[str, _Wait] = {}
         self._lock = threading.Lock()  # watch, planner and scrape are threads of their own

@@ -11,7 +11,7 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.disruption.await_progress import Awaiting
 from dovetail.activities.disruption.delete_claim import Deleting
 from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import Marking, MarkPorts
 from dovetail.activities.orders.carry_out_orders import Caretaking
 from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.shared.known_claims import KnownClaims
@@ -48,7 +48,7 @@ class Worker:
         now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
         disrupting = Disrupting(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
         disrupting.thread = Inline()  # type: ignore[assignment]
-        marking = Marking(claims, nodes, pods, now)
+        marking = Marking(MarkPorts(claims=claims, nodes=nodes, pods=pods, lookups=view), now)
         self.sweeping = Caretaking(CLUSTER, claims, nowhere, marking, now)
         self.steps: dict[str, Any] = {}
         for owner in (

@@ -25,13 +25,19 @@ _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)
 class Inventory:
     """Instances by id."""
 
-    def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
-        self._calls, self._settings, self._clock = calls, settings, clock
+    def __init__(
+        self,
+        calls: Calls,
+        settings: AwsSettings,
+        clock: Callable[[], float] = time.time,
+        shifted: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        """`shifted`: zones whose instances may be missing from answers."""
+        self._calls, self._settings, self._clock, self._shifted = calls, settings, clock, shifted
         self._known: dict[str, InstanceFacts] = {}
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
         self._joined = JoinedCalls("describe_instances", self._by_ids)
-        self.shifted: Callable[[], frozenset[str]] = frozenset  # zones whose instances may be missing from answers
 
     @property
     def cluster_uid(self) -> str:
@@ -55,7 +61,7 @@ class Inventory:
             MaxResults=1000,
         )
         rows = [facts for facts in rows if not self.is_foreign(facts)]
-        zones = self.shifted()
+        zones = self._shifted()
         kept = {key: facts for key, facts in self._known.items() if facts.zone in zones} if zones else {}
         self._known = {**kept, **{facts.id: facts for facts in rows}}
         self._listed_at = self._clock()
