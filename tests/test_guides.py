@@ -28,7 +28,18 @@ GUIDES = (
     "docs/glossary.md",
     *(f"docs/guides/{page.name}" for page in sorted((ROOT / "docs/guides").glob("*.md"))),
 )
-FOLDERS = ("dovetail", "activities", "workflows", "worker", "tests", "testbed", "acceptance", "deploy", "docs")
+FOLDERS = (
+    "dovetail",
+    "activities",
+    "workflows",
+    "worker",
+    "tests",
+    "testing",
+    "testbed",
+    "acceptance",
+    "deploy",
+    "docs",
+)
 MOST_FILES = 3
 _PATH = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)(?:::(\w+))?`")
 

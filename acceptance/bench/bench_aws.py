@@ -33,8 +33,8 @@ from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.model.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from tests.adapters.aws.worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
-from tests.workflows.interruption_scene import Scene
+from testing.aws_worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter
+from testing.interruption_scene import Scene
 
 Line = dict[str, Any]
 

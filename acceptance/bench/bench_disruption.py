@@ -32,7 +32,7 @@ from dovetail.model.pools import (
 )
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import CLASS, NOW, condition
+from testing.disruption_worlds import CLASS, NOW, condition
 
 Row = dict[str, Any]
 

@@ -15,10 +15,10 @@ from aiohttp import ClientPayloadError
 
 from acceptance.bench.growing import PATIENCE, seconds
 from acceptance.bench.live_ground import Figure
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import DEPLOYMENTS, Ground
-from tests.cluster.system.timeline import Timeline, moment
-from tests.cluster.system.trouble import PODS, allow_again, create_pods, hostile_pods, refuse_claims_of
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import DEPLOYMENTS, Ground
+from testing.cluster.timeline import Timeline, moment
+from testing.cluster.trouble import PODS, allow_again, create_pods, hostile_pods, refuse_claims_of
 
 GOOD: Final = "good"
 REFUSED: Final = "refused"

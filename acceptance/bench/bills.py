@@ -13,7 +13,7 @@ from acceptance.bench.growing import apart, spread_over
 from acceptance.bench.live_ground import Figure
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.costs import (
+from testing.cluster.costs import (
     Outcome,
     Sizes,
     cost_pool,
@@ -24,8 +24,8 @@ from tests.cluster.system.costs import (
     start_worker,
     unlike,
 )
-from tests.cluster.system.fleets import workload
-from tests.cluster.system.ground import Ground
+from testing.cluster.fleets import workload
+from testing.cluster.ground import Ground
 
 POOL: Final = "bill"
 PATIENCE: Final = 900.0

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from dovetail.messages.workflow_ids import claim_owner_id
-from tests.system.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
-from tests.system.running import own_stage
-from tests.system.stage import Stage, deployment
+from testing.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
+from testing.stage.running import own_stage
+from testing.stage.stage import Stage, deployment
 
 
 async def stopped(stage: Stage) -> float:

@@ -12,9 +12,9 @@ from typing import Final
 from acceptance.bench.live_ground import Figure, Resources
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.fleets import workload
-from tests.cluster.system.ground import Ground, node_pool
-from tests.cluster.system.timeline import Timeline, moment
+from testing.cluster.fleets import workload
+from testing.cluster.ground import Ground, node_pool
+from testing.cluster.timeline import Timeline, moment
 
 PATIENCE: Final = 300.0
 ROOM: Final = 10_000

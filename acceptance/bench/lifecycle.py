@@ -21,7 +21,7 @@ from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
-from tests.system.stage import Stage, has_condition, node_class, node_pool
+from testing.stage.stage import Stage, has_condition, node_class, node_pool
 
 Line = dict[str, Any]
 

@@ -27,8 +27,8 @@ from acceptance.bench.shrinking import SHRINKING
 from dovetail.model import names
 from testbed.plane import PlaneSettings
 from testbed.up import folder_of
-from tests.cluster.system.ground import Ground, node_pool
-from tests.cluster.system.timeline import Timeline, moment
+from testing.cluster.ground import Ground, node_pool
+from testing.cluster.timeline import Timeline, moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dovetail.model.json import Json
-from tests.cluster.system.ground import Ground, deployment
+from testing.cluster.ground import Ground, deployment
 
 REST_SECONDS = 21.0  # longer than a nomination lasts: what was just placed would hold the node back
 PODS_PER_NODE = 3

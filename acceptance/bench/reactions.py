@@ -15,8 +15,8 @@ from acceptance.bench.live_ground import Figure, budget, settle
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from tests.cluster.system.ground import Ground, has_condition, no_eviction, node_pool
-from tests.cluster.system.timeline import Timeline, moment
+from testing.cluster.ground import Ground, has_condition, no_eviction, node_pool
+from testing.cluster.timeline import Timeline, moment
 
 NODES: Final = 3
 AIM_SECONDS: Final = 1.0

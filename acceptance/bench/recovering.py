@@ -7,9 +7,9 @@ from typing import Final
 
 from acceptance.bench.growing import PATIENCE, all_run, seconds
 from acceptance.bench.live_ground import Figure, settle
-from tests.cluster.system.fleets import workload
-from tests.cluster.system.ground import Ground, no_eviction, node_pool
-from tests.cluster.system.timeline import Timeline, moment
+from testing.cluster.fleets import workload
+from testing.cluster.ground import Ground, no_eviction, node_pool
+from testing.cluster.timeline import Timeline, moment
 
 BLOCKED_SECONDS: Final = 12.0  # a drain that has been refused for a while asks rarely
 

@@ -9,8 +9,8 @@ from acceptance.bench.growing import PATIENCE, all_run, seconds
 from acceptance.bench.live_ground import REST_SECONDS, Figure, budget, settle
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.ground import Ground, deployment, node_pool
-from tests.cluster.system.timeline import Timeline, moment
+from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.timeline import Timeline, moment
 
 AIM_SECONDS: Final = 25.0
 

@@ -25,7 +25,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.ports.failures import Retryable
 from dovetail.ports.objects import NewClaim
-from tests.activities.fakes import unlimited
+from testing.fakes import unlimited
 from tests.adapters.simulator.manifests import CLASS
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeClaims, FakeLookups, World
+from testing.fakes import FakeClaims, FakeLookups, World
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 OWNER = "c/disrupt/plan"

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeLookups, World, mark_ports
+from testing.fakes import FakeLookups, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 OWNER = "c/disrupt/0199"

@@ -22,9 +22,9 @@ from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.disruption_worlds import a_pair, a_world
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_disrupting import a_held_plan
-from tests.disruption.worlds import a_pair, a_world
 from tests.lifecycle.objects import a_joined_claim
 
 ASKED = {names.CANCEL: "not now"}

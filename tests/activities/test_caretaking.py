@@ -13,7 +13,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.taints import Taint
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
+from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

@@ -5,7 +5,7 @@ from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Unreachable
-from tests.activities.fakes import World
+from testing.fakes import World
 from tests.activities.test_ordering import FakeClasses, FakeView
 from tests.lifecycle.objects import a_pool
 from tests.placement.builders import TYPES

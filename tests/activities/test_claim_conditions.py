@@ -7,7 +7,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
-from tests.activities.fakes import FakeClaims, World
+from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 

@@ -10,7 +10,7 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.snapshot import Snapshot
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node, is_now
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})

@@ -11,7 +11,7 @@ from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.pools import ClaimTemplate, NodePool
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim
 

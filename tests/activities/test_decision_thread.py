@@ -8,7 +8,7 @@ from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.upkeep.faults import FaultUpkeep
 from dovetail.model.notice import Notice
 from dovetail.model.unreadable import Unreadable
-from tests.disruption.worlds import a_world
+from testing.disruption_worlds import a_world
 
 
 @dataclass

@@ -21,7 +21,7 @@ from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

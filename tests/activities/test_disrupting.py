@@ -21,7 +21,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 
 
 def a_held_plan(claim: str) -> Held:

@@ -20,7 +20,7 @@ from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, Volu
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import (
+from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,

@@ -7,7 +7,7 @@ from dovetail.messages.orders import DeleteClaim, Order
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.snapshot import Snapshot
-from tests.activities.fakes import FakeCloud, FakeNotices, World
+from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import NODE_CLASS, a_joined_claim, a_joined_node
 

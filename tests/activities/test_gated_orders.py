@@ -22,7 +22,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from tests.activities.fakes import (
+from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeNotices,

@@ -17,7 +17,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.ports.failures import Forbidden, Unreachable
-from tests.activities.fakes import (
+from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,

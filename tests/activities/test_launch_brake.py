@@ -17,7 +17,7 @@ from dovetail.model.unused_launches import remembered_launches, stop_of, stop_te
 from dovetail.placement.launch_brake import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
-from tests.activities.fakes import FakeNotices, World
+from testing.fakes import FakeNotices, World
 from tests.activities.test_creating_claims import POOL, created
 from tests.activities.test_upkeep import Pools
 from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool

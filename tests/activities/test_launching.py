@@ -14,7 +14,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.lifecycle.objects import a_claim, a_joined_claim
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")

@@ -15,7 +15,7 @@ from dovetail.messages.requests import DeletesRequest, MarkRequest, UnmarkReques
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_ports
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120

@@ -14,7 +14,7 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4

@@ -20,7 +20,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
-from tests.activities.fakes import FakeCloud, FakeNotices, World
+from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool
 

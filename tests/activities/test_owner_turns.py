@@ -13,7 +13,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod
 
 NODES, PODS = 20, 3

@@ -20,7 +20,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from dovetail.ports.objects import MetadataChange
-from tests.activities.fakes import (
+from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeNotices,

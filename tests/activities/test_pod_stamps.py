@@ -7,7 +7,7 @@ import pytest
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
-from tests.activities.fakes import FakeClaims, World
+from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
 

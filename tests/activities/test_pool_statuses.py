@@ -5,7 +5,7 @@ from dataclasses import replace
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.cloud import NodeClassState
-from tests.activities.fakes import World
+from testing.fakes import World
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_pool
 

@@ -14,7 +14,7 @@ from dovetail.messages.states import MOST_REFUSED_PODS, SchedulerState
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden, Misconfigured, Permanent, Refused, Taken
 from dovetail.ports.objects import NewClaim
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_creating import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
 

@@ -24,7 +24,7 @@ from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
+from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
 

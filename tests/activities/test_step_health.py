@@ -13,7 +13,7 @@ from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable
-from tests.activities.fakes import FakeNotices, World
+from testing.fakes import FakeNotices, World
 from tests.lifecycle.objects import a_pool
 
 

@@ -20,8 +20,8 @@ from dovetail.lifecycle.unfinished import expired
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import awaits_eviction
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.activities import test_draining
-from tests.activities.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
 from tests.activities.test_consistency import a_settled_world, look
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_pod, is_now

@@ -21,7 +21,7 @@ from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.settings.providers import provider_named
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
 from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
 from tests.placement.builders import one_of

@@ -16,7 +16,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Forbidden, NotSeenYet
-from tests.activities.fakes import World
+from testing.fakes import World
 from tests.activities.test_provisioning import Stage
 from tests.activities.test_provisioning import stage as stage
 from tests.activities.test_upkeep import ReadyClass, seen

@@ -8,7 +8,7 @@ from dovetail.answers.doctor.judged import judged
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
-from tests.disruption.worlds import CLASS, a_pair, a_pod, a_world
+from testing.disruption_worlds import CLASS, a_pair, a_pod, a_world
 
 SETTINGS = read_settings({"CLUSTER_NAME": "c"})
 

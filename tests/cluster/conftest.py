@@ -18,7 +18,7 @@ from testbed.plane import ApiClient, AuditLog, Binaries, ControlPlane, PlaneStat
 from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
-from tests.cluster.system.ground import Ground
+from testing.cluster.ground import Ground
 from tests.unavailable import no_control_plane
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"

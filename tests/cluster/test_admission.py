@@ -12,8 +12,8 @@ from temporalio.service import RPCError
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model.json import Json
 from testbed.up import CLUSTER
-from tests.cluster.system.ground import DEPLOYMENTS, Ground, deployment, node_pool
-from tests.cluster.system.trouble import allow_again, refuse_claims_of
+from testing.cluster.ground import DEPLOYMENTS, Ground, deployment, node_pool
+from testing.cluster.trouble import allow_again, refuse_claims_of
 
 pytestmark = pytest.mark.cluster
 

@@ -15,6 +15,7 @@ from acceptance.adopt.states import State, read_states
 from acceptance.adopt.takeover import still_seconds
 from acceptance.adopt.verdict import SURPLUS_SECONDS
 from testbed.up import NODE_CLASS
+from testing.cluster.ground import Ground
 from tests.cluster.system.adopting import (
     claims_of,
     is_marked,
@@ -24,7 +25,6 @@ from tests.cluster.system.adopting import (
     set_class,
     still_moving,
 )
-from tests.cluster.system.ground import Ground
 from tests.recorded import MID_FLIGHT
 
 PATIENCE_SECONDS: Final = 240.0

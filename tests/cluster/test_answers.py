@@ -22,8 +22,8 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane.network import ClusterNetwork
 from testbed.up import give_rights
+from testing.cluster.ground import Ground, node_pool
 from tests.cli.schemas import faults_of
-from tests.cluster.system.ground import Ground, node_pool
 from tests.cluster.system.scenes import settle
 
 pytestmark = pytest.mark.cluster

@@ -12,8 +12,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import NODE_CLASS
+from testing.cluster.ground import Ground, deployment, node_pool
 from tests.cluster.system.adopting import set_class
-from tests.cluster.system.ground import Ground, deployment, node_pool
 from tests.cluster.system.scenes import settle
 
 pytestmark = pytest.mark.cluster

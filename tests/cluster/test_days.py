@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 
 from dovetail.model import names
+from testing.cluster.ground import Ground, has_condition
 from tests.cluster.days.budget_watch import BudgetWatch, watched
 from tests.cluster.days.day import Day
 from tests.cluster.days.proxies import proxies_before
 from tests.cluster.days.sick_day import SickDay
-from tests.cluster.system.ground import Ground, has_condition
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

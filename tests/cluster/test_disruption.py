@@ -15,10 +15,10 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.plane import AuditEntry
-from tests.cluster.system.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
-from tests.cluster.system.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of
+from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
+from testing.cluster.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of
+from testing.cluster.timeline import Timeline
 from tests.cluster.system.scenes import NEVER, boot, gone
-from tests.cluster.system.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dovetail.model import names
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import Ground
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model.json import Json
-from tests.cluster.system.ground import Ground, deployment, node_pool
-from tests.cluster.system.trouble import DIGITS, PODS, create_pods, hostile_pods, refused_by_the_definition
+from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.trouble import DIGITS, PODS, create_pods, hostile_pods, refused_by_the_definition
 
 pytestmark = pytest.mark.cluster
 

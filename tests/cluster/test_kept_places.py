@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from tests.cluster.system.costs import (
+from testing.cluster.costs import (
     PATIENT,
     Outcome,
     Sizes,
@@ -25,7 +25,7 @@ from tests.cluster.system.costs import (
     start_worker,
     unlike,
 )
-from tests.cluster.system.ground import Ground
+from testing.cluster.ground import Ground
 
 pytestmark = pytest.mark.cluster
 

@@ -14,7 +14,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.ground import (
+from testing.cluster.ground import (
     Ground,
     claim_id,
     deployment,

@@ -16,10 +16,10 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
-from tests.cluster.system.fleets import fleet_pool, pool_claims, workload
-from tests.cluster.system.ground import Ground, claim_id, has_condition, no_eviction
+from testing.cluster.fleets import fleet_pool, pool_claims, workload
+from testing.cluster.ground import Ground, claim_id, has_condition, no_eviction
+from testing.cluster.timeline import moment
 from tests.cluster.system.scenes import NEVER, gone
-from tests.cluster.system.timeline import moment
 
 pytestmark = pytest.mark.cluster
 

@@ -13,7 +13,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.up import CLUSTER
-from tests.cluster.system.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground, deployment, node_pool
 
 pytestmark = pytest.mark.cluster
 

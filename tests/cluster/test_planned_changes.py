@@ -25,9 +25,9 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.up import NODE_CLASS, RIGHTS, give_rights
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import Ground, is_tainted
-from tests.cluster.system.timeline import Timeline
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import Ground, is_tainted
+from testing.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ import yaml
 
 from dovetail.model.json import Json
 from testbed.up import RIGHTS, give_rights
-from tests.cluster.system.ground import Ground, claim_id
+from testing.cluster.ground import Ground, claim_id
 from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster

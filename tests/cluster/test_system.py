@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.telemetry.log.start import product_version
 from testbed.plane import AuditEntry
-from tests.cluster.system.ground import (
+from testing.cluster.ground import (
     Ground,
     claim_id,
     deployment,

@@ -10,8 +10,8 @@ import pytest
 
 from dovetail.messages.sizes import PAYLOAD_BYTES, TASK_BYTES
 from dovetail.model.json import Json
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import Ground
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import Ground
 from tests.system.histories import histories, payload_sizes, task_sizes
 
 pytestmark = pytest.mark.cluster

@@ -10,7 +10,7 @@ import pytest_asyncio
 import yaml
 
 from testbed.up import RIGHTS, give_rights
-from tests.cluster.system.ground import Ground
+from testing.cluster.ground import Ground
 from tests.upgrade.play import KEPT, NEW, OLD, Play, play, table
 from tests.upgrade.real import OPERATOR, REAL_SCENES, RealFlight
 

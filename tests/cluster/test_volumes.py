@@ -8,8 +8,8 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.fleets import fleet_pool
-from tests.cluster.system.ground import Ground
+from testing.cluster.fleets import fleet_pool
+from testing.cluster.ground import Ground
 from tests.cluster.system.volumes import CLASSES, STATEFUL_SETS, VOLUMES, ZONE, Driver, stateful_set, storage_class
 
 pytestmark = pytest.mark.cluster

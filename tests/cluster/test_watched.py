@@ -25,8 +25,8 @@ from dovetail.model.json import Json
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import DEPLOYMENTS, Ground, no_eviction
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import DEPLOYMENTS, Ground, no_eviction
 from tests.cluster.system.scenes import gone
 from tests.unavailable import no_prometheus
 

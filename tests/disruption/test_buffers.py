@@ -11,7 +11,7 @@ from dovetail.messages.plans import DisruptionCommand
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.placement.buffer_worlds import a_buffer, with_buffers
 
 SETTINGS = DisruptionSettings()

@@ -14,7 +14,7 @@ from dovetail.model.pod_rules import is_protected
 from dovetail.model.pools import Catalogue
 from dovetail.notices.decisions import pod_notice
 from dovetail.placement.pdbs import PdbIndex
-from tests.disruption.worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world
+from testing.disruption_worlds import NOW, Pair, a_pair, a_pdb, a_pod, a_world
 
 PROTECTED = {"do_not_disrupt": "true"}
 

@@ -22,7 +22,7 @@ from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import CostSettings
-from tests.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
+from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
 
 COST = CostSettings(everywhere=True, types=1, steps=30)
 SETTINGS = DisruptionSettings(cost=COST, worth=0.5)

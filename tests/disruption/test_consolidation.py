@@ -22,7 +22,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+from testing.disruption_worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 
 SETTINGS = DisruptionSettings()
 FLEXIBLE: dict[str, Any] = {"requirements": ()}

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression, LabelSelector, PodTerm, SpreadConstraint
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import ON_DEMAND_ONLY, TYPES, a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import ON_DEMAND_ONLY, TYPES, a_pair, a_pod, a_pool, a_world
 
 EACH_OTHER = LabelSelector(expressions=(Expression(key="app", operator="In", values=("x",)),))
 

@@ -16,7 +16,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Volume, VolumeClaim
-from tests.disruption.worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}
 HASH: Final = {names.NODE_POOL_HASH: "old", names.NODE_POOL_HASH_VERSION: "v3"}

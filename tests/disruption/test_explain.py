@@ -10,7 +10,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
+from testing.disruption_worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
 
 SETTINGS = DisruptionSettings()
 

@@ -19,7 +19,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings()
 IMPOSSIBLE: dict[str, Any] = {"do_not_disrupt": 7}  # no text at all: no parser makes it, and no rule foresees it

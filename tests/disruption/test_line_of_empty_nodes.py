@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS: Final = DisruptionSettings()
 LOOK: Final = 0.5

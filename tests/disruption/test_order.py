@@ -18,7 +18,7 @@ from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue
 from dovetail.model.resources import NODES, parse_resources
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import (
+from testing.disruption_worlds import (
     NOW,
     TYPES,
     Pair,

@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
-from tests.disruption.worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 
 SETTINGS = DisruptionSettings()
 UNTIL = "2023-11-14T23:13:20Z"  # an hour after NOW

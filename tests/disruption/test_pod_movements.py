@@ -7,7 +7,7 @@ from dovetail.disruption.upkeep.conditions import judge_consolidatable
 from dovetail.disruption.upkeep.timers import STAMP_EVERY
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_world
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_world
 
 OLD = NOW - 600.0
 

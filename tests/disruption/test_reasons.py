@@ -14,8 +14,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import Budget
 from dovetail.notices.disruptions import replacing
-
-from .worlds import a_pair, a_pool, a_world
+from testing.disruption_worlds import a_pair, a_pool, a_world
 
 every_reason = pytest.mark.parametrize("reason", DisruptionReason)
 

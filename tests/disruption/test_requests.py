@@ -9,7 +9,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import Pair, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import Pair, a_pair, a_pod, a_pool, a_world, condition
 
 ASKED = {"annotations": {names.REPLACE: "a bad disk", names.REPLACE_BY: "alice"}}
 QUIET: Any = {"consolidate_after": None}

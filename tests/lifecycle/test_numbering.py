@@ -11,7 +11,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
-from tests.disruption.worlds import a_pair, a_pool
+from testing.disruption_worlds import a_pair, a_pool
 
 POOL = a_pool(replicas=2, limits={NODES: 3})
 

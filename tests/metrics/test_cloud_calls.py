@@ -10,7 +10,7 @@ from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Throttled
 from dovetail.telemetry.metrics import catalogue as meters
 from dovetail.telemetry.metrics.cloud_calls import MeasuredCloud
-from tests.activities.fakes import FakeCloud, World
+from testing.fakes import FakeCloud, World
 from tests.lifecycle.objects import a_claim
 from tests.metrics.test_lifecycle import Meter
 

@@ -6,7 +6,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.gauges import gauges
-from tests.disruption.worlds import a_pair, a_pod, a_pool, a_world
+from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
 
 
 def values(lines: list[str]) -> dict[str, float]:

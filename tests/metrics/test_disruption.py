@@ -15,7 +15,7 @@ from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.pools import Budget
 from dovetail.telemetry.metrics import catalogue as meters
 from dovetail.telemetry.metrics import disruption as counting_disruption
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.metrics.test_lifecycle import Counted, Meter
 
 

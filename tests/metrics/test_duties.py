@@ -18,7 +18,7 @@ from dovetail.telemetry.metrics.catalogue import GAUGE_LOOPS, GAUGES
 from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.telemetry.metrics.pod_times import PodTimes
 from dovetail.telemetry.metrics.scrape import Scrape
-from tests.disruption.worlds import a_pair, a_pod, a_world
+from testing.disruption_worlds import a_pair, a_pod, a_world
 from tests.worker.test_endpoints import Still
 
 

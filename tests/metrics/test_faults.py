@@ -10,7 +10,7 @@ from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.faults import HELP, MOST_NAMED, Faults
 from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
-from tests.disruption.worlds import a_pair, a_pod, a_world
+from testing.disruption_worlds import a_pair, a_pod, a_world
 
 
 def lines_of(faults: Faults, snapshot: Snapshot, duties: Duties | None = None) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from dovetail.model.pods import Pod
 from dovetail.telemetry.metrics import pod_times
 from dovetail.telemetry.metrics.pod_times import PodTimes
-from tests.disruption.worlds import a_pod
+from testing.disruption_worlds import a_pod
 
 CREATED = 1000.0
 

@@ -11,7 +11,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pairing import Pairing
 from dovetail.model.resources import NODES
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
-from tests.disruption.worlds import NOW, Pair, a_pair, a_world
+from testing.disruption_worlds import NOW, Pair, a_pair, a_world
 
 
 def a_double(pair: Pair, **changes: object) -> NodeClaim:

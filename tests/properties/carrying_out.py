@@ -12,7 +12,7 @@ from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.resources import fits, subtract
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import TYPES, a_pair
+from testing.disruption_worlds import TYPES, a_pair
 
 _numbers: Final = count(1)
 

@@ -18,7 +18,7 @@ from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from tests.properties.carrying_out import carry_out
 
 BUDGETS = st.lists(

@@ -31,7 +31,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
-from tests.disruption.worlds import NOW, a_pair, a_pod, a_pool, condition
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, condition
 from tests.properties.marks.clockwork import Gates, Loop
 from tests.properties.marks.counting import excess, excused, tainted
 from tests.properties.marks.lagging import KINDS, Cluster

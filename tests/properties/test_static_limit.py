@@ -26,9 +26,9 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
-from tests.activities.fakes import FakeClaims, FakeNotices, World
+from testing.disruption_worlds import NOW, a_pair, a_pool, a_world, condition
+from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool
-from tests.disruption.worlds import NOW, a_pair, a_pool, a_world, condition
 from tests.lifecycle.test_numbering import numbered
 
 

@@ -20,7 +20,7 @@ import pytest
 from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.model.time import parse_time
-from tests.system.stage import Stage, node_class, node_pool
+from testing.stage.stage import Stage, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]
 

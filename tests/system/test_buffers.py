@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.system.stage import Stage, has_condition
+from testing.stage.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal
 

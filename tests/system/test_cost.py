@@ -7,7 +7,7 @@ import pytest
 from dovetail.adapters.simulator.cloud.default_types import default_types
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.system.stage import Stage, deployment, node_class, node_pool
+from testing.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 PODS = 6

@@ -15,9 +15,9 @@ import pytest
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.json import Json
+from testing.stage.stage import Stage, is_tainted, node_pool
 from tests.system.conftest import Disrupted
 from tests.system.histories import replay_all
-from tests.system.stage import Stage, is_tainted, node_pool
 
 pytestmark = pytest.mark.temporal
 

@@ -7,8 +7,8 @@ import pytest
 from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
-from tests.faults.orders import Kill
-from tests.system.stage import Stage
+from testing.fault_orders import Kill
+from testing.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

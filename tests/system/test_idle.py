@@ -20,7 +20,7 @@ from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
 from dovetail.activities.upkeep import keep_up
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

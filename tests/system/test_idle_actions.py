@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.system.running import own_stage
-from tests.system.stage import Stage
+from testing.stage.running import own_stage
+from testing.stage.stage import Stage
 from tests.system.test_at_rest import running, settled
 
 pytestmark = pytest.mark.temporal

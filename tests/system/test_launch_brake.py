@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from dovetail.model import names
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 
 pytestmark = pytest.mark.temporal
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from dovetail.cli.demo.temporal_server import free_ports
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal

@@ -17,8 +17,8 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
-from tests.system.running import own_stage
-from tests.system.stage import Stage, deployment, is_tainted, node_class, node_pool
+from testing.stage.running import own_stage
+from testing.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
 
 pytestmark = pytest.mark.temporal
 

@@ -21,10 +21,10 @@ from dovetail.connection.codec import load_codec, with_codec
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.faults.certificates import Authority
+from testing.stage.running import shared_stage
+from testing.stage.stage import Stage, has_condition, node_pool
 from tests.system.histories import executions, histories, replayer
-from tests.system.running import shared_stage
 from tests.system.secured import Secured, found_in, kept_by_the_server, names_of_pods
-from tests.system.stage import Stage, has_condition, node_pool
 
 pytestmark = pytest.mark.temporal
 

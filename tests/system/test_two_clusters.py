@@ -30,9 +30,9 @@ from dovetail.messages.workflow_ids import (
 )
 from dovetail.messages.workflow_types import CARETAKER, DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
 from dovetail.model.json import Json
+from testing.stage.running import shared_stage
+from testing.stage.stage import Stage
 from tests.system.histories import executions, histories, replay_all
-from tests.system.running import shared_stage
-from tests.system.stage import Stage
 from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal

@@ -8,8 +8,8 @@ import pytest
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.worker.run import GRACE
-from tests.system.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
-from tests.system.stage import Stage, deployment
+from testing.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
+from testing.stage.stage import Stage, deployment
 
 pytestmark = pytest.mark.temporal
 

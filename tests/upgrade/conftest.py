@@ -6,9 +6,9 @@ import pytest
 import pytest_asyncio
 
 from dovetail.cli.demo.temporal_server import TemporalServer
-from tests.system.running import SideBySide, asked_for, shared_stage
+from testing.stage.running import SideBySide, asked_for, shared_stage
+from testing.stage.stage import Stage
 from tests.system.servers import temporal_server
-from tests.system.stage import Stage
 from tests.upgrade.play import Played, play, table
 from tests.upgrade.plays import PLAYS
 from tests.upgrade.simulated import SimulatedFlight

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import CLUSTER
-from tests.cluster.system.ground import Ground, has_condition, is_tainted, node_pool
+from testing.cluster.ground import Ground, has_condition, is_tainted, node_pool
 from tests.cluster.system.scenes import NEVER, boot
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight

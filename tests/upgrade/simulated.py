@@ -6,7 +6,7 @@ from temporalio.client import Client
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.system.stage import Stage, has_condition, node_class
+from testing.stage.stage import Stage, has_condition, node_class
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight
 from tests.upgrade.scenes import (

@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 from tests.upgrade.crews import all_at_once
 from tests.upgrade.play import KEPT, OLD, versions
 from tests.upgrade.previous import installed, named

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 from tests.upgrade.crews import Version, all_at_once
 from tests.upgrade.play import OLD, changes, versions
 from tests.upgrade.previous import installed, named

@@ -20,7 +20,7 @@ from dovetail.telemetry.metrics import disruption as counting_disruption
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.self_watch import SelfWatch
-from tests.disruption.worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
+from testing.disruption_worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.worker.test_self_watch import Poller, Server
 
 

@@ -13,7 +13,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
 from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.worker.steps import Wiring
-from tests.activities import fakes
+from testing import fakes
 from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import SUPPORTED, Pools
 from tests.lifecycle.objects import (

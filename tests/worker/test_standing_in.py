@@ -28,7 +28,7 @@ from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from dovetail.worker.absence.departures import Departures, DepartureSteps
 from dovetail.worker.absence.stand_in import StandIn, Warnings
-from tests.activities.fakes import (
+from testing.fakes import (
     FakeClaims,
     FakeCloud,
     FakeLookups,

@@ -26,7 +26,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.steps import steps_of
 from dovetail.workflows.options import waiting
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.waiting import until_answered
 from tests.workflows.test_claim_owner import STEPS, willing

@@ -22,7 +22,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.terminate_node import TerminateNode
-from tests.activities.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 

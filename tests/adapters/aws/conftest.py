@@ -15,7 +15,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
-from tests.adapters.aws.worlds import ClassStore, Notices, open_adapter, settings_for
+from testing.aws_worlds import ClassStore, Notices, open_adapter, settings_for
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.upkeep.tagging import Tagging
 from dovetail.background.supervised import health_of
 from dovetail.model.nodes import NodeClassRef
+from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim
 
 
 class Odd:

@@ -37,8 +37,8 @@ from dovetail.model import names as core
 from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.failures import Unreachable
+from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim
 from tests.adapters.aws.scripted import REGION, ZONES, Answer, ScriptedCalls, price_answers, region_answers
-from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim
 from tests.placement.builders import a_node
 from tests.simulated_loop import for_seconds, now, played
 

@@ -3,8 +3,8 @@ again."""
 
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim
 
 HOUR = 3600.0
 

@@ -25,8 +25,8 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
-from tests.activities.fakes import FakeClaims, FakeLookups, FakeNodes, World
-from tests.adapters.aws.worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
+from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for
+from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World
 
 pytestmark = pytest.mark.slow  # forty seconds of faults
 

@@ -11,8 +11,8 @@ from dovetail.adapters.aws.kubelet.formula_language import read_formula
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
 from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, resolved, without_formulas
 from testbed.cloud.server import CloudServer
+from testing.aws_worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import ClassStore, a_claim, amd64, on_demand, one_of, open_adapter
 
 M5_XLARGE = FormulaInputs(instance_type="m5.xlarge", vcpus=4, memory_mib=16384, default_enis=4, ips_per_eni=15, pods=58)
 FACTS = M5_XLARGE.variables(58)

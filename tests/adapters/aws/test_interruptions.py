@@ -18,8 +18,8 @@ from dovetail.model.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
+from testing.aws_worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 FIRST, SECOND = "i-0a000000", "i-0b000000"

@@ -8,8 +8,8 @@ import pytest
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
+from testing.aws_worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 
 SPOT = one_of("karpenter.sh/capacity-type", "spot")
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")

@@ -6,8 +6,8 @@ import pytest
 
 from dovetail.adapters.aws import meters
 from dovetail.model.pools import ClaimTemplate, NodePool
+from testing.aws_worlds import REFERENCE, a_claim, one_of
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import REFERENCE, a_claim, one_of
 
 READY = [
     "AMIsReady",

@@ -15,8 +15,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.resources import Resources
 from testbed.cloud.server import CloudServer
-from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import (
+from testing.aws_worlds import (
     CLUSTER,
     REFERENCE,
     ClassStore,
@@ -26,6 +25,7 @@ from tests.adapters.aws.worlds import (
     one_of,
     settings_for,
 )
+from tests.adapters.aws.conftest import Stage
 
 TYPES = one_of("node.kubernetes.io/instance-type", "m5.large", "m5.xlarge")
 

@@ -12,8 +12,8 @@ from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.ports.cloud import ClassNotReady, NoCapacity
+from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 SPOT = one_of(names.CAPACITY_TYPE, "spot")

@@ -18,8 +18,8 @@ from dovetail.api.aws.ec2_node_class import EC2NodeClass
 from dovetail.api.validation import parse
 from dovetail.model.json import Json
 from testbed.cloud.server import CloudServer
+from testing.aws_worlds import CLUSTER, ClassStore, open_adapter
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter
 from tests.recorded import TRAFFIC
 
 DIFFERENT = {

@@ -18,6 +18,7 @@ from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Unreachable
+from testing.aws_worlds import ClassStore
 from tests.adapters.aws.scripted import (
     TYPES,
     ZONES,
@@ -28,7 +29,6 @@ from tests.adapters.aws.scripted import (
     price_answers,
     region_answers,
 )
-from tests.adapters.aws.worlds import ClassStore
 from tests.simulated_loop import for_seconds, now, played
 
 DAY = 24 * 3600.0

@@ -10,8 +10,8 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias, published
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.model.json import Json
+from testing.aws_worlds import class_spec
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import class_spec
 
 DISCOVERED = {"karpenter.sh/discovery": "dovetail"}
 IMAGE = {"arch": "x86_64", "owner": "amazon", "created": "2026-01-01T00:00:00.000Z"}

@@ -13,8 +13,8 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.ports.failures import Failure, Misconfigured
 from testbed.cloud.server import CloudServer
+from testing.aws_worlds import CLUSTER, ClassStore, open_adapter, settings_for
 from tests.adapters.aws.conftest import Stage
-from tests.adapters.aws.worlds import CLUSTER, ClassStore, open_adapter, settings_for
 
 
 @asynccontextmanager

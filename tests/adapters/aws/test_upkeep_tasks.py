@@ -20,7 +20,7 @@ from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testbed.cloud.server import CloudServer
-from tests.adapters.aws.worlds import (
+from testing.aws_worlds import (
     REFERENCE,
     ClassStore,
     Notices,

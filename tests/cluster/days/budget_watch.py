@@ -17,7 +17,7 @@ import aiohttp
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.demo import PATHS
-from tests.cluster.system.ground import Ground, owner_of
+from testing.cluster.ground import Ground, owner_of
 
 WINDOW_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.5

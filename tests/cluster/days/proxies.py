@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.faults import HttpProxy, TcpProxy
-from tests.cluster.system.ground import Ground
+from testing.cluster.ground import Ground
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from acceptance.adopt.states import State, moved_to
 from acceptance.traffic.paths import collection_of
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.ground import BUDGETS, KUBELET, Ground
+from testing.cluster.ground import BUDGETS, KUBELET, Ground
 
 _FILLED_IN: Final = (
     "uid",

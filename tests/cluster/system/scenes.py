@@ -2,7 +2,7 @@
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
+from testing.cluster.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
 
 NEVER = 3600.0  # a boot that no test waits for
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.activities.fakes import World
+from testing.fakes import World
 
 
 class Loop(asyncio.SelectorEventLoop):

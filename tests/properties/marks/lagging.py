@@ -15,8 +15,8 @@ from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.ports.failures import NotSeenYet
-from tests.activities.fakes import World
-from tests.disruption.worlds import CLASS, TYPES
+from testing.disruption_worlds import CLASS, TYPES
+from testing.fakes import World
 
 State = Mapping[str, Any]
 KINDS = ("NodeClaim", "Node", "NodePool")

@@ -17,7 +17,7 @@ from dovetail.activities.provisioning.create_node_claims import Creating
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.settings import DisruptionSettings
-from tests.activities.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
+from testing.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
 from tests.activities.test_gated_orders import OnePool
 from tests.properties.marks.clockwork import Gated, Gates
 from tests.properties.marks.lagging import Cache, Catalogues, Cluster, Deciding

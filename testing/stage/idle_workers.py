@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 
 from dovetail.connection.identity import place_of
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 
 REST_SECONDS = 3.0
 LOADED_SECONDS = 150.0  # for what takes two seconds on a machine with nothing else to do

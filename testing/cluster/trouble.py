@@ -4,7 +4,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from tests.cluster.system.ground import Ground
+from testing.cluster.ground import Ground
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 DIGITS: Final = "9" * 5000

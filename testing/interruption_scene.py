@@ -32,8 +32,8 @@ from dovetail.ports.interruptions import Interruptions as Queue
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.interruptions import AnswerInterruption, Interruptions
 from testbed.cloud.server import CloudServer
-from tests.activities.fakes import FakeClaims, World
-from tests.adapters.aws.worlds import Notices, a_claim
+from testing.aws_worlds import Notices, a_claim
+from testing.fakes import FakeClaims, World
 
 SPOT = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"

@@ -6,8 +6,8 @@ from typing import Any
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from tests.cluster.system.ground import Ground, deployment, node_pool
-from tests.cluster.system.timeline import has_taint, has_true
+from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.timeline import has_taint, has_true
 
 
 def fleet_pool(name: str, colour: str = "blue", types: tuple[str, ...] = ("m5.xlarge",), **changes: Any) -> Json:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
-from tests.system.stage import Stage
+from testing.stage.stage import Stage
 
 T = TypeVar("T")
 

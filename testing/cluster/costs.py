@@ -12,13 +12,13 @@ import yaml
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import WORKER_USER, give_rights
-from tests.cluster.system.fleets import fleet_pool, workload
-from tests.cluster.system.ground import Ground
+from testing.cluster.fleets import fleet_pool, workload
+from testing.cluster.ground import Ground
 
 CATEGORY = "karpenter.k8s.aws/instance-category"
 CPUS = "karpenter.k8s.aws/instance-cpu"
 PATIENT = "dovetail-test-patient"
-PLACES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "places.yaml"
+PLACES = Path(__file__).parents[2] / "deploy" / "kubernetes" / "places.yaml"
 Sizes = dict[str, tuple[str, str]]  # of a workload's pods: cpu and memory
 
 

@@ -26,7 +26,7 @@ from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, st
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
-from tests.faults.orders import VARIABLE, Orders
+from testing.fault_orders import VARIABLE, Orders
 
 T = TypeVar("T")
 

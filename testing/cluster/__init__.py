@@ -1,0 +1,1 @@
+"""A ground of a real control plane, with workers, pools and pods on it."""

@@ -1,0 +1,1 @@
+"""A stage: the simulated world with a real Temporal server and workers as processes."""
