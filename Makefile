@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.runs
 DOCS_STAMP := .dovetail/docs/.installed
-SITE ?= .dovetail/site
+SITE ?= $(CURDIR)/.dovetail/site
+SITE_CONFIG ?= mkdocs.yml
 CLUSTER ?= embedded
 NAME ?= default
 DIR ?= tests/recorded/vectors
@@ -66,7 +67,7 @@ lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check: lint ## lint and the fast tests (under two minutes)
+check: lint docs ## lint, the site and the fast tests
 	@$(BIN)/python -m tests.run check
 
 test: $(STAMP) ## everything
@@ -120,7 +121,12 @@ picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README; d
 	@$(BIN)/dovetail demo | $(BIN)/python -m acceptance.terminal_picture docs/pictures/demo.txt -
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 
-docs: $(DOCS_STAMP) ## build the documentation site into .dovetail/site, strictly
-	@NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --quiet --strict --site-dir $(SITE)
+docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed
+
+# Folders are among what `find` lists, so that a page that is gone counts as a change. mkdocs writes pages before it fails, and with its own
+# --quiet a strict build is not strict: warnings that are not logged are not counted.
+$(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -mindepth 1)
+	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
+		|| { echo "$$said"; rm -f $@; exit 1; }
 
 .PHONY: help setup lock format lint check test coverage demo testbed cluster up down vectors bench soak adopt record crds reference picture docs

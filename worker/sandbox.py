@@ -6,7 +6,7 @@ new id but through `workflow`. The sandbox refuses that to each module that it l
 each workflow would cost much more than the workflow (decision record 93).
 
 What is no workflow's own code does not enter the sandbox: for each payload the SDK asks the workflow four times in
-whose context it is converted, and our converters do not look at that (decision record 177).
+whose context it is converted, and our converters do not look at that (decision record 93).
 """
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation

@@ -2,7 +2,7 @@
 
 Where the previous version comes back, or both serve for a while, this one keeps the way back (decision record 97).
 Where it comes back to a pause that this one has set, the pause is set once more in the previous version's way, as
-docs/upgrading.md says (decision record 140).
+docs/upgrading.md says (decision record 99).
 """
 
 from tests.upgrade.play import KEPT, NEW, OLD, Play

@@ -404,7 +404,7 @@ async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_serv
 
 
 async def test_held_plans_that_are_due_together_are_marked_before_the_next_decision(full_server: Client) -> None:
-    """docs/decisions/0085: one after another, each waited for the marks of those before it."""
+    """docs/decisions/0002: one after another, each waited for the marks of those before it."""
     first, between, last = (disruption_plan(f"node-{i}") for i in (1, 2, 3))
     script = Script(
         disruption=deque(

@@ -1,7 +1,7 @@
 """Why a launch was refused, as the condition of its claim says it: upstream's reasons, in upstream's order (AWS-90).
 
 A reason follows from EC2's code. Under three codes EC2 refuses many things and names them in the text alone; there the
-text decides, and only which reason is shown: whether a launch is tried again never depends on words (decision 0076).
+text decides, and only which reason is shown: whether a launch is tried again never depends on words (decision 18).
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Bins give one another pods: one of the one for one of the other, or for nothing, where both then cost less together.
 
 Filling and taking apart find which bins there should be. What is left is that each is a little larger than its pods,
-and another pod of nearly the same size would make it fit a smaller choice. (Decision record 197.)
+and another pod of nearly the same size would make it fit a smaller choice. (Decision record 137.)
 """
 
 from collections.abc import Sequence
