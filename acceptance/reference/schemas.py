@@ -25,8 +25,8 @@ from dovetail.answers.serving.names import NamesAnswer
 from dovetail.answers.serving.versions import VersionsAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shown.documents import API_VERSION, MOMENTS, camel
-from dovetail.answers.status.answer import StatusAnswer
-from dovetail.answers.status.nodes import NodesAnswer, PodsAnswer
+from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
+from dovetail.answers.status.nodes import PodsAnswer
 
 FOLDER: Final = f"schemas/{API_VERSION.partition('/')[2]}"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

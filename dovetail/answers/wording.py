@@ -48,6 +48,11 @@ def duration_text(seconds: float) -> str:
     return ("-" if seconds < 0 else "") + ("".join(parts[:2]) or "0s")
 
 
+def age_text(seconds: float) -> str:
+    """The same in whole seconds, of what two clocks may disagree about: not before now."""
+    return duration_text(max(0, round(seconds)))
+
+
 def when(moment: float, now: float) -> str:
     """`in 4m10s` or `4m10s ago`."""
     return f"in {duration_text(moment - now)}" if moment >= now else f"{duration_text(now - moment)} ago"

@@ -85,13 +85,13 @@ async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
 
 async def _chosen(given: argparse.Namespace, settings: "Settings") -> list[str]:
     """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
+    from dovetail.answers.status.answer import NOT_OURS
     from dovetail.answers.status.local import local_nodes
     from dovetail.answers.status.nodes_text import chosen
-    from dovetail.answers.status.terms import NOT_OURS
 
     listed = await local_nodes(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
-    found = chosen(listed, given.pool, given.selector, "name")["nodes"]
-    names = [str(node["claim"]) for node in found if node["state"] not in ("terminating", NOT_OURS)]
+    _, found = chosen(listed, given.pool, given.selector, "name")
+    names = [node.claim for node in found.nodes if node.state not in ("terminating", NOT_OURS)]
     if not names:
         raise CommandFailed(f"replace: no node matches {' '.join(filter(None, (given.pool, given.selector)))}")
     return names

@@ -1,4 +1,4 @@
-"""A fleet of any size as a worker's documents, and an API server that answers with them to whoever has its kubeconfig.
+"""A fleet of any size as a worker's documents, and an API server that answers with them by its kubeconfig.
 
 For what is shown of answers and not for how they are made: tests/cli/test_answers.py asks a worker's API itself.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dovetail.answers.shown.documents import Document, document
-from dovetail.answers.status.nodes import NodeRow, NodesAnswer
+from dovetail.answers.status.answer import NodeRow, NodesAnswer
 from tests.cli.test_status_text import NOW, a_status
 
 PREFIX = "/api/v1/namespaces/dovetail/services/dovetail:http-metrics/proxy/api/v1/"
@@ -22,14 +22,15 @@ TYPES = (("c7g.2xlarge", 0.2896), ("m7i.xlarge", 0.2016), ("r7g.4xlarge", 0.8568
 POOLS = ("default", "default", "batch", "gpu")
 
 
-def a_fleet(count: int) -> Document:
+def the_nodes(count: int) -> NodesAnswer:
     """So many nodes, no two alike; every 50th does something."""
     rows = tuple(_node(i) for i in range(count))
-    return document(
-        "NodeList",
-        "prod-eu1",
-        NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows, pools=tuple(sorted(set(POOLS)))),
-    )
+    return NodesAnswer(source="cluster prod-eu1", now=NOW, nodes=rows, pools=tuple(sorted(set(POOLS))))
+
+
+def a_fleet(count: int) -> Document:
+    """The same as a document."""
+    return document("NodeList", "prod-eu1", the_nodes(count))
 
 
 def _node(i: int) -> NodeRow:
@@ -78,14 +79,14 @@ HISTORY: Document = {
 
 @dataclass(slots=True)
 class Served:
-    """A running server: its kubeconfig, and what it was asked and told."""
+    """A running server: its kubeconfig, and what it was asked."""
 
     kubeconfig: Path
     asked: list[str] = field(default_factory=list)
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Of whoever types."""
+        """Of the person who types."""
         return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "LOGNAME": "alice"}
 
 

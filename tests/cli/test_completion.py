@@ -1,4 +1,4 @@
-"""Completion reads the very parser that reads the line; names come from whoever knows them."""
+"""Completion reads the very parser that reads the line; names come from workers."""
 
 import subprocess
 import sys
@@ -74,8 +74,8 @@ def test_each_shell_asks_the_program_and_bash_takes_its_script() -> None:
 
 def test_shells_offer_files_where_the_program_knows_no_word() -> None:
     typed = SCRIPTS["bash"] + "complete -p dovetail"
-    told = subprocess.run(["bash"], input=typed, text=True, capture_output=True, check=True).stdout
-    assert "-o default" in told and "-F _dovetail" in told
+    printed = subprocess.run(["bash"], input=typed, text=True, capture_output=True, check=True).stdout
+    assert "-o default" in printed and "-F _dovetail" in printed
     assert "_files" in SCRIPTS["zsh"] and "__fish_complete_path" in SCRIPTS["fish"]
 
 

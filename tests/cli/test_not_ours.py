@@ -9,14 +9,14 @@ from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status.nodes import nodes_of
 from dovetail.answers.status.nodes_text import chosen, nodes_names
 from dovetail.answers.status.status import status_of
-from dovetail.cli.top.desk import Desk, Look
+from dovetail.cli.top.questions import Look, Questions
 from dovetail.cli.top.top import Top
 from dovetail.cli.top.view import View, items_of
 from dovetail.model import names
 from dovetail.model.json import Json
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
-from tests.cli.test_status_text import a_status, some_nodes
+from tests.cli.test_status_text import a_status, nodes_in, some_nodes, status_in
 from tests.cli.worlds import a_ready_pool, a_world, looked
 
 EKS_MARKET = "eks.amazonaws.com/capacityType"
@@ -70,12 +70,12 @@ async def test_totals_count_them_and_their_price_is_not_among_that_of_the_claims
 
 
 async def test_terms_choose_them_and_kubectl_takes_their_names(found: tuple[Document, Document]) -> None:
-    names_of = [nodes_names(chosen(found[0], "", term, "name")) for term in ("state=not-ours", "state!=not-ours")]
+    names_of = [nodes_names(chosen(found[0], "", term, "name")[1]) for term in ("state=not-ours", "state!=not-ours")]
     assert names_of == ["node/group-1\nnode/group-2\nnode/group-3", "nodeclaim.karpenter.sh/claim-n1"]
-    assert len(items_of(found[0], View(filter="not ours", sort="price"))) == 3
+    assert len(items_of(nodes_in(found[0]), View(filter="not ours", sort="price"))) == 3
 
 
-class Written(Desk):
+class Written(Questions):
     """Notes commands and carries none out."""
 
     def __init__(self) -> None:
@@ -97,12 +97,13 @@ class Written(Desk):
     ],
 )
 def test_no_key_changes_anything_for_one_that_is_not_ours(key: str, said: str) -> None:
-    desk = Written()
-    top = Top(View(filter="state=not-ours"), desk)
-    top.take(Look(status=a_status(), nodes=some_nodes()))
+    written = Written()
+    top = Top(View(filter="state=not-ours"), written)
+    nodes = nodes_in(some_nodes())
+    top.take(Look(status=status_in(a_status()), nodes=nodes))
     assert top.shown is not None
-    top.shown.items = items_of(some_nodes(), top.view)
+    top.shown.items = items_of(nodes, top.view)
 
     top.press(key)
 
-    assert said in top.shown.says and top.shown.prompt is None and desk.typed == []
+    assert said in top.shown.says and top.shown.prompt is None and written.typed == []

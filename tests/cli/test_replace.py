@@ -1,18 +1,20 @@
 """`dovetail replace`: what is written where, what is refused before anything is, and for which cluster."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status import local
 from dovetail.cli import target as targets
 from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_node
+from tests.cli.fleet import the_nodes
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_pauses import target
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
@@ -104,10 +106,11 @@ def test_nodes_are_chosen_from_here_where_no_worker_is_to_be_asked(
     """Without a kubeconfig, by which a worker could be asked."""
     monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
 
-    async def listed(_: object) -> dict[str, Any]:
-        each = {"labels": {}, "pool": "default", "zone": "", "type": "", "capacityType": "", "price": 0.0, "age": 0.0}
+    async def listed(_: object) -> Document:
         states = {"n1": "ready", "n2": "terminating"}
-        return {"nodes": [{**each, "name": n, "claim": f"claim-{n}", "state": s} for n, s in states.items()]}
+        one = the_nodes(1).nodes[0]
+        nodes = [replace(one, name=n, claim=f"claim-{n}", pool="default", state=state) for n, state in states.items()]
+        return document("NodeList", "demo", replace(the_nodes(0), nodes=tuple(nodes)))
 
     monkeypatch.setattr(local, "local_nodes", listed)
 

@@ -12,13 +12,24 @@ from typing import Any
 import pytest
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.shown.documents import Document, document, read_document
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
-from dovetail.answers.status.answer import Allowed, Done, Move, Need, PoolStatus, StatusAnswer, Totals, Use
-from dovetail.answers.status.nodes import NodeRow, NodesAnswer
+from dovetail.answers.status.answer import (
+    NOT_OURS,
+    Allowed,
+    ClusterStatus,
+    Done,
+    Move,
+    Need,
+    NodeRow,
+    NodesAnswer,
+    PoolStatus,
+    StatusAnswer,
+    Totals,
+    Use,
+)
 from dovetail.answers.status.nodes_text import chosen, nodes_text
-from dovetail.answers.status.terms import NOT_OURS
 from dovetail.answers.status.text import status_markdown, status_names, status_text
 from dovetail.cli.shown.formats import as_json, as_yaml
 
@@ -180,11 +191,23 @@ def _not_ours(i: int, **more: Any) -> NodeRow:
     )
 
 
+def status_in(found: Document) -> ClusterStatus:
+    return read_document(ClusterStatus, found)
+
+
+def nodes_in(found: Document) -> NodesAnswer:
+    return read_document(NodesAnswer, found)
+
+
 @pytest.mark.parametrize("width", [80, 120, 200])
 @pytest.mark.parametrize("command", ["status", "nodes"])
 def test_the_screen_is_as_it_was_looked_at_and_fits(command: str, width: int) -> None:
     screen = Screen(width=width)
-    text = status_text(a_status(), screen) if command == "status" else nodes_text(some_nodes(), screen)
+    text = (
+        status_text(status_in(a_status()), screen)
+        if command == "status"
+        else nodes_text(nodes_in(some_nodes()), screen)
+    )
     file = GOLDEN / f"{command}-{width}.txt"
     if os.environ.get("DOVETAIL_GOLDEN") == "write":
         file.write_text(text + "\n")
@@ -194,7 +217,9 @@ def test_the_screen_is_as_it_was_looked_at_and_fits(command: str, width: int) ->
 
 
 def test_colours_say_the_state_and_a_pipe_has_none() -> None:
-    plain, painted = (status_text(a_status(), Screen(width=120, colours=colours)) for colours in (False, True))
+    plain, painted = (
+        status_text(status_in(a_status()), Screen(width=120, colours=colours)) for colours in (False, True)
+    )
 
     assert "\x1b[" not in plain
     assert "\x1b[31m!\x1b[0m" in painted, "what needs a person is red"
@@ -206,7 +231,7 @@ def test_colours_say_the_state_and_a_pipe_has_none() -> None:
 
 
 def test_a_quiet_cluster_says_that_it_is_quiet() -> None:
-    text = status_text({**a_status(), "underWay": [], "needsPerson": []}, Screen(width=80))
+    text = status_text(status_in({**a_status(), "underWay": [], "needsPerson": []}), Screen(width=80))
 
     assert "nothing is under way\n\nnothing needs a person\n" in text
 
@@ -222,14 +247,15 @@ def test_documents_have_a_version_and_times_of_rfc_3339() -> None:
 
 
 def test_names_are_what_kubectl_takes_and_markdown_has_every_column() -> None:
-    assert status_names(a_status()).splitlines()[0] == "nodeclaim.karpenter.sh/default-a1"
-    assert "| default | 120 | 48.10 |" in status_markdown(a_status())
+    assert status_names(status_in(a_status())).splitlines()[0] == "nodeclaim.karpenter.sh/default-a1"
+    assert "| default | 120 | 48.10 |" in status_markdown(status_in(a_status()))
 
 
 def test_why_a_node_stays_is_in_the_wide_table() -> None:
     found = some_nodes()
     found["nodes"][0]["stays"] = "consolidateAfter has not elapsed"
-    wide, narrow = nodes_text(found, Screen(width=80), wide=True), nodes_text(found, Screen(width=200))
+    answer = nodes_in(found)
+    wide, narrow = nodes_text(answer, Screen(width=80), wide=True), nodes_text(answer, Screen(width=200))
 
     assert "ready        stays: consolidateAfter has not elapsed" in wide and "stays:" not in narrow
 
@@ -240,7 +266,7 @@ def test_what_cancel_takes_can_be_copied_where_the_command_has_no_room(width: in
     found["underWay"][0]["claim"] = claim = "general-purpose-on-demand-8f2c3d1e-0"
     found["underWay"][0]["stop"] = f"dovetail cancel {claim} --reason TEXT"
 
-    text = status_text(found, Screen(width=width))
+    text = status_text(status_in(found), Screen(width=width))
 
     assert claim in text.split() and "dovetail cancel NODECLAIM --reason TEXT" in " ".join(text.split())
     assert max(map(len, text.split("NEEDS")[0].splitlines())) <= width
@@ -248,8 +274,9 @@ def test_what_cancel_takes_can_be_copied_where_the_command_has_no_room(width: in
 
 def test_nodes_are_chosen_by_pool_and_labels_and_sorted() -> None:
     def names(pool: str, selector: str, order: str) -> list[str]:
-        found = chosen(some_nodes(), pool, selector, order)["nodes"]
-        return [node["claim"].rpartition("-")[2] for node in found if node["claim"]]
+        shown, found = chosen(some_nodes(), pool, selector, order)
+        assert nodes_in(shown) == found, "the document is chosen from like the text"
+        return [node.claim.rpartition("-")[2] for node in found.nodes if node.claim]
 
     assert names("", "", "price") == ["1", "2", "3", "4"]
     assert names("", "", "age") == ["4", "3", "2", "1"]

@@ -1,17 +1,19 @@
 """One grammar chooses nodes: for `nodes -l` and `replace -l`, for the filter of `top`, and on the web page."""
 
+import json
 import re
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.serving.api import page
-from dovetail.answers.status.terms import FIELDS, Term, meets, selector, sieve
-from tests.cli.fleet import a_fleet
+from dovetail.answers.status.columns import FIELDS, page_columns
+from dovetail.answers.status.terms import Term, meets, selector, sieve
+from tests.cli.fleet import the_nodes
 
-NODES: list[dict[str, Any]] = a_fleet(200)["nodes"]
-LABELLED = {**NODES[0], "labels": {"team": "web", "example.com/tier": "Front", "type": "special"}}
+NODES = the_nodes(200).nodes
+LABELLED = replace(NODES[0], labels={"team": "web", "example.com/tier": "Front", "type": "special"})
 
 
 def count(text: str) -> int:
@@ -39,7 +41,7 @@ def test_both_choose_the_same_by_terms(text: str, wanted: int) -> None:
 
 
 def test_a_label_goes_before_a_field_of_its_name() -> None:
-    assert meets(LABELLED, selector("type=special")) and not meets(LABELLED, selector(f"type={LABELLED['type']}"))
+    assert meets(LABELLED, selector("type=special")) and not meets(LABELLED, selector(f"type={LABELLED.type}"))
     assert meets(LABELLED, selector("example.com/tier=Front"))
     assert not meets(LABELLED, selector("example.com/tier=front")) and meets(LABELLED, selector("example.com/tier~fro"))
 
@@ -58,13 +60,13 @@ def test_what_is_no_term_is_refused_where_it_acts_and_is_a_word_while_it_is_type
 
 
 def test_the_page_has_the_same_fields_and_signs() -> None:
-    fields = re.search(r"const FIELDS = \{(.*?)\};", page())
-    assert fields is not None
-    assert dict(re.findall(r'(\w+): "(\w+)"', fields[1])) == FIELDS
+    columns = re.search(r"^const \{ .* fields: FIELDS, .*\} = (\{.*\});$", page(), re.MULTILINE)
+    assert columns is not None and json.loads(columns[1]) == page_columns()
+    assert json.loads(columns[1])["fields"] == {**dict(zip(FIELDS, FIELDS, strict=True)), "market": "capacityType"}
     assert "(!=|==?|~)" in page() and '.replaceAll(" ", "-")' in page()
 
 
 def test_a_space_in_a_field_is_typed_as_a_hyphen() -> None:
-    other = {**NODES[1], "state": "not ours"}
+    other = replace(NODES[1], state="not ours")
     assert meets(other, selector("state=not-ours")) and not meets(other, selector("state!=not-ours"))
     assert not meets(NODES[1], selector("state=not-ours")) and meets(other, sieve("state~ours"))

@@ -17,16 +17,16 @@ import pytest
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.screen import Screen
+from dovetail.answers.status.columns import BY_KEY
 from dovetail.answers.status.orders import checked_sort
-from dovetail.cli.top.desk import Saved
-from dovetail.cli.top.desk import saved as saved_now
 from dovetail.cli.top.drawing import Shown, Size, frame, sparkline
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import keys_in
+from dovetail.cli.top.questions import Savings, savings
 from dovetail.cli.top.top import HELP, OF_ALL
 from dovetail.cli.top.view import Group, View, items_of
-from tests.cli.fleet import HISTORY, Served, a_fleet, documents, serving
-from tests.cli.test_status_text import GOLDEN, NOW, a_status
+from tests.cli.fleet import HISTORY, Served, documents, serving, the_nodes
+from tests.cli.test_status_text import GOLDEN, NOW, a_status, status_in
 
 SECONDS = 90.0
 HELP_TEXT = "\n".join(HELP)
@@ -43,8 +43,10 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def drawn(view: View, width: int, lines: int = 40, count: int = 5000) -> list[str]:
-    nodes = a_fleet(count)
-    shown = Shown(status=a_status(), nodes=nodes, items=items_of(nodes, view), prices=[60.0, 61.0, 63.2, 61.4])
+    nodes = the_nodes(count)
+    shown = Shown(
+        status=status_in(a_status()), nodes=nodes, items=items_of(nodes, view), prices=[60.0, 61.0, 63.2, 61.4]
+    )
     shown.saved = [30.9, 31.1, 31.5]
     return frame(shown, view, Size(columns=width, lines=lines), Screen())
 
@@ -81,35 +83,35 @@ def test_the_page_follows_the_cursor_to_both_ends() -> None:
 
 
 def test_groups_have_their_sums_and_fold() -> None:
-    nodes = a_fleet(400)
+    nodes = the_nodes(400)
     view = View(group="pool")
     items = items_of(nodes, view)
     heads = [item for item in items if isinstance(item, Group)]
 
     assert {head.name: head.nodes for head in heads} == {"default": 200, "batch": 100, "gpu": 100}
-    assert sum(head.price for head in heads) == pytest.approx(sum(node["price"] for node in nodes["nodes"]))
+    assert sum(head.price for head in heads) == pytest.approx(sum(node.price or 0.0 for node in nodes.nodes))
     view.fold("default")
     assert len(items_of(nodes, view)) == len(items) - 200
 
 
 def test_every_order_and_its_other_way_round() -> None:
-    nodes = a_fleet(300)
+    nodes = the_nodes(300)
 
     def first(sort: str, turned: bool = False) -> object:
         found = items_of(nodes, View(sort=sort, turned=turned))[0]
         assert not isinstance(found, Group)
-        return found[{"cpu": "cpuShare", "memory": "memoryShare", "age": "since"}.get(sort, sort)]
+        return BY_KEY[sort].value(found)
 
-    rows = nodes["nodes"]
-    assert first("price") == max(row["price"] for row in rows)
-    assert first("price", True) == min(row["price"] for row in rows)
-    assert first("cpu") == max(row["cpuShare"] for row in rows)
-    assert first("age") == min(row["since"] for row in rows), "the oldest first"
+    rows = nodes.nodes
+    assert first("price") == max(row.price or 0.0 for row in rows)
+    assert first("price", True) == min(row.price or 0.0 for row in rows)
+    assert first("cpu") == max(row.cpu_share for row in rows)
+    assert first("age") == min(row.since for row in rows), "the oldest first"
     assert first("zone") == "eu-west-1a" and first("zone", True) == "eu-west-1c"
 
 
 def test_a_filter_takes_words_fields_and_labels() -> None:
-    nodes = a_fleet(200)
+    nodes = the_nodes(200)
 
     def count(text: str) -> int:
         return len(items_of(nodes, View(filter=text)))
@@ -170,21 +172,21 @@ def test_prices_are_drawn_once_there_are_two() -> None:
 def test_savings_stand_beside_the_price_where_they_are_known_and_have_room(
     columns: int, saved: list[float], words: str
 ) -> None:
-    nodes = a_fleet(1)
-    shown = Shown(status=a_status(), nodes=nodes, items=[], prices=[60.0, 61.4], saved=saved)
+    nodes = the_nodes(1)
+    shown = Shown(status=status_in(a_status()), nodes=nodes, items=[], prices=[60.0, 61.4], saved=saved)
     line = frame(shown, View(), Size(columns=columns, lines=40), Screen())[1]
 
     assert line.endswith(words) and len(line) <= columns
 
 
 def test_savings_that_a_worker_does_not_know_are_not_shown(tmp_path: Path) -> None:
-    def asked(total: object) -> Saved:
+    def asked(total: object) -> Savings:
         answers = {"savings": {"total": {"saved": total}}} if total is not None else {}
         with serving(tmp_path, answers) as found:
             place = argparse.Namespace(kubeconfig=found.kubeconfig, context="", service="", namespace="dovetail")
-            return saved_now(place)
+            return savings(place)
 
-    assert (asked(31.5), asked(None)) == (Saved(dollars=31.5), Saved(dollars=None))
+    assert (asked(31.5), asked(None)) == (Savings(dollars=31.5), Savings(dollars=None))
 
 
 class Session:

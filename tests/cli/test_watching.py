@@ -9,8 +9,8 @@ import pytest
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.documents import Document
+from dovetail.answers.status.columns import SORTS
 from dovetail.answers.status.nodes_text import chosen
-from dovetail.answers.status.orders import SORTS
 from dovetail.cli.commands import status
 from dovetail.cli.commands.status import show_status
 from dovetail.cli.main import INTERRUPTED, main
@@ -129,7 +129,7 @@ def test_the_time_between_two_looks_has_bounds(name: str, text: str, capsys: pyt
 @pytest.mark.parametrize("sort", SORTS)
 def test_nodes_knows_every_order_and_its_other_way_round(sort: str) -> None:
     def names(way: str) -> list[str]:
-        return [node["name"] for node in chosen(a_fleet(20), "", "", f"{sort}{way}")["nodes"]]
+        return [node.name for node in chosen(a_fleet(20), "", "", f"{sort}{way}")[1].nodes]
 
     assert sorted(names("")) == sorted(names("=asc")) == sorted(names("=desc"))
     assert names("") in (names("=asc"), names("=desc")) and names("=asc") != names("=desc")

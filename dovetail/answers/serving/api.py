@@ -54,6 +54,7 @@ from dovetail.answers.serving.versions import versions_of, worker_count
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.shadow.text import shadow_text
 from dovetail.answers.shown.documents import API_VERSION, Document, document
+from dovetail.answers.status.columns import page_columns
 from dovetail.answers.status.nodes import nodes_of, pods_of
 from dovetail.answers.status.status import status_of
 from dovetail.answers.wording import fitting, seconds_of
@@ -426,8 +427,9 @@ class Api:
 
 @cache
 def page() -> str:
-    """The web page, one file that asks this API and nobody else."""
-    return Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    """The web page, one file that asks this API and nobody else, with the columns of nodes."""
+    text = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    return text.replace("/* columns.py */ {}", orjson.dumps(page_columns()).decode())
 
 
 async def _fitted(text: Callable[[], str], width: int) -> str:

@@ -1,15 +1,21 @@
-"""Answers as documents for scripts: a version, a kind, RFC 3339 times, names as Kubernetes writes them.
+"""Answers as documents for scripts: a version, a kind, RFC 3339 times, names as Kubernetes writes them; and back.
 
 Within a version fields are added, and neither renamed nor removed (docs/reference/api.md).
 """
 
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from typing import Any, Final
+from functools import cache, partial
+from typing import Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from dovetail.answers.failures import CommandFailed
 
 API_VERSION: Final = "dovetail.sh/v1"
 
 Document = dict[str, Any]
+A = TypeVar("A")
+_Read = Callable[[Any], Any]
 
 # The fields of answers that hold a moment, as seconds since the epoch.
 MOMENTS: Final = frozenset(
@@ -49,3 +55,39 @@ def camel(name: str) -> str:
     """A name as Kubernetes writes it."""
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)
+
+
+def read_document(kind: type[A], found: Mapping[str, Any]) -> A:
+    """The answer in a document, also in one of a worker of another version: what this version does not know is passed
+    over, and what that one did not know has its default."""
+    values = {}
+    for name, key, read, is_required in _fields_of(cast(Hashable, kind)):
+        if key in found:
+            values[name] = read(found[key]) if read is not None else found[key]
+        elif is_required:
+            raise CommandFailed(f"the answer cannot be read: its {kind.__name__} has no {key}")
+    return kind(**values)
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, str, _Read | None, bool], ...]:
+    """Name, name in the document, how it is read, and whether it must be there. Found once: a list has 5,000 nodes."""
+    hints = get_type_hints(kind)
+    return tuple(
+        (f.name, camel(f.name), _reader(f.name, hints[f.name]), f.default is f.default_factory is MISSING)
+        for f in fields(kind)
+    )
+
+
+def _reader(name: str, hint: Any) -> _Read | None:
+    """None: it is what JSON makes of it."""
+    if name in MOMENTS and float in (hint, *get_args(hint)):
+        from dovetail.model.time import optional_time
+
+        return optional_time
+    if isinstance(hint, type) and is_dataclass(hint):
+        return partial(read_document, hint)
+    if get_origin(hint) is tuple:
+        inner = _reader("", get_args(hint)[0])
+        return tuple if inner is None else lambda values: tuple(map(inner, values))
+    return None

@@ -36,9 +36,9 @@ def screen() -> Screen:
 
 
 def _width(terminal: bool) -> int | None:
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told) > 0:
-        return max(NARROWEST, int(told))
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return max(NARROWEST, int(columns))
     if not terminal:
         return None
     try:

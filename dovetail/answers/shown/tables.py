@@ -1,4 +1,4 @@
-"""Tables that fit: columns that matter least go first, then long cells are cut. A row is never wrapped.
+"""Tables that fit: columns that matter least are left out first, then long cells are cut. A row is never wrapped.
 
 What is left out is in `-o wide` and in `-o json`.
 """
@@ -17,8 +17,8 @@ Row = Sequence[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. `rank`: those of the highest rank go first where there is no room; 0 never goes. `cut`: whether its
-    cells may be shortened, to no less than `least`."""
+    """One column. `rank`: where there is no room, those of the highest rank are left out first, and those of rank 0
+    never. `cut`: whether its cells may be shortened, to no less than `least`."""
 
     head: str
     rank: int = 0
@@ -56,10 +56,10 @@ def _kept(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> 
         return kept
     least = {i: _least(columns[i], _natural(columns[i], i, rows)) for i in kept}
     while sum(least[i] + GAP for i in kept) - GAP > width:
-        goes = max(kept, key=lambda i: columns[i].rank)
-        if columns[goes].rank == 0:
+        last = max(kept, key=lambda i: columns[i].rank)
+        if columns[last].rank == 0:
             break
-        kept.remove(goes)
+        kept.remove(last)
     return kept
 
 

@@ -1,6 +1,12 @@
-"""What `dovetail status` answers, as facts: times are seconds since the epoch, prices dollars an hour."""
+"""What `dovetail status` and `dovetail nodes` answer, as facts: times are seconds since the epoch, prices dollars an
+hour. It loads nothing of the engines: a command that asks a worker reads these records from the worker's documents.
+"""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +31,7 @@ class Totals:
     pods: int
     pending_pods: int
     price: float  # of all claims, at the prices of now
-    unpriced: int  # claims whose price nobody knows
+    unpriced: int  # claims of unknown price
     spot: float  # the share of spot among the claims that have a capacity type
     cpu: Use
     memory: Use
@@ -53,7 +59,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something that does not go on without a person."""
+    """Something that stands still until a person acts."""
 
     about: str
     what: str
@@ -64,7 +70,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """How many nodes may go now for one reason."""
+    """How many nodes may leave now for one reason."""
 
     reason: str
     left: int
@@ -115,3 +121,42 @@ class StatusAnswer:
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pool: str = ""  # the NodePool that was asked for alone; empty: the whole cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus(StatusAnswer):
+    """The answer with what its document has besides."""
+
+    cluster: str
+    workers: int | None = None  # None: it is not known how many there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRow:
+    """One node, or a claim that has none yet. Without a claim it is not ours."""
+
+    name: str
+    claim: str
+    pool: str
+    type: str
+    zone: str
+    capacity_type: str
+    since: float
+    price: float | None
+    cpu_share: float
+    memory_share: float
+    pods: int
+    state: str
+    what: str = ""  # what becomes of it; empty: nothing is under way
+    stays: str = ""  # what keeps it from being disrupted; empty: no check does
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesAnswer:
+    """All of them."""
+
+    source: str
+    now: float
+    nodes: tuple[NodeRow, ...] = ()
+    pools: tuple[str, ...] = ()  # the NodePools that are ours, with nodes or without

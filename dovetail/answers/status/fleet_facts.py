@@ -34,7 +34,7 @@ class Room:
 
     @property
     def memory_share(self) -> float:
-        """The same of memory."""
+        """Of one; 0 where there is no memory."""
         return self.memory_used / self.memory if self.memory else 0.0
 
 

@@ -119,7 +119,7 @@ def _step(claim: NodeClaim, pods: bool) -> str:
 
 
 def _must_leave(pod: Pod, now: float) -> bool:
-    """Whether the drain waits for it: it is still to be evicted, must not be, or takes its time to end."""
+    """Whether the drain waits for it: it has not been evicted yet, may not be, or has not ended yet."""
     if is_daemon(pod) or is_mirror(pod) or is_terminal(pod):
         return False
     return is_drainable(pod, now)

@@ -1,4 +1,4 @@
-"""What does not go on without a person, with the command that says more. Nothing here that mends itself in minutes."""
+"""What stands still until a person acts, with the command that says more; nothing that mends itself in minutes."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,50 +1,17 @@
 """What `dovetail nodes` answers: every node with its price, its use, and what becomes of it; also those not ours."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from dovetail.answers.look.sources import Look
-from dovetail.answers.status.answer import Move
+from dovetail.answers.status.answer import NOT_OURS, Move, NodeRow, NodesAnswer
 from dovetail.answers.status.fleet_facts import FleetFacts, Room, is_busy
 from dovetail.answers.status.moves import moves
 from dovetail.answers.status.not_ours import market_of, nodes_without_claim, price_of_node
 from dovetail.answers.status.stays import stays_of
-from dovetail.answers.status.terms import NOT_OURS
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRow:
-    """One node, or a claim that has none yet. Without a claim it is not ours."""
-
-    name: str
-    claim: str
-    pool: str
-    type: str
-    zone: str
-    capacity_type: str
-    since: float
-    price: float | None
-    cpu_share: float
-    memory_share: float
-    pods: int
-    state: str
-    what: str = ""  # what becomes of it; empty: nothing is under way
-    stays: str = ""  # what keeps it from being disrupted; empty: no check does
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodesAnswer:
-    """All of them."""
-
-    source: str
-    now: float
-    nodes: tuple[NodeRow, ...] = ()
-    pools: tuple[str, ...] = ()  # the NodePools that are ours, with nodes or without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +36,9 @@ def nodes_of(look: Look) -> NodesAnswer:
     snapshot = look.snapshot
     busy = frozenset(c.node_name for c in snapshot.claims.values() if c.node_name and is_busy(c))
     facts = FleetFacts.of(snapshot, closer=busy)
-    going = {move.claim: move for move in moves(facts, look.held)}
+    under_way = {move.claim: move for move in moves(facts, look.held)}
     stays = stays_of(look)
-    rows = [_row(facts, claim, going.get(name), stays.get(name, "")) for name, claim in snapshot.claims.items()]
+    rows = [_row_of_claim(facts, claim, under_way.get(n), stays.get(n, "")) for n, claim in snapshot.claims.items()]
     rows += [_row_not_ours(facts, node) for node in nodes_without_claim(snapshot)]
     rows.sort(key=lambda row: (-(row.price or 0.0), row.name))
     ours = sorted(pool.name for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class))
@@ -86,45 +53,39 @@ def pods_of(look: Look) -> PodsAnswer:
     return PodsAnswer(source=look.source, now=look.snapshot.now, pods=rows)
 
 
-def _row(facts: FleetFacts, claim: NodeClaim, move: Move | None, stays: str) -> NodeRow:
-    room = facts.rooms.get(claim.node_name, Room())
-    node = facts.node_of(claim)
-    labels = node.labels if node is not None else claim.labels
-    return NodeRow(
+def _row_of_claim(facts: FleetFacts, claim: NodeClaim, move: Move | None, stays: str) -> NodeRow:
+    return replace(
+        _row(facts, claim, facts.node_of(claim), facts.prices.get(claim.name)),
         name=claim.node_name or claim.name,
         claim=claim.name,
-        pool=claim.labels.get(names.NODE_POOL, ""),
-        type=claim.labels.get(names.INSTANCE_TYPE, ""),
-        zone=claim.labels.get(names.ZONE, ""),
-        capacity_type=claim.labels.get(names.CAPACITY_TYPE, ""),
-        since=claim.created,
-        price=facts.prices.get(claim.name),
-        cpu_share=room.cpu_share,
-        memory_share=room.memory_share,
-        pods=room.pods,
         state=state_of(claim) if facts.snapshot.is_ours(claim.node_class) else NOT_OURS,
         what=_what(facts.snapshot, claim, move),
         stays="" if move is not None else stays,
-        labels=dict(sorted(labels.items())),
     )
 
 
 def _row_not_ours(facts: FleetFacts, node: Node) -> NodeRow:
-    room = facts.rooms[node.name]
+    return replace(_row(facts, node, node, price_of_node(node, facts.types)), capacity_type=market_of(node))
+
+
+def _row(facts: FleetFacts, origin: NodeClaim | Node, node: Node | None, price: float | None) -> NodeRow:
+    """What a claim and a node without one have in common. `node`: the claim's, where there is one already."""
+    room = facts.rooms[node.name] if node is not None else Room()
+    labels = origin.labels
     return NodeRow(
-        name=node.name,
+        name=origin.name,
         claim="",
-        pool=node.labels.get(names.NODE_POOL, ""),
-        type=node.labels.get(names.INSTANCE_TYPE, ""),
-        zone=node.labels.get(names.ZONE, ""),
-        capacity_type=market_of(node),
-        since=node.created,
-        price=price_of_node(node, facts.types),
+        pool=labels.get(names.NODE_POOL, ""),
+        type=labels.get(names.INSTANCE_TYPE, ""),
+        zone=labels.get(names.ZONE, ""),
+        capacity_type=labels.get(names.CAPACITY_TYPE, ""),
+        since=origin.created,
+        price=price,
         cpu_share=room.cpu_share,
         memory_share=room.memory_share,
         pods=room.pods,
         state=NOT_OURS,
-        labels=dict(sorted(node.labels.items())),
+        labels=dict(sorted((node or origin).labels.items())),
     )
 
 

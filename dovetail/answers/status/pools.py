@@ -1,4 +1,4 @@
-"""Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may go now."""
+"""Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may leave now."""
 
 from collections.abc import Iterator, Mapping
 

@@ -48,8 +48,8 @@ def _refused(round_: Round, candidate: Candidate, held: Block | None) -> Block |
         if block is None:
             return None
         answers.append(block)
-    telling = (block for block in reversed(answers) if not block.why.concerns_others and block.why not in _SORTING)
-    return next(telling, answers[0])
+    specific = (block for block in reversed(answers) if not block.why.concerns_others and block.why not in _SORTING)
+    return next(specific, answers[0])
 
 
 def _why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:

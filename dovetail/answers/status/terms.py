@@ -1,24 +1,20 @@
 """The terms by which nodes are chosen: by `nodes -l`, `replace -l`, and the filters of `dovetail top` and the web page.
 
 KEY=VALUE, KEY!=VALUE, KEY~PART, KEY and !KEY, with commas or spaces between them; all must hold. KEY is a label or,
-where the node has none of that name, one of the fields pool, zone, type, market, state; a space in a field is typed as
-a hyphen. A word alone is a label's name where it chooses what is acted upon, and a part of what the line says in a
+where the node has none of that name, one of the columns that are terms (columns.py); a space in a field is typed as a
+hyphen. A word alone is a label's name where it chooses what is acted upon, and a part of what the line says in a
 filter.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.answer import NodeRow
+from dovetail.answers.status.columns import FIELDS, WORDS
 
-Node = Mapping[str, Any]
-
-FIELDS: Final = {"pool": "pool", "zone": "zone", "type": "type", "market": "capacityType", "state": "state"}
-NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
 FORMS: Final = "KEY=VALUE, KEY!=VALUE, KEY~PART, KEY or !KEY"
-_SAID: Final = ("name", "claim", "pool", "type", "zone", "capacityType", "state", "what", "stays")
 _BETWEEN: Final = re.compile(r"[,\s]+")
 _SIGNED: Final = re.compile(r"(?P<key>[^=!~()]+)(?P<sign>!=|==|=|~)(?P<value>[^=!~()]*)")
 _ALONE: Final = re.compile(r"!?[^=!~()]+")
@@ -43,7 +39,7 @@ def sieve(text: str) -> tuple[Term, ...]:
     return tuple(_signed(part) or _absent(part) or Term(part.lower(), "word") for part in _parts(text))
 
 
-def meets(node: Node, terms: tuple[Term, ...]) -> bool:
+def meets(node: NodeRow, terms: tuple[Term, ...]) -> bool:
     """Whether all hold for it."""
     return all(_meets(node, term) for term in terms)
 
@@ -73,20 +69,20 @@ def _absent(part: str) -> Term | None:
     return Term(part[1:], "none") if part.startswith("!") and _ALONE.fullmatch(part) else None
 
 
-def _field(node: Node, key: str) -> str | None:
+def _field(node: NodeRow, key: str) -> str | None:
     """As it is typed in a term, which ends at a space: not-ours."""
-    return str(node[FIELDS[key]]).replace(" ", "-") if key in FIELDS else None
+    return str(getattr(node, FIELDS[key])).replace(" ", "-") if key in FIELDS else None
 
 
-def _meets(node: Node, term: Term) -> bool:
-    labels = node["labels"]
+def _meets(node: NodeRow, term: Term) -> bool:
+    labels = node.labels
     match term.sign:
         case "any":
             return term.key in labels
         case "none":
             return term.key not in labels
         case "word":
-            return any(term.key in str(node.get(name, "")).lower() for name in _SAID)
+            return any(term.key in getattr(node, name).lower() for name in WORDS)
     value = labels.get(term.key, _field(node, term.key))
     if term.sign == "~":
         return value is not None and term.value.lower() in str(value).lower()

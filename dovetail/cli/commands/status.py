@@ -89,18 +89,21 @@ def _check_cluster(given: argparse.Namespace, found: "Document") -> None:
 
 def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> tuple[str, int]:
     """The text and the exit code."""
+    from dovetail.answers.shown.documents import read_document
+    from dovetail.answers.status.answer import ClusterStatus
     from dovetail.answers.status.asked_pool import status_of_pool
     from dovetail.answers.status.text import status_markdown, status_names, status_text
 
     if given.pool:
         found = status_of_pool(found, given.pool)
+    answer = read_document(ClusterStatus, found)
     others = {
-        "text": lambda d: status_text(d, on),
-        "wide": lambda d: status_text(d, on, wide=True),
-        "name": status_names,
-        "markdown": status_markdown,
+        "text": lambda _: status_text(answer, on),
+        "wide": lambda _: status_text(answer, on, wide=True),
+        "name": lambda _: status_names(answer),
+        "markdown": lambda _: status_markdown(answer),
     }
-    needed = given.check and found["needsPerson"]
+    needed = given.check and answer.needs_person
     return rendered(found, given.output, others), NEEDS_PERSON if needed else 0
 
 
@@ -108,12 +111,12 @@ def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tu
     """The text; the exit code is 0."""
     from dovetail.answers.status.nodes_text import chosen, nodes_markdown, nodes_names, nodes_text
 
-    found = chosen(found, given.pool, given.selector, given.sort)
+    found, answer = chosen(found, given.pool, given.selector, given.sort)
     others = {
-        "text": lambda d: nodes_text(d, on),
-        "wide": lambda d: nodes_text(d, on, wide=True),
-        "name": nodes_names,
-        "markdown": nodes_markdown,
+        "text": lambda _: nodes_text(answer, on),
+        "wide": lambda _: nodes_text(answer, on, wide=True),
+        "name": lambda _: nodes_names(answer),
+        "markdown": lambda _: nodes_markdown(answer),
     }
     return rendered(found, given.output, others), 0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.status.orders import SORTS
+from dovetail.answers.status.columns import FIELDS, SORTS
 
 if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Where
@@ -117,14 +117,12 @@ def completions(parser: argparse.ArgumentParser, words: Sequence[str], names: "N
 
 
 def _known(action: argparse.Action) -> Sequence[str]:
-    """Words that need nobody's answer: where workers are looked for, and the fields by which nodes are chosen."""
+    """Words that are known without a worker: where workers are looked for, and the fields by which nodes are chosen."""
     if action.dest == "namespace":
         from dovetail.cli.remote.workers import NAMESPACES
 
         return NAMESPACES
     if action.dest == "selector":
-        from dovetail.answers.status.terms import FIELDS
-
         return [f"{field}=" for field in FIELDS]
     return ()
 

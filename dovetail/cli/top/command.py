@@ -1,9 +1,10 @@
-"""`dovetail top`: its arguments, and one frame of it for whoever has no terminal."""
+"""`dovetail top`: its arguments, and one frame of it where there is no terminal."""
 
 import argparse
 from typing import TYPE_CHECKING
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.columns import GROUPS
 from dovetail.answers.status.orders import SORT_HELP, checked_sort
 from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place, where_of
@@ -24,7 +25,7 @@ def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     top = commands.add_parser("top", parents=[shared], help="the cluster, live: nodes, what moves, keys to act")
     add_place(top)
     top.add_argument("--sort", default="price", help=SORT_HELP)
-    top.add_argument("--group", choices=("pool", "zone", "type"), default="", help="with a sum for each")
+    top.add_argument("--group", choices=GROUPS, default="", help="with a sum for each")
     top.add_argument(
         "--filter", default="", help="words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY, as -l has them"
     )
@@ -45,7 +46,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     view = View(sort=sort, turned=turned, group=given.group, filter=given.filter, extra=extra)
     if given.once:
         return _once(workers, view)
-    workers.document("version")  # whatever stands in the way is said before the screen is taken
+    workers.document("version")  # an error is printed before the screen is taken
     if given.web:
         from dovetail.cli.top.web import serve_page
 
@@ -60,8 +61,8 @@ def _once(workers: "Workers", view: "View") -> int:
     import os
 
     from dovetail.answers.shown.screen import screen
-    from dovetail.cli.top.desk import look
     from dovetail.cli.top.drawing import Shown, Size, frame
+    from dovetail.cli.top.questions import look
     from dovetail.cli.top.view import items_of
 
     found = look(workers)

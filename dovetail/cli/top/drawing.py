@@ -1,21 +1,22 @@
-"""A frame of `dovetail top`: lines that fit the screen, made of two documents and what the person has chosen to see.
+"""A frame of `dovetail top`: lines that fit the screen, made of two answers and what the person has chosen to see.
 
 Only the nodes of the page are drawn, so that 5,000 of them cost no more than 50.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from dovetail.answers.shown.documents import Document
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, table
-from dovetail.answers.status.nodes_text import node_cells, node_colour, stays_words
+from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
+from dovetail.answers.status.columns import NodeColumn, columns_of
+from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
+from dovetail.answers.status.text import HOURS_IN_MONTH, nodes_words
 from dovetail.answers.wording import plural
 from dovetail.cli.top.view import Group, Item, View
-from dovetail.model.time import parse_time
+from dovetail.model.time import format_time
 
-HOURS_IN_MONTH: Final = 730
 MOST_BELOW: Final = 8  # lines about what moves and what needs a person
 TURNED: Final = "7"  # the line under the cursor
 SPARKS: Final = "▁▂▃▄▅▆▇█"
@@ -33,21 +34,6 @@ KEYS: Final = (
 )
 ALWAYS: Final = "? keys  q quit"  # whatever the width: the way to all others, and out
 
-COLUMNS: Final = (
-    Column(head="NODE", cut=True, least=20),
-    Column(head="POOL", rank=5, cut=True, least=7),
-    Column(head="TYPE", rank=3, cut=True),
-    Column(head="MARKET", rank=6),
-    Column(head="ZONE", rank=8),
-    Column(head="AGE", rank=7, right=True),
-    Column(head="$/H", right=True),
-    Column(head="CPU", rank=1, right=True),
-    Column(head="MEM", rank=4, right=True),
-    Column(head="PODS", rank=2, right=True),
-    Column(head="STATE"),
-    Column(head="WHAT", rank=1, cut=True),
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
@@ -61,8 +47,8 @@ class Size:
 class Shown:
     """What a frame is made of. `text`: lines of an explanation, in the place of the nodes."""
 
-    status: Document
-    nodes: Document
+    status: ClusterStatus
+    nodes: NodesAnswer
     items: Sequence[Item]
     prices: Sequence[float] = ()  # of the last looks, the oldest first
     saved: Sequence[float] = ()  # what disruption saved in 24 hours, of the last times that it was asked
@@ -85,39 +71,31 @@ def frame(shown: Shown, view: View, size: Size, screen: Screen) -> list[str]:
 
 
 def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
-    totals = shown.status["totals"]
-    price, others = totals["price"], totals.get("notOurs")
-    nodes = plural(totals["nodes"], "node")
-    month = f"${price * HOURS_IN_MONTH:,.0f}/month"
+    totals = shown.status.totals
+    month = f"${totals.price * HOURS_IN_MONTH:,.0f}/month"
     parts = [
-        shown.status["cluster"] or "cluster",
-        nodes + (f" ({others:,} not ours)" if others else ""),
-        f"{plural(totals['pods'], 'pod')} ({totals['pendingPods']:,} pending)",
-        f"${price:,.2f}/h",
+        shown.status.cluster or "cluster",
+        nodes_words(totals),
+        f"{plural(totals.pods, 'pod')} ({totals.pending_pods:,} pending)",
+        f"${totals.price:,.2f}/h",
         month,
-        f"spot {totals['spot']:.0%}",
-        shown.status["scheduler"],
+        f"spot {totals.spot:.0%}",
+        shown.status.scheduler,
     ]
     if len(" · ".join(parts)) > size.columns:
         parts.remove(month)
     if len(" · ".join(parts)) > size.columns:
-        parts[1] = nodes
+        parts[1] = plural(totals.nodes, "node")
     cells = max(6, min(24, size.columns // 8))
-    use = [f"{name} {bar(_share(totals[key]), cells)} {_share(totals[key]):.0%}" for name, key in _USES]
+    uses = (("cpu", totals.cpu), ("mem", totals.memory))
+    use = [f"{name} {bar(each.share, cells)} {each.share:.0%}" for name, each in uses]
     spark = sparkline(shown.prices, max(8, size.columns // 8))
     trend = f"   $ {spark} {_change(shown.prices)}" if spark else ""
     second = "  ".join(use) + trend
     second += _savings(shown.saved, size.columns - len(second))
     lines = [_fitted(" · ".join(parts), size.columns), _fitted(second, size.columns)]
-    lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status["pauses"][:2]]
+    lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status.pauses[:2]]
     return [*lines, ""]
-
-
-_USES: Final = (("cpu", "cpu"), ("mem", "memory"))
-
-
-def _share(use: dict[str, float]) -> float:
-    return use["used"] / use["room"] if use["room"] else 0.0
 
 
 def sparkline(values: Sequence[float], most: int) -> str:
@@ -152,14 +130,14 @@ def _list(shown: Shown, view: View, screen: Screen, room: int) -> list[str]:
         words = f"no node matches {view.filter!r}" if view.filter else "no nodes"
         return [words]
     page = view.page_of(len(shown.items), max(1, room - 2))
-    now = parse_time(shown.nodes["now"])
+    columns = columns_of("top")
     extra = tuple(Column(head=label.rpartition("/")[2].upper(), rank=9, cut=True) for label in view.extra)
     items = [shown.items[at] for at in page]
-    rows = [(*_row(item, now), *_labels(item, view.extra)) for item in items]
+    rows = [(*_row(item, columns, shown.nodes.now), *_labels(item, view.extra)) for item in items]
     # The cursor has a column of its own, so that it is seen without colours too.
     marks = [">" if at == view.selected else " " for at in page]
     lines = table(
-        (Column(head=" "), *COLUMNS, *extra),
+        (Column(head=" "), *columns, *extra),
         [(mark, *row) for mark, row in zip(marks, rows, strict=True)],
         screen=Screen(width=screen.width),
     )
@@ -184,30 +162,24 @@ def _colour(item: Item) -> str:
     return "1" if isinstance(item, Group) else node_colour(item)
 
 
-def _row(item: Item, now: float) -> tuple[str, ...]:
-    return _group_row(item) if isinstance(item, Group) else node_cells(item, now, _use, stays_words(item))
+def _row(item: Item, columns: Sequence[NodeColumn], now: float) -> tuple[str, ...]:
+    if not isinstance(item, Group):
+        return node_cells(item, columns, now, "top")
+    name, *_ = columns
+    return tuple(f"{item.name} ({item.nodes:,})" if each is name else _sum(item, each) for each in columns)
 
 
-def _group_row(group: Group) -> tuple[str, ...]:
-    count = f"{group.name} ({group.nodes:,})"
-    return (
-        *(count, "", "", "", "", ""),
-        f"{group.price:,.2f}",
-        _use(group.cpu),
-        _use(group.memory),
-        f"{group.pods:,}",
-        *("", ""),
-    )
-
-
-def _use(share: float) -> str:
-    return f"{bar(share, 5)} {share:4.0%}"
+def _sum(group: Group, column: NodeColumn) -> str:
+    if column.key not in group.sums:
+        return ""
+    found = group.sums[column.key]
+    return use_text(found) if column.kind == "share" else f"{found:,.2f}" if column.kind == "price" else f"{found:,}"
 
 
 def _labels(item: Item, wanted: Sequence[str]) -> tuple[str, ...]:
     if isinstance(item, Group):
         return ("",) * len(wanted)
-    return tuple(str(item["labels"].get(label, "")) for label in wanted)
+    return tuple(item.labels.get(label, "") for label in wanted)
 
 
 def _text(shown: Shown, size: Size, room: int) -> list[str]:
@@ -220,12 +192,12 @@ def _text(shown: Shown, size: Size, room: int) -> list[str]:
     return [_fitted(head, size.columns), *[_fitted(line, size.columns) for line in part]]
 
 
-def _below(status: Document, screen: Screen, room: int) -> list[str]:
+def _below(status: ClusterStatus, screen: Screen, room: int) -> list[str]:
     """What needs a person first, then what moves, then what was done."""
     width = screen.width or 80
-    needs = [(_named("! ", need["about"], need["what"], width), NEEDS_PERSON) for need in status["needsPerson"]]
-    moves = [(_move_words(move, width), WAITS if move["blockers"] else GOES_ON) for move in status["underWay"]]
-    recent = [(f"  {each['at']} {each['text']}", "") for each in reversed(status["recent"])]
+    needs = [(_named("! ", need.about, need.what, width), NEEDS_PERSON) for need in status.needs_person]
+    moves = [(_move_words(move, width), WAITS if move.blockers else GOES_ON) for move in status.under_way]
+    recent = [(f"  {format_time(each.at)} {each.text}", "") for each in reversed(status.recent)]
     lines = [*needs[: max(1, room // 2)], *moves, *recent][:room]
     left = len(needs) + len(moves) - sum(1 for _, colour in lines if colour)
     if left > 0 and lines:
@@ -233,9 +205,9 @@ def _below(status: Document, screen: Screen, room: int) -> list[str]:
     return ["", *[screen.paint(_fitted(text, width), colour) for text, colour in lines]] if lines else []
 
 
-def _move_words(move: dict[str, Any], width: int) -> str:
-    parts = [f"{move['why']}, {move['step']}", move["progress"]]
-    return _named("~ ", move["name"], " · ".join(part for part in parts if part), width)
+def _move_words(move: Move, width: int) -> str:
+    parts = [f"{move.why}, {move.step}", move.progress]
+    return _named("~ ", move.name, " · ".join(part for part in parts if part), width)
 
 
 def _named(mark: str, name: str, words: str, width: int) -> str:

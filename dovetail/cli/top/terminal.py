@@ -70,7 +70,7 @@ class Terminal:
         self._sent = list(lines)
 
     def wake(self) -> None:
-        """End the wait, from another thread; something is to be shown."""
+        """End the wait, from another thread: there is something to show."""
         try:
             os.write(self._wake, b"\0")
         except BlockingIOError:

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
-from dovetail.answers.shown.documents import Document
 from dovetail.answers.shown.screen import Screen
-from dovetail.answers.status.terms import NOT_OURS
+from dovetail.answers.status.answer import NOT_OURS, ClusterStatus, NodeRow, NodesAnswer
+from dovetail.answers.status.columns import FIELDS, SORTS
 from dovetail.cli.remote.workers import Workers
-from dovetail.cli.top.desk import Answer, Desk, Look, Said, Saved, Told
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines
 from dovetail.cli.top.keys import BACK, ENTER, ESCAPE, keys_in
+from dovetail.cli.top.questions import Answer, Look, Questions, Remark, Savings, Text
 from dovetail.cli.top.terminal import Terminal
-from dovetail.cli.top.view import Group, Node, View, items_of
+from dovetail.cli.top.view import Group, View, items_of
 
 PAGE: Final = 20
 MOST_PRICES: Final = 400
@@ -24,12 +24,12 @@ IDLE_SECONDS: Final = 3600.0  # a key or an answer comes before that
 
 HELP: Final = (
     "↑ ↓ PgUp PgDn Home End   move; k and j too",
-    "s   the next order: price, age, cpu, memory, pods, name, pool, type, zone",
+    f"s   the next order: {', '.join(SORTS)}",
     "r   turn the order round",
     "g   group by pool, zone, type, or not; Enter on a group closes and opens it",
-    "/   filter: words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY with KEY a label, pool, zone, type,",
-    "    market or state",
-    "e   explain the node: why it stays or goes (Enter too)",
+    "/   filter: words that a line has, or KEY=VALUE, KEY!=VALUE, KEY~PART, !KEY; KEY is a label or one of",
+    f"    {', '.join(FIELDS)}",
+    "e   explain the node: why it stays or leaves (Enter too)",
     "h   its history: each step of its workflows as a bar",
     "t   explain it as it was: asks for a time, 3h or 2026-05-01T12:00:00Z; needs the flight recorder",
     "c   cancel its disruption; asks for the reason",
@@ -57,11 +57,11 @@ Typed = Callable[[str], None]
 
 
 class Top:
-    """The state behind the screen. `ask` and `command` are the desk's."""
+    """The state behind the screen."""
 
-    def __init__(self, view: View, desk: Desk) -> None:
+    def __init__(self, view: View, questions: Questions) -> None:
         self.view = view
-        self.desk = desk
+        self.questions = questions
         self.shown: Shown | None = None
         self.trouble = "asking a worker …"
         self.columns = 80
@@ -81,25 +81,25 @@ class Top:
             case Look(trouble=trouble):
                 self._say(trouble)
                 self.trouble = trouble
-            case Told(title=title, lines=lines) if self.shown is not None:
+            case Text(title=title, lines=lines) if self.shown is not None:
                 self.shown.title, self.shown.text, self.shown.scrolled, self.shown.says = title, lines, 0, ""
-            case Said(text=text):
+            case Remark(text=text):
                 self._say(text)
-            case Saved(dollars=dollars):
+            case Savings(dollars=dollars):
                 self._saved = [] if dollars is None else [*self._saved, dollars][-MOST_PRICES:]
 
     def _say(self, text: str) -> None:
         if self.shown is not None:
             self.shown.says = text
 
-    def _looked(self, status: Document, nodes: Document) -> None:
+    def _looked(self, status: ClusterStatus, nodes: NodesAnswer) -> None:
         before = self.shown
         self.shown = Shown(status=status, nodes=nodes, items=())
         if before is not None:
             kept = ("prices", "says", "prompt", "text", "title", "scrolled")
             for name in kept:
                 setattr(self.shown, name, getattr(before, name))
-        self.shown.prices = [*self.shown.prices, status["totals"]["price"]][-MOST_PRICES:]
+        self.shown.prices = [*self.shown.prices, status.totals.price][-MOST_PRICES:]
         self._key = None
 
     def lines(self, size: Size, screen: Screen) -> list[str]:
@@ -158,9 +158,9 @@ class Top:
             "N": lambda: self._change("replace", "--now"),
             "p": lambda: self._pause(""),
             "P": lambda: self._of_pool(self._pause),
-            "u": lambda: self.desk.command("resume"),
+            "u": lambda: self.questions.command("resume"),
             "U": lambda: self._of_pool(self._resume),
-            "?": lambda: self.take(Told(title="keys", lines=list(HELP))),
+            "?": lambda: self.take(Text(title="keys", lines=list(HELP))),
             ESCAPE: self._clear,
         }
 
@@ -187,7 +187,7 @@ class Top:
         self.shown.scrolled += steps.get(key, 0)
         return key in steps
 
-    def _under(self) -> Node | Group | None:
+    def _under(self) -> NodeRow | Group | None:
         assert self.shown is not None
         items = self.shown.items
         return items[min(self.view.selected, len(items) - 1)] if items else None
@@ -199,20 +199,20 @@ class Top:
         else:
             self._about(_explained)
 
-    def _about(self, make: Callable[[Workers, Node, int], Told]) -> None:
+    def _about(self, make: Callable[[Workers, NodeRow, int], Text]) -> None:
         """Ask about the node under the cursor."""
         item, columns = self._under(), self.columns
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
-        self._say(f"{item['name']}: asking …")
-        self.desk.ask(lambda workers: make(workers, item, columns))
+        self._say(f"{item.name}: asking …")
+        self.questions.ask(lambda workers: make(workers, item, columns))
 
     def _whole(self, path: str, words: Mapping[str, str]) -> None:
         """Ask about the whole cluster."""
         columns = self.columns
         self._say(f"{path}: asking …")
-        self.desk.ask(lambda workers: Told(title=path, lines=_text(workers, path, columns, words)))
+        self.questions.ask(lambda workers: Text(title=path, lines=_text(workers, path, columns, words)))
 
     def _as_it_was(self) -> None:
         """Ask for a moment, then about the node under the cursor at that moment."""
@@ -220,7 +220,7 @@ class Top:
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
-        self._prompt(f"explain {item['name']} as it was (3h, or a moment): ", self._explained_at)
+        self._prompt(f"explain {item.name} as it was (3h, or a moment): ", self._explained_at)
 
     def _explained_at(self, at: str) -> None:
         self._about(partial(_explained, at=at.strip()))
@@ -230,20 +230,20 @@ class Top:
         if item is None or isinstance(item, Group):
             self._say("move to a node first")
             return
-        if item["state"] == NOT_OURS:
-            self._say(f"{item['name']} is not ours: nobody can {verb} it here")
+        if item.state == NOT_OURS:
+            self._say(f"{item.name} is not ours: nobody can {verb} it here")
             return
-        claim = str(item["claim"])
-        said = " ".join((verb, item["name"], *more))
-        self._prompt(f"{said}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
+        claim = item.claim
+        words = " ".join((verb, item.name, *more))
+        self._prompt(f"{words}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
 
     def _of_pool(self, act: Callable[[str], None]) -> None:
         """Do it to the NodePool of the node under the cursor."""
         item = self._under()
-        if item is None or isinstance(item, Group) or not item["pool"] or item["state"] == NOT_OURS:
+        if item is None or isinstance(item, Group) or not item.pool or item.state == NOT_OURS:
             self._say("move to a node of one of our NodePools first")
             return
-        act(str(item["pool"]))
+        act(item.pool)
 
     def _pause(self, pool: str) -> None:
         where = f"NodePool {pool}" if pool else "all NodePools"
@@ -251,14 +251,14 @@ class Top:
         self._prompt(f"pause disruption and expiry of {where}: why? ", lambda why: self._reasoned(why, *words))
 
     def _resume(self, pool: str) -> None:
-        self.desk.command("resume", *(("--pool", pool) if pool else ()))
+        self.questions.command("resume", *(("--pool", pool) if pool else ()))
 
     def _reasoned(self, why: str, *words: str) -> None:
         if not why.strip():
             self._say("nothing was changed: a reason is needed")
             return
         self._say(f"{' '.join(words)} …")
-        self.desk.command(*words, "--reason", why.strip())
+        self.questions.command(*words, "--reason", why.strip())
 
     def _filter(self) -> None:
         self._prompt("filter: ", self._set_filter, self.view.filter)
@@ -290,37 +290,37 @@ def _text(workers: Workers, path: str, columns: int, words: Mapping[str, str] | 
     return workers.text(path, columns, words).splitlines()
 
 
-def _explained(workers: Workers, node: Node, columns: int, at: str = "") -> Told:
-    path = f"explain/node/{quote(node['claim'] or node['name'])}"
+def _explained(workers: Workers, node: NodeRow, columns: int, at: str = "") -> Text:
+    path = f"explain/node/{quote(node.claim or node.name)}"
     lines = _text(workers, path, columns, {"at": at} if at else None)
-    return Told(title=f"explain {node['name']}{f' --at {at}' if at else ''}", lines=lines)
+    return Text(title=f"explain {node.name}{f' --at {at}' if at else ''}", lines=lines)
 
 
-def _history(workers: Workers, node: Node, columns: int) -> Told:
+def _history(workers: Workers, node: NodeRow, columns: int) -> Text:
     """The bars, and the same in words below them."""
-    if not node["claim"]:
-        return Told(title=f"history {node['name']}", lines=["it is not ours: there is no record of it"])
-    path = f"history/{quote(node['claim'])}"
+    if not node.claim:
+        return Text(title=f"history {node.name}", lines=["it is not ours: there is no record of it"])
+    path = f"history/{quote(node.claim)}"
     bars = gantt_lines(workers.document(path), time.time(), columns)
-    return Told(title=f"history {node['name']}", lines=[*bars, "", *_text(workers, path, columns)])
+    return Text(title=f"history {node.name}", lines=[*bars, "", *_text(workers, path, columns)])
 
 
 def run_top(given: argparse.Namespace, view: View, colours: bool) -> int:
     """Until the person leaves."""
     screen = Screen(colours=colours)
     with Terminal() as terminal:
-        desk = Desk(given, terminal.wake)
-        top = Top(view, desk)
-        desk.begin()
+        questions = Questions(given, terminal.wake)
+        top = Top(view, questions)
+        questions.begin()
         try:
             while not top.ended:
-                while not desk.answers.empty():
-                    top.take(desk.answers.get())
+                while not questions.answers.empty():
+                    top.take(questions.answers.get())
                 terminal.show(top.lines(terminal.size(), screen))
                 for key in keys_in(terminal.read(IDLE_SECONDS)):
                     top.press(key)
         except EOFError:
             return 1
         finally:
-            desk.end()
+            questions.end()
     return 0

@@ -3,16 +3,15 @@
 Nothing here knows a terminal: a key changes the view, and a frame is drawn from it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from dovetail.answers.shown.documents import Document
-from dovetail.answers.status.orders import SORTS, ordered
+from dovetail.answers.status.answer import NodeRow, NodesAnswer
+from dovetail.answers.status.columns import BY_KEY, GROUPS, LARGEST_FIRST, SORTS, columns_of
+from dovetail.answers.status.orders import ordered
 from dovetail.answers.status.terms import meets, sieve
 
-Node = dict[str, Any]
-
-GROUPS: Final = ("", "pool", "zone", "type")
 NONE: Final = "none"
 
 
@@ -22,13 +21,15 @@ class Group:
 
     name: str
     nodes: int
-    price: float
-    cpu: float  # the mean share
-    memory: float
-    pods: int
+    sums: Mapping[str, float]  # by the column's key; of a share it is the mean
+
+    @property
+    def price(self) -> float:
+        """All of them together."""
+        return self.sums["price"]
 
 
-Item = Node | Group  # a line of the list
+Item = NodeRow | Group  # a line of the list
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,30 +65,30 @@ class View:
 
     def next_group(self) -> None:
         """Grouped by the next thing, or by none."""
-        self.group, self.closed, self.selected = _after(GROUPS, self.group), frozenset(), 0
+        self.group, self.closed, self.selected = _after(("", *GROUPS), self.group), frozenset(), 0
 
     def fold(self, group: str) -> None:
         """Close a group, or open it again."""
         self.closed = self.closed ^ {group}
 
-    def key(self, found: Document) -> tuple[object, ...]:
+    def key(self, found: NodesAnswer) -> tuple[object, ...]:
         """What the lines of the list depend on; they are made anew only where it differs."""
-        return (found["now"], len(found["nodes"]), self.sort, self.turned, self.group, self.filter, self.closed)
+        return (found.now, len(found.nodes), self.sort, self.turned, self.group, self.filter, self.closed)
 
 
 def _after(known: tuple[str, ...], now: str) -> str:
     return known[(known.index(now) + 1) % len(known)]
 
 
-def items_of(found: Document, view: View) -> list[Item]:
+def items_of(found: NodesAnswer, view: View) -> list[Item]:
     """The lines: nodes in their order, below the heads of their groups where there are groups."""
     terms = sieve(view.filter)
-    nodes = ordered((node for node in found["nodes"] if meets(node, terms)), view.sort, view.turned)
+    nodes = ordered((node for node in found.nodes if meets(node, terms)), view.sort, view.turned)
     if not view.group:
-        return list(nodes)
-    groups: dict[str, list[Node]] = {}
+        return [*nodes]
+    groups: dict[str, list[NodeRow]] = {}
     for node in nodes:
-        groups.setdefault(node[view.group] or NONE, []).append(node)
+        groups.setdefault(BY_KEY[view.group].value(node) or NONE, []).append(node)
     heads = sorted((_group(name, members) for name, members in groups.items()), key=lambda g: (-g.price, g.name))
     lines: list[Item] = []
     for head in heads:
@@ -97,13 +98,10 @@ def items_of(found: Document, view: View) -> list[Item]:
     return lines
 
 
-def _group(name: str, nodes: list[Node]) -> Group:
-    count = len(nodes)
-    return Group(
-        name=name,
-        nodes=count,
-        price=sum(node["price"] or 0.0 for node in nodes),
-        cpu=sum(node["cpuShare"] for node in nodes) / count,
-        memory=sum(node["memoryShare"] for node in nodes) / count,
-        pods=sum(node["pods"] for node in nodes),
-    )
+def _group(name: str, nodes: list[NodeRow]) -> Group:
+    sums = {}
+    for column in columns_of("top"):
+        if column.kind in LARGEST_FIRST:
+            whole = sum(column.value(node) or 0 for node in nodes)
+            sums[column.key] = whole / len(nodes) if column.kind == "share" else whole
+    return Group(name=name, nodes=len(nodes), sums=sums)

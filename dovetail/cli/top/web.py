@@ -1,8 +1,8 @@
 """`dovetail top --web`: the workers' page in a browser of this machine.
 
-A small server on 127.0.0.1 hands each request on to the API server's proxy with the person's kubeconfig. Whoever else
-works on this machine does not know the first part of the path, which is drawn by chance at each start, and pages of
-other origins learn nothing because another name for this machine is refused.
+A small server on 127.0.0.1 hands each request on to the API server's proxy with the person's kubeconfig. Another user
+of this machine does not know the first part of the path, which is drawn by chance at each start, and pages of other
+origins learn nothing because another name for this machine is refused.
 """
 
 import http.client

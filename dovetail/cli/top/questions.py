@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.shown.documents import Document
+from dovetail.answers.shown.documents import read_document
+from dovetail.answers.status.answer import ClusterStatus, NodesAnswer
 from dovetail.cli.remote.asking import where_of
 from dovetail.cli.remote.workers import Workers
 
@@ -30,15 +31,15 @@ SAVINGS_PERIOD: Final = "24h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Both documents, or why there are none."""
+    """Both answers, or why there are none."""
 
-    status: Document | None = None
-    nodes: Document | None = None
+    status: ClusterStatus | None = None
+    nodes: NodesAnswer | None = None
     trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Text:
     """Lines with a title, instead of the nodes."""
 
     title: str
@@ -46,23 +47,23 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Remark:
     """One line: how a command ended."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class Savings:
     """What disruption saved in the last 24 hours; None where that is not known."""
 
     dollars: float | None
 
 
-Answer = Look | Told | Said | Saved
+Answer = Look | Text | Remark | Savings
 
 
-class Desk:
+class Questions:
     """Answers stand in a queue; `wake` is called after each."""
 
     def __init__(self, given: argparse.Namespace, wake: Callable[[], None]) -> None:
@@ -75,8 +76,8 @@ class Desk:
 
     def begin(self) -> None:
         """Look again and again."""
-        threading.Thread(target=self._looking, daemon=True).start()
-        threading.Thread(target=self._adding_up, daemon=True).start()
+        threading.Thread(target=self._look_again, daemon=True).start()
+        threading.Thread(target=self._ask_for_savings, daemon=True).start()
 
     def end(self) -> None:
         """No further looks."""
@@ -84,9 +85,9 @@ class Desk:
         self._seen.set()
         self._due.set()
 
-    def ask(self, make: Callable[[Workers], Told]) -> None:
+    def ask(self, make: Callable[[Workers], Text]) -> None:
         """One question, over a connection of its own."""
-        threading.Thread(target=self._asked, args=(make,), daemon=True).start()
+        threading.Thread(target=self._answer, args=(make,), daemon=True).start()
 
     def command(self, *words: str) -> None:
         """One of our commands, as if it had been typed, and a look when it has ended."""
@@ -96,7 +97,7 @@ class Desk:
         self.answers.put(answer)
         self._wake()
 
-    def _looking(self) -> None:
+    def _look_again(self) -> None:
         workers: Workers | None = None
         while not self._ended.is_set():
             began = time.thread_time()
@@ -113,15 +114,15 @@ class Desk:
         if workers is not None:
             workers.close()
 
-    def _adding_up(self) -> None:
+    def _ask_for_savings(self) -> None:
         self._seen.wait()  # a worker makes one answer at a time: what the screen is made of comes first
         took = 0.0
         while not self._ended.wait(max(SAVINGS_SECONDS, SAVINGS_FACTOR * took) if took else 0.0):
             began = time.monotonic()
-            self._put(saved(self.given))
+            self._put(savings(self.given))
             took = time.monotonic() - began
 
-    def _asked(self, make: Callable[[Workers], Told]) -> None:
+    def _answer(self, make: Callable[[Workers], Text]) -> None:
         try:
             workers = Workers(where_of(self.given))
             try:
@@ -129,7 +130,7 @@ class Desk:
             finally:
                 workers.close()
         except CommandFailed as error:
-            self._put(Said(text=str(error)))
+            self._put(Remark(text=str(error)))
 
     def _run(self, words: tuple[str, ...]) -> None:
         command = [sys.executable, "-m", "dovetail.cli.main", *words, *_place(self.given)]
@@ -143,31 +144,34 @@ class Desk:
                 env={**os.environ, "NO_COLOR": "1"},
             )
         except subprocess.TimeoutExpired:
-            self._put(Said(text=f"{words[0]}: no answer in {COMMAND_SECONDS:.0f} s"))
+            self._put(Remark(text=f"{words[0]}: no answer in {COMMAND_SECONDS:.0f} s"))
             return
-        said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-        self._put(Said(text=said[-1] if said else f"{words[0]}: exit code {done.returncode}"))
+        printed = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+        self._put(Remark(text=printed[-1] if printed else f"{words[0]}: exit code {done.returncode}"))
         self._due.set()
 
 
 def _place(given: argparse.Namespace) -> list[str]:
-    """The same cluster."""
+    """The options that name the same cluster."""
     named = (("--kubeconfig", given.kubeconfig), ("--context", given.context))
     return [word for option, value in named if value for word in (option, str(value))]
 
 
 def look(workers: Workers) -> Look:
     """At everything."""
-    return Look(status=workers.document("status"), nodes=workers.document("nodes"))
+    return Look(
+        status=read_document(ClusterStatus, workers.document("status")),
+        nodes=read_document(NodesAnswer, workers.document("nodes")),
+    )
 
 
-def saved(given: argparse.Namespace) -> Saved:
+def savings(given: argparse.Namespace) -> Savings:
     """As a worker knows it now: nothing where Temporal, which keeps the record, does not answer it."""
     try:
         workers = Workers(where_of(given))
         try:
-            return Saved(dollars=workers.document("savings", {"since": SAVINGS_PERIOD})["total"]["saved"])
+            return Savings(dollars=workers.document("savings", {"since": SAVINGS_PERIOD})["total"]["saved"])
         finally:
             workers.close()
     except CommandFailed:
-        return Saved(dollars=None)
+        return Savings(dollars=None)
