@@ -27,9 +27,9 @@ from acceptance.bench.lifecycle import processor
 from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.kept import Archive
-from dovetail.answers.replay.flight import Flight, Under, packed, unpacked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.disruption.choose import choose
 from dovetail.disruption.decision_snapshot import for_disruption
@@ -37,7 +37,7 @@ from dovetail.disruption.rounds import never
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
-from dovetail.settings.deciding import disruption_settings
+from dovetail.settings.deciding import deciding, disruption_settings
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.wiring.world import open_world
 
@@ -245,7 +245,8 @@ async def flights(file: Path) -> dict[str, Any]:
     began = time.process_time()
     plan = choose(snapshot, disruption_settings(settings), never)
     decided, before = time.process_time() - began, _peak()
-    flight = Flight(kind="disruption", version="bench", under=Under.of(settings), snapshot=snapshot, plan=plan)
+    decision = Decision(kind="disruption", plan=plan)
+    flight = Recording(cluster=CLUSTER, snapshot=snapshot, settings=deciding(settings), decision=decision)
     began = time.process_time()
     data = packed(flight)
     kept, peak = time.process_time() - began, _peak()

@@ -16,8 +16,8 @@ from dovetail.answers.change.forecast import ForecastAnswer
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.explain.explain_node import NodeAnswer
 from dovetail.answers.explain.explain_pod import PodAnswer
-from dovetail.answers.history.history import HistoryAnswer
 from dovetail.answers.plan.plan import PlanAnswer
+from dovetail.answers.record.history import HistoryAnswer
 from dovetail.answers.record.log import LogAnswer
 from dovetail.answers.record.savings import SavingsAnswer
 from dovetail.answers.replay.replaying import FlightsAnswer, ReplayAnswer

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any, Final
 
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import nomination_seconds
@@ -11,6 +12,29 @@ from dovetail.placement.settings import CostSettings, PlacementSettings
 from dovetail.settings.settings import Settings
 
 STEPS = 20_000  # of a search for cheaper nodes; its time is up before
+# What the functions below read of a process's settings, but for its cloud: a decision that is kept keeps them.
+DECIDING: Final = (
+    "preferences",
+    "min_values",
+    "gates",
+    "default_spread",
+    "batch_max",
+    "search_limit",
+    "claims_per_pod",
+    "placement_policy",
+    "node_cost",
+    "cost_seconds",
+    "cost_room",
+    "cost_keep_places",
+    "cost_spot_chance",
+    "cost_worth",
+    "consolidation_seconds",
+)
+
+
+def deciding(settings: Settings) -> dict[str, Any]:
+    """Those that bear on decisions, by name."""
+    return {name: getattr(settings, name) for name in DECIDING}
 
 
 def well_known_labels(settings: Settings) -> frozenset[str]:

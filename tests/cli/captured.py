@@ -24,13 +24,13 @@ from dovetail.answers.doctor import doctor as judging
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
 from dovetail.answers.doctor.preflight import rights_check
-from dovetail.answers.history.history import HistoryAnswer, Story
 from dovetail.answers.look import sources
+from dovetail.answers.look.recording import Decision, Recording, packed
 from dovetail.answers.look.sources import Look, look_now
 from dovetail.answers.record.entries import Entries, Entry
+from dovetail.answers.record.history import HistoryAnswer, Story
 from dovetail.answers.record.paces import paces_of
-from dovetail.answers.record.steps import Line, Pending
-from dovetail.answers.replay.flight import Flight, Under, packed
+from dovetail.answers.record.story import Line, Pending
 from dovetail.answers.serving import api as answering
 from dovetail.answers.serving.api import Api
 from dovetail.answers.serving.versions import VersionsAnswer
@@ -50,7 +50,7 @@ from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
-from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.deciding import deciding, disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
 from tests.adapters.simulator.manifests import a_node_class, a_pdb, a_pod
@@ -458,14 +458,17 @@ def _packed_flights(found: Snapshot, settings: Settings) -> Iterator[tuple[str, 
     snapshot = replace(found, now=NOW - 3 * HOUR)
     for later, kind in enumerate(get_args(DecisionKind)):
         seen = replace(snapshot, now=snapshot.now + later)
-        flight = Flight(
-            kind=kind,
-            version="0.1.0",
-            under=Under.of(settings),
-            snapshot=seen,
-            plan=choose(seen, disruption_settings(settings), never)
+        plan = (
+            choose(seen, disruption_settings(settings), never)
             if kind == "disruption"
-            else plan_provisioning(seen, placement_settings(settings), never)[0],
+            else plan_provisioning(seen, placement_settings(settings), never)[0]
+        )
+        flight = Recording(
+            cluster=CLUSTER,
+            version="0.1.0",
+            settings=deciding(settings),
+            snapshot=seen,
+            decision=Decision(kind=kind, plan=plan),
         )
         moment = format_time(seen.now).replace(":", "-").removesuffix("Z")
         yield f"{CLUSTER}/flights/v1/{moment}.000Z_{kind}_{RECORDED}.gz", packed(flight)

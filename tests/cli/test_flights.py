@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,19 +15,24 @@ from dovetail.activities.provisioning.await_provisioning_plan import Provisionin
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.world import SimulatedWorld
+from dovetail.answers.change.ground import ground_of
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.recording import PIECE, Decision, NoRecording, Recording, packed, unpacked, write_recording
+from dovetail.answers.look.sources import look
+from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.replay import recorder as recording
-from dovetail.answers.replay.flight import PIECE, Flight, NoFlight, Under, packed, unpacked
 from dovetail.answers.replay.recorder import FlightRecorder, FlightStore
 from dovetail.answers.replay.replaying import list_flights, look_back, replay, replay_text, replayed
+from dovetail.answers.wording import moment_text
 from dovetail.cli.main import main
 from dovetail.disruption.choose import Choice, NothingToDo, choose
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
+from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
-from dovetail.settings.deciding import disruption_settings, placement_settings
+from dovetail.settings.deciding import DECIDING, deciding, disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
@@ -36,7 +42,7 @@ from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked, settings_of
 
 
-async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[Settings, Flight]:
+async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[Settings, Recording]:
     """On a world with nodes that go and stay, and pods that wait and are refused."""
     refused = a_pod("zonal", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
     nodes = [*a_managed_node(), *a_managed_node("n2"), a_bound_pod("held", "n2"), a_pdb(maxUnavailable=0)]
@@ -48,7 +54,29 @@ async def a_decision(folder: Path, kind: DecisionKind = "disruption") -> tuple[S
         plan = choose(snapshot, disruption_settings(settings), never)
     else:
         plan = plan_provisioning(snapshot, placement_settings(settings), never)[0]
-    return settings, Flight(kind=kind, version="0.1.0", under=Under.of(settings), snapshot=snapshot, plan=plan)
+    return settings, a_recording(settings, snapshot, kind, plan)
+
+
+def a_recording(
+    settings: Settings, snapshot: Snapshot, kind: DecisionKind, plan: Choice | ProvisioningPlan
+) -> Recording:
+    return Recording(
+        cluster=settings.cluster,
+        snapshot=snapshot,
+        settings=deciding(settings),
+        version="0.1.0",
+        decision=Decision(kind=kind, plan=plan),
+    )
+
+
+def decided(flight: Recording) -> Choice | ProvisioningPlan:
+    assert flight.decision is not None
+    return flight.decision.plan
+
+
+def deciding_otherwise(flight: Recording, plan: Choice | ProvisioningPlan) -> Recording:
+    assert flight.decision is not None
+    return replace(flight, decision=replace(flight.decision, plan=plan))
 
 
 def store_of(settings: Settings) -> FlightStore:
@@ -61,7 +89,7 @@ async def test_a_kept_decision_is_the_same_snapshot_and_the_same_plan(tmp_path: 
     again = unpacked(packed(flight))
 
     assert asdict(again) == asdict(flight), "shapes are compared by identity, but for here"
-    assert again.plan == flight.plan
+    assert again.decision == flight.decision
     shapes = [{id(pod.shape) for pod in each.snapshot.pods.values()} for each in (flight, again)]
     assert len(shapes[0]) == len(shapes[1]) < len(flight.snapshot.pods), "replicas share theirs as before"
 
@@ -81,11 +109,12 @@ async def test_made_again_the_same_comes_out(tmp_path: Path, kind: DecisionKind)
 
 async def test_another_plan_than_the_one_that_was_made_is_noticed_with_its_place(tmp_path: Path) -> None:
     settings, flight = await a_decision(tmp_path)
-    assert isinstance(flight.plan, DisruptionPlan)
-    [command] = flight.plan.commands
-    other = replace(flight.plan, commands=(replace(command, reason="Drifted"),))
+    plan = decided(flight)
+    assert isinstance(plan, DisruptionPlan)
+    [command] = plan.commands
+    other = replace(plan, commands=(replace(command, reason="Drifted"),))
 
-    answer = replayed(settings, "x", replace(flight, plan=other))
+    answer = replayed(settings, "x", deciding_otherwise(flight, other))
 
     assert answer.differences == ("commands[0].reason: 'Drifted' then, 'Empty' now",)
     assert not answer.same and "something else comes out" in replay_text(answer)
@@ -94,7 +123,7 @@ async def test_another_plan_than_the_one_that_was_made_is_noticed_with_its_place
 async def test_the_settings_are_those_of_the_decision_and_not_of_who_repeats_it(tmp_path: Path) -> None:
     settings, flight = await a_decision(tmp_path, "provisioning")
     other = settings.model_copy(update={"min_values": "BestEffort", "claims_per_pod": 9, "preferences": "Ignore"})
-    assert unpacked(packed(flight)).under.over(other) == settings
+    assert unpacked(packed(flight)).over(other) == settings
     assert replayed(other, "x", flight).same
 
 
@@ -102,13 +131,13 @@ def test_many_objects_and_times_without_end_come_back(tmp_path: Path) -> None:
     snapshot = Snapshot(now=1.5, nominations={f"n{i}": float(i) for i in range(2 * PIECE + 1)}, resting={"a": math.inf})
     settings = Settings.model_validate({"CLUSTER_NAME": CLUSTER})
     plan = NothingToDo(next_due=math.inf)
-    flight = Flight(kind="disruption", version="1", under=Under.of(settings), snapshot=snapshot, plan=plan)
+    flight = a_recording(settings, snapshot, "disruption", plan)
     assert unpacked(packed(flight)) == flight
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\x1f\x8b\x08"])
 def test_what_is_no_decision_is_said_to_be_none(data: bytes) -> None:
-    with pytest.raises(NoFlight, match="cut off"):
+    with pytest.raises(NoRecording, match="cut off"):
         unpacked(data)
 
 
@@ -125,7 +154,7 @@ async def test_the_recorder_keeps_what_was_decided_and_a_quiet_look_in_ten_minut
         return len((await list_flights(settings)).flights)
 
     nothing = NothingToDo()
-    assert [await offer(nothing, 1.0), await offer(nothing, 1.0), await offer(flight.plan, 1.0)] == [1, 1, 2]
+    assert [await offer(nothing, 1.0), await offer(nothing, 1.0), await offer(decided(flight), 1.0)] == [1, 1, 2]
     assert [await offer(nothing, 599.0), await offer(nothing, 2.0)] == [2, 3]
     await recorder.close()
 
@@ -162,7 +191,7 @@ async def test_one_that_comes_while_another_is_written_passes_by(tmp_path: Path)
     settings, flight = await a_decision(tmp_path)
     recorder = FlightRecorder(store_of(settings), settings)
     for later in (0.0, 1.0):
-        recorder.decided("disruption", replace(flight.snapshot, now=flight.snapshot.now + later), flight.plan)
+        recorder.decided("disruption", replace(flight.snapshot, now=flight.snapshot.now + later), decided(flight))
     await recorder.close()
     assert len((await list_flights(settings)).flights) == 1
 
@@ -176,7 +205,7 @@ async def test_the_oldest_are_let_go_of_when_all_together_are_too_large(
     settings = settings.model_copy(update={"flight_megabytes": int(2.5 * size)})
     recorder = FlightRecorder(store_of(settings), settings)
     for later in range(4):
-        recorder.decided("disruption", replace(flight.snapshot, now=1000.0 + later), flight.plan)
+        recorder.decided("disruption", replace(flight.snapshot, now=1000.0 + later), decided(flight))
         await written(recorder)
     assert [each.at for each in (await list_flights(settings)).flights] == [1002.0, 1003.0]
 
@@ -196,6 +225,71 @@ async def test_a_node_is_explained_as_it_was(tmp_path: Path, capsys: pytest.Capt
         await look_back(settings, "3h", now)
 
 
+async def test_a_kept_decision_is_a_recorded_cluster_that_explains_and_plans_on_any_machine(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path)
+    file = tmp_path / "decision.gz"
+    write_recording(flight, file)
+    elsewhere = settings.model_copy(update={"cluster": "", "claims_per_pod": 9})
+
+    found = await look(elsewhere, file)
+
+    assert found.source == f"cluster {CLUSTER}, recorded {moment_text(flight.taken_at)} in {file}"
+    assert explain_node_now(found, "n1").says.startswith("it would go now")
+    [command] = plan_now(found).disruptions
+    assert command.nodes == ("n1",)
+    with pytest.raises(CommandFailed, match="a decision that a worker kept has no objects that a change"):
+        async with ground_of(elsewhere, file):
+            pass
+
+
+async def test_a_recorded_cluster_is_no_decision_that_could_be_made_again(tmp_path: Path) -> None:
+    settings, flight = await a_decision(tmp_path)
+    with pytest.raises(CommandFailed, match=r"^x: it is a recorded cluster, of which nothing was decided$"):
+        replayed(settings, "x", replace(flight, decision=None))
+
+
+def test_what_the_engines_read_of_the_settings_is_kept_with_a_decision() -> None:
+    """All but the cloud, whose client a replay needs anyway."""
+    settings = Settings.model_validate({"CLUSTER_NAME": CLUSTER})
+    read = set[str]()
+
+    class Noting:
+        def __getattr__(self, name: str) -> object:
+            read.add(name)
+            return getattr(settings, name)
+
+    noting = cast(Settings, Noting())
+    disruption_settings(noting)
+    placement_settings(noting)
+
+    assert read - {"provider"} == set(DECIDING)
+    changed = {"cost_worth": 7.0, "consolidation_seconds": 9.0, "search_limit": 11.0}
+    flight = a_recording(settings.model_copy(update=changed), Snapshot(now=1.0), "disruption", NothingToDo())
+    again = unpacked(packed(flight)).over(settings)
+    assert {name: getattr(again, name) for name in changed} == changed
+
+
+async def test_replicas_in_several_pieces_share_their_shape_as_before(tmp_path: Path) -> None:
+    _, flight = await a_decision(tmp_path)
+    one = next(iter(flight.snapshot.pods.values()))
+    pods = {f"u{number}": replace(one, uid=f"u{number}") for number in range(PIECE + 1)}
+
+    again = unpacked(packed(replace(flight, snapshot=replace(flight.snapshot, pods=pods)))).snapshot.pods
+
+    assert list(again) == list(pods) and len({id(pod.shape) for pod in again.values()}) == 1
+
+
+def test_pools_of_one_node_class_share_their_catalogue_as_before() -> None:
+    shared, other = Catalogue(error="a"), Catalogue(error="b")
+    settings = Settings.model_validate({"CLUSTER_NAME": CLUSTER})
+    snapshot = Snapshot(now=1.0, catalogues={"web": shared, "db": other, "batch": shared})
+
+    again = unpacked(packed(a_recording(settings, snapshot, "disruption", NothingToDo()))).snapshot.catalogues
+
+    assert again == snapshot.catalogues
+    assert again["web"] is again["batch"] is not again["db"]
+
+
 async def test_without_the_setting_it_is_said_which(tmp_path: Path) -> None:
     settings, _ = await a_decision(tmp_path)
     with pytest.raises(CommandFailed, match="DOVETAIL_FLIGHTS: not set"):
@@ -207,8 +301,8 @@ def test_the_command_lists_and_replays_and_its_exit_code_says_whether_it_is_the_
 ) -> None:
     settings, flight = asyncio.run(a_decision(tmp_path))
     monkeypatch.setenv("DOVETAIL_FLIGHTS", settings.flights)
-    assert isinstance(flight.plan, DisruptionPlan)
-    spoilt = replace(flight, snapshot=replace(flight.snapshot, now=5.0), plan=NothingToDo())
+    assert isinstance(decided(flight), DisruptionPlan)
+    spoilt = deciding_otherwise(replace(flight, snapshot=replace(flight.snapshot, now=5.0)), NothingToDo())
     for each in (flight, spoilt):
         asyncio.run(store_of(settings).put(each))
     place = ("--world", str(settings.world), "--cluster", CLUSTER)

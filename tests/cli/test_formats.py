@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from acceptance.reference.commands import commands_page
-from dovetail.answers.history import kept
-from dovetail.answers.record import log, savings
+from dovetail.answers.record import history, log, savings
 from dovetail.answers.record.entries import Entries
 from dovetail.answers.status import local
 from dovetail.cli import main as main_module
@@ -60,7 +59,7 @@ def here(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     for module in (log, savings):
         monkeypatch.setattr(module, "connect", _saying(None))
         monkeypatch.setattr(module, "entries_of", _saying(Entries(entries=ENTRIES)))
-    monkeypatch.setattr(kept, "history", _saying(STORIES))
+    monkeypatch.setattr(history, "history", _saying(STORIES))
     link = SimpleNamespace(config=SimpleNamespace(target_host="temporal.prod.internal:7233"))
     monkeypatch.setattr(local, "connect", _saying(SimpleNamespace(service_client=link, namespace="dovetail")))
     monkeypatch.setattr(local, "link_words", lambda _: "TLS")

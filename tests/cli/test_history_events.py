@@ -1,19 +1,22 @@
 """What `dovetail history` makes of single events, and what it leaves out."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import ParseDict
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.answers.history.events import HARMLESS, read_run
-from dovetail.answers.record.steps import StoryLines
+from dovetail.answers.record.facts import HARMLESS, Began, Ended, StepEnded, read_run
+from dovetail.answers.record.story import StoryLines
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.plans import DisruptionCommand, PlannedPod, ProposedNode, Seen, Target
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.nodes import NodeClassRef
 from dovetail.workflows.converter import DATA_CONVERTER
+from tests.replay.recorded import read_history, recorded_files
 
 CONVERTER = DATA_CONVERTER.payload_converter
 TARGETS = tuple(
@@ -32,7 +35,7 @@ NEW = ProposedNode(
 
 def lines(*events: HistoryEvent) -> list[str]:
     story = StoryLines(CONVERTER)
-    read_run(story, events)
+    story.read(read_run(events))
     return [line.text for line in story.lines]
 
 
@@ -46,6 +49,12 @@ def begun(**command: Any) -> HistoryEvent:
     given.input.payloads.extend(CONVERTER.to_payloads([held]))
     event.user_metadata.summary.CopyFrom(CONVERTER.to_payloads(["Drifted: n1, n2"])[0])
     return event
+
+
+def event(kind: str, **said: Any) -> HistoryEvent:
+    """Of that type, with nested fields as keys of dictionaries."""
+    found = HistoryEvent(event_type=EventType.Value(f"EVENT_TYPE_{kind.upper()}"))
+    return ParseDict({f"{kind}_event_attributes": said}, found)
 
 
 def ended(record: DisruptionRecord) -> HistoryEvent:
@@ -63,7 +72,7 @@ def test_a_workflow_task_that_is_tried_again_every_day_is_no_failure_of_the_code
     given.cause, given.failure.message = cause, "UnhandledCommand"
     story = StoryLines(CONVERTER)
 
-    read_run(story, [event])
+    story.read(read_run([event]))
 
     told = [] if cause in HARMLESS else ["its code could not go on: UnhandledCommand"]
     assert ([line.text for line in story.lines], bool(story.task_failure)) == (told, bool(told))
@@ -121,3 +130,57 @@ def test_a_termination_says_why_and_of_which_node() -> None:
     done.activity_task_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([departure]))
 
     assert lines(scheduled, done) == ["begin_departure -> Drifted of n1 (0s)"]
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (event("workflow_execution_timed_out"), "TIMED OUT"),
+        (event("workflow_execution_canceled"), "ends: cancelled"),
+        (event("workflow_execution_failed", failure={"message": "a", "cause": {"message": "b"}}), "FAILS: b"),
+        (event("workflow_execution_terminated", reason="too old"), "TERMINATED by somebody: too old"),
+        (
+            event("workflow_execution_cancel_requested", identity="ann"),
+            "cancellation asked for by ann: no reason given",
+        ),
+        (event("workflow_execution_signaled", signal_name="poke"), "signal poke"),
+        (
+            event("workflow_execution_update_completed", outcome={"failure": {"message": "not now"}}),
+            "update failed: not now",
+        ),
+        (event("timer_started", start_to_fire_timeout="90s"), "waits 1m30s"),
+        (
+            event("start_child_workflow_execution_failed", workflow_type={"name": "LaunchNode"}, workflow_id="c/1"),
+            "LaunchNode c/1 runs already",
+        ),
+    ],
+)
+def test_what_recorded_histories_hold_seldom_or_never_has_its_line(found: HistoryEvent, text: str) -> None:
+    assert lines(found) == [text]
+
+
+def test_a_step_that_timed_out_says_why_how_often_it_was_tried_and_what_failed_before() -> None:
+    scheduled = event("activity_task_scheduled", activity_type={"name": "drain_node"})
+    started = event(
+        "activity_task_started", scheduled_event_id=5, attempt=3, last_failure={"message": "the API server is away"}
+    )
+    late = event("activity_task_timed_out", scheduled_event_id=5, failure={"message": "no heartbeat"})
+    strange = event("activity_task_timed_out", scheduled_event_id=4)
+    scheduled.event_id = 5
+
+    assert lines(scheduled, started, strange, late) == [
+        "drain_node -> TIMED OUT: no heartbeat (0s, try 3; before: the API server is away)"
+    ]
+
+
+@pytest.mark.parametrize("file", recorded_files(), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_every_fact_of_a_recorded_history_is_a_line_of_its_story(file: Path) -> None:
+    run = read_run(read_history(file).events)
+    story = StoryLines(CONVERTER)
+    story.read(run)
+
+    assert isinstance(run.facts[0], Began) and run.facts.index(run.began) == 0
+    end = run.facts[-1] if isinstance(run.facts[-1], Ended) else None
+    assert run.ended == end, "nothing happens after the end"
+    assert len(story.lines) == len(run.facts) - bool(run.began.before), "each fact is a line"
+    assert all(fact.step in run.steps for fact in run.facts if isinstance(fact, StepEnded))

@@ -13,8 +13,7 @@ import pytest
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.history import kept as kept_history
-from dovetail.answers.record import kept
+from dovetail.answers.record import history, kept
 from dovetail.answers.record.entries import Entries, Entry, Period, moment_text
 from dovetail.answers.record.kept import HOUR, Archive, keep_up, read_whole
 from dovetail.answers.serving import duties as serving
@@ -187,16 +186,16 @@ async def test_the_history_of_a_node_that_temporal_has_forgotten_is_told_from_wh
     async def nothing(*_: object) -> None:
         raise CommandFailed("n1: its retention has passed")
 
-    monkeypatch.setattr(kept_history, "stories_of", nothing)
+    monkeypatch.setattr(history, "stories_of", nothing)
     settings = read_settings({"CLUSTER_NAME": "demo", "DOVETAIL_RECORD": str(tmp_path)})
-    answer = await kept_history.stories_or_kept(CLIENT, settings, "n1", None)
+    answer = await history.stories_or_kept(CLIENT, settings, "n1", None)
     assert [line.text for line in answer.stories[0].lines] == [
         "disruption of n1, for Underutilized, 4 pods, $0.5000/h → $0.1000/h",
         "done",
     ]
-    assert answer.notes == (kept_history.NOTE,)
+    assert answer.notes == (history.NOTE,)
     with pytest.raises(CommandFailed, match="retention has passed"):
-        await kept_history.stories_or_kept(CLIENT, settings, "n2", None)
+        await history.stories_or_kept(CLIENT, settings, "n2", None)
 
 
 async def test_a_worker_keeps_the_record_where_the_setting_says_where_and_temporal_answers(

@@ -22,10 +22,10 @@ from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor
 from dovetail.answers.doctor.text import doctor_text
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.history.kept import history
-from dovetail.answers.history.text import history_text
 from dovetail.answers.look.sources import scheduler_state
 from dovetail.answers.record.entries import Entry, Period
+from dovetail.answers.record.history import history
+from dovetail.answers.record.history_text import history_text
 from dovetail.answers.record.kept import Archive, keep_up
 from dovetail.answers.record.log import Wanted, log, log_text
 from dovetail.answers.record.savings import savings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dovetail.answers.history.origins import origins_of
+from dovetail.answers.record.made_for import origins_of
 from dovetail.model import names
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked

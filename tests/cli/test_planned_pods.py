@@ -10,10 +10,10 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.answers.record import planned
+from dovetail.answers.record import made_for
 from dovetail.answers.record.entries import Entries, Period
 from dovetail.answers.record.log import Wanted, log_from
-from dovetail.answers.record.planned import with_pods
+from dovetail.answers.record.made_for import with_pods
 from dovetail.workflows.converter import DATA_CONVERTER
 from tests.cli.test_savings import LAUNCH
 from tests.replay.recorded import HISTORIES, read_history
@@ -65,7 +65,7 @@ async def test_a_launch_names_the_pods_that_waited_for_it() -> None:
 
 
 async def test_more_runs_than_are_read_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "MOST_RUNS", 1)
+    monkeypatch.setattr(made_for, "MOST_RUNS", 1)
     client = temporal(RECORDED / "released.json")
 
     found = await with_pods(client, "demo", Period(since=0.0), Entries(entries=()))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.history import history, pods
-from dovetail.answers.history.history import Story, stories_of
+from dovetail.answers.record import history, made_for
 from dovetail.answers.record.entries import Entries
+from dovetail.answers.record.history import Story, stories_of
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
@@ -38,7 +38,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def itself(_: object, __: object, name: str, ___: object) -> tuple[str, ...]:
         return (name,)
 
-    monkeypatch.setattr(pods, "read_matching", matching)
+    monkeypatch.setattr(made_for, "read_matching", matching)
     monkeypatch.setattr(history, "story_of", told)
     monkeypatch.setattr(history, "_disruptions", nothing)
     monkeypatch.setattr(history, "_claims_of", itself)

@@ -7,6 +7,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from dovetail.answers.record.entries import Entries, Entry, Period, author_and_reason, instance_gone
+from dovetail.answers.record.facts import read_run
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
 from dovetail.answers.record.savings import pool_savings, savings_from, savings_markdown, savings_text
 from dovetail.messages.outcomes import DisruptionRecord
@@ -172,11 +173,12 @@ def test_an_instance_ended_between_the_last_two_looks_at_it(attempt: int, gone: 
     scheduled.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     scheduled.activity_task_scheduled_event_attributes.activity_type.name = "terminate_instance"
     started.event_time.FromSeconds(100)
+    started.activity_task_started_event_attributes.scheduled_event_id = 5
     started.activity_task_started_event_attributes.attempt = attempt
     done.event_type = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
     done.event_time.FromSeconds(101)
     done.activity_task_completed_event_attributes.scheduled_event_id = 5
     done.activity_task_completed_event_attributes.started_event_id = 6
 
-    assert instance_gone([scheduled, started, done]) == gone
-    assert instance_gone([scheduled]) is None
+    assert instance_gone(read_run([scheduled, started, done])) == gone
+    assert instance_gone(read_run([scheduled])) is None

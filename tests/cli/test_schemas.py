@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 
 from dovetail.answers.change.carried import packed
-from dovetail.answers.history.history import HistoryAnswer, Story
 from dovetail.answers.record.entries import Entries, Period
+from dovetail.answers.record.history import HistoryAnswer, Story
 from dovetail.answers.record.log import LogAnswer
 from dovetail.answers.record.savings import savings_from
-from dovetail.answers.record.steps import Line
+from dovetail.answers.record.story import Line
 from dovetail.answers.serving.api import Api
 from dovetail.answers.shadow.comparing import GoneClaim, LaunchedNode, compared_launch
 from dovetail.answers.shadow.shadow import Shadow

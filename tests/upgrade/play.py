@@ -11,7 +11,7 @@ from typing import Final
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 
-from dovetail.answers.history.events import HARMLESS
+from dovetail.answers.record.facts import HARMLESS
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.workflows.options import ENDS
 from tests.system.histories import executions, replayer

@@ -20,7 +20,7 @@ UNUSED = (
     "dovetail.cli.demo",
     "dovetail.answers.doctor",
     "dovetail.answers.explain.explain_node",
-    "dovetail.answers.history",
+    "dovetail.answers.record.history",
 )
 WORKER = """
 import sys

@@ -1,7 +1,7 @@
 """The cluster that a change is laid over: as it is now, or as it was recorded.
 
 A recording holds no cloud. What its catalogues say holds for every NodePool of the same NodeClass; a changed NodeClass
-cannot be judged there, because nobody can say what it would resolve to.
+cannot be judged there, because it is not known what it would resolve to.
 """
 
 import asyncio
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.recording import Recording, read_recording
-from dovetail.answers.look.sources import Look, look_at, look_through, opened
+from dovetail.answers.look.sources import Look, look_at, look_through, opened, recorded_in
 from dovetail.answers.record.paces import paces_or_none
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.upkeep.conditions import INSTANCE_TYPE_NOT_FOUND, NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED
@@ -45,10 +46,12 @@ async def ground_of(settings: Settings, file: Path | None) -> AsyncIterator[Grou
     """The recorded cluster where a file is named, else the cluster."""
     if file is not None:
         recording = await asyncio.to_thread(read_recording, file)
-        found = look_at(recording, settings, file)
-        yield Ground(
-            look=found, raw=_Recorded(recording).raw, catalogues=RecordedCatalogues(recording, found), supposed=None
-        )
+        if not recording.objects:
+            raise CommandFailed(
+                f"{file}: a decision that a worker kept has no objects that a change could be laid over"
+            )
+        found = look_at(recording, settings, recorded_in(recording, file))
+        yield Ground(look=found, raw=_Recorded(recording).raw, catalogues=RecordedCatalogues(recording), supposed=None)
         return
     async with opened(settings) as world:
         yield ground_in(world, await look_through(world, settings), await paces_or_none(settings))
@@ -75,16 +78,15 @@ class _Recorded:
 class RecordedCatalogues:
     """The port Catalogues over a recording."""
 
-    def __init__(self, recording: Recording, look: Look) -> None:
-        pools = look.snapshot.pools
+    def __init__(self, recording: Recording) -> None:
+        snapshot = recording.snapshot
+        self._pools, self._by_pool, self._objects = snapshot.pools, snapshot.catalogues, recording.objects
         self._by_class: Mapping[NodeClassRef, Catalogue] = {
-            pools[name].template.node_class: catalogue
-            for name, catalogue in recording.catalogues.items()
-            if name in pools
+            self._pools[name].template.node_class: catalogue
+            for name, catalogue in self._by_pool.items()
+            if name in self._pools
         }
-        self._by_pool = recording.catalogues
-        self._pools, self._objects = pools, recording.objects
-        self._supported = recording.supported_node_classes
+        self._supported = snapshot.supported_node_classes
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
         reference, before = pool.template.node_class, self._pools.get(pool.name)

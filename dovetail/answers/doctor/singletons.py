@@ -16,8 +16,8 @@ from temporalio.service import RPCError
 
 from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
 from dovetail.answers.doctor.findings import Check, failed, fine, warned
-from dovetail.answers.history.history import story_of
 from dovetail.answers.record.decoding import decode
+from dovetail.answers.record.history import story_of
 from dovetail.answers.wording import duration_text, plural
 from dovetail.connection.owner import described_or_none
 from dovetail.connection.temporal import ANSWER_SECONDS

@@ -1,74 +1,85 @@
-"""A recorded cluster: one gzip file of JSON, enough to ask the engines again on any machine.
+"""A cluster at one moment as one gzip file of JSON lines: enough to ask the engines again on any machine.
 
-Written by `dovetail snapshot`, read by `explain` and `plan` with --snapshot. The objects are the API server's JSON, so
-that a later version's parser can read an old file. What no decision reads is left out, for size and because it may be
-secret: environments, commands, images, user data, managed fields. Lists of several kinds are not of one instant.
+`dovetail snapshot` keeps the API server's objects, so that a later version's parser can read an old file. A worker that
+keeps a decision has no such objects, and asking for them would give another moment: it keeps the snapshot that it
+decided on, as the engines read it, and a version that has changed the model may refuse it. All else is the same.
+
+It is written in pieces, so that no single encoding holds the interpreter for long: heartbeats continue beside it.
+Shapes of pods, which are compared by identity, and catalogues of NodePools are written once, however many share them.
 """
 
 import gzip
+import json
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
-import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from dovetail.activities.shared.flights import DecisionKind
 from dovetail.answers.failures import CommandFailed
-from dovetail.model.json import Json
+from dovetail.answers.look.left_out import without_secrets
+from dovetail.disruption.choose import Choice
+from dovetail.disruption.decision_snapshot import for_disruption
+from dovetail.messages.plans import ProvisioningPlan
+from dovetail.model.pods import PodShape
 from dovetail.model.pools import Catalogue
+from dovetail.model.snapshot import Snapshot
 from dovetail.ports.inspection import RawObjects
+from dovetail.settings.settings import Settings
+from dovetail.telemetry.log.start import product_version
+from dovetail.wiring.world import recorded_view
 
-FORMAT: Final = "dovetail-snapshot/1"
+FORMAT: Final = "dovetail-snapshot/2"
+PIECE: Final = 500  # objects that are encoded at once
+_IN_NO_OBJECT: Final = ("catalogues", "supported_node_classes", "nominations", "disrupting")
+_SHARED: Final[Mapping[str, type]] = {"shape": PodShape, "catalogue": Catalogue}
+_SHAPES: Final[Any] = {"__all__": {"shape"}}
 
 
-_CATALOGUES: Final = TypeAdapter(tuple[Catalogue, ...])
-_CONTAINER: Final = ("name", "resources", "ports", "restartPolicy")
-_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-_STATUS: Final = ("name", "resources", "allocatedResources")  # what a container was given once it was resized
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+class NoRecording(ValueError):
+    """The data are none, or one of another format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """`first`: the pods that provisioning began with, because the pass before had no time for them."""
+
+    kind: DecisionKind
+    plan: Choice | ProvisioningPlan
+    first: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A cluster at one moment, as a file holds it."""
+    """`settings`: those under which decisions were made, by name; `objects`: the API server's, none where a worker kept
+    its decision."""
 
     cluster: str
-    taken_at: float
-    objects: RawObjects
-    catalogues: Mapping[str, Catalogue]  # by pool
-    supported_node_classes: frozenset[tuple[str, str]] = frozenset()
-    nominations: Mapping[str, float] = field(default_factory=dict)
-    disrupting: frozenset[str] = frozenset()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # those under which decisions were made
+    snapshot: Snapshot
+    settings: Mapping[str, Any]
+    version: str = field(default_factory=product_version)
+    objects: RawObjects = field(default_factory=dict)
+    decision: Decision | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def taken_at(self) -> float:
+        return self.snapshot.now
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings with those of the recording in place of their own."""
+        return settings.model_copy(update=dict(self.settings))
 
 
 def write_recording(recording: Recording, file: Path) -> None:
     """Write the file, whole or not at all."""
-    # Pools of one NodeClass share their catalogue: each is stored once.
-    distinct = tuple({id(c): c for c in recording.catalogues.values()}.values())
-    number = {id(c): i for i, c in enumerate(distinct)}
-    kept = partial(without_secrets, templates=bool(recording.objects.get("CapacityBuffer")))
-    body = {
-        "format": FORMAT,
-        "cluster": recording.cluster,
-        "taken_at": recording.taken_at,
-        "objects": {kind: [kept(kind, raw) for raw in raws] for kind, raws in recording.objects.items()},
-        "catalogues": _CATALOGUES.dump_python(distinct, mode="json"),
-        "catalogue_of": {pool: number[id(c)] for pool, c in recording.catalogues.items()},
-        "supported_node_classes": sorted(recording.supported_node_classes),
-        "nominations": dict(recording.nominations),
-        "disrupting": sorted(recording.disrupting),
-        "settings": dict(recording.settings),
-        "notes": recording.notes,
-    }
     unfinished = file.with_name(f"{file.name}.part")
     try:
-        unfinished.write_bytes(gzip.compress(orjson.dumps(body), mtime=int(recording.taken_at)))
+        unfinished.write_bytes(packed(recording))
         unfinished.replace(file)
     except OSError as error:
         raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from None
@@ -77,77 +88,142 @@ def write_recording(recording: Recording, file: Path) -> None:
 def read_recording(file: Path) -> Recording:
     """Read a file; one line says what is wrong with it."""
     try:
-        body = orjson.loads(gzip.decompress(file.read_bytes()))
-        found = body["format"]
-        if found != FORMAT:
-            raise CommandFailed(f"{file}: its format is {found}, this version reads {FORMAT}")
-        return _recording(body)
+        return unpacked(file.read_bytes())
     except OSError as error:
-        raise CommandFailed(f"{file}: {error.strerror or 'it is no gzip file'}") from None
-    except (EOFError, zlib.error, orjson.JSONDecodeError, ValidationError, LookupError, TypeError, ValueError):
-        raise CommandFailed(f"{file}: it is not what `dovetail snapshot` writes, or it is cut off") from None
+        raise CommandFailed(f"{file}: {error.strerror}") from None
+    except NoRecording as error:
+        raise CommandFailed(f"{file}: {error}") from None
 
 
-def _recording(body: Json) -> Recording:
-    catalogues = _CATALOGUES.validate_python(body["catalogues"])
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Between objects of that type and JSON. Made when it is asked for: those of pods and plans take a while."""
+    return TypeAdapter(kind)
+
+
+def packed(recording: Recording) -> bytes:
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)  # with gzip's head
+    return b"".join([*(packer.compress(line) for line in _lines(recording)), packer.flush()])
+
+
+def unpacked(data: bytes) -> Recording:
+    try:
+        lines = [json.loads(line) for line in gzip.decompress(data).splitlines()]
+        head, body = lines[0], lines[1:]
+        read = _READERS.get(head["format"])
+        if read is None:
+            raise NoRecording(f"its format is {head['format']}, this version reads {', '.join(_READERS)}")
+        return read(head, body)
+    except NoRecording:
+        raise
+    except gzip.BadGzipFile:
+        raise NoRecording("it is no gzip file, or it is cut off") from None
+    except (EOFError, zlib.error, LookupError, TypeError, ValueError) as error:
+        words = "it is not what `dovetail snapshot` writes or a worker keeps, or it is cut off"
+        raise NoRecording(f"{words} ({type(error).__name__})") from None
+
+
+def _lines(recording: Recording) -> Iterator[bytes]:
+    decision, objects = recording.decision, recording.objects
+    head = {
+        "format": FORMAT,
+        "cluster": recording.cluster,
+        "taken_at": recording.taken_at,
+        "version": recording.version,
+        "settings": {name: _setting(name).dump_python(v, mode="json") for name, v in recording.settings.items()},
+        "kinds": list(objects),
+        "decision": decision and adapter(Decision).dump_python(decision, mode="json"),
+        "notes": recording.notes,
+    }
+    yield _line(head)
+    kept = partial(without_secrets, templates=bool(objects.get("CapacityBuffer")))
+    for kind, raws in objects.items():
+        for start in range(0, len(raws), PIECE):
+            yield _line({"objects": kind, "value": [kept(kind, raw) for raw in raws[start : start + PIECE]]})
+    for name in _IN_NO_OBJECT if objects else _types():
+        yield from _field(name, getattr(recording.snapshot, name))
+
+
+def _field(name: str, value: Any) -> Iterator[bytes]:
+    """In pieces, where it is a mapping."""
+    numbers: dict[int, int] = {}
+    if name == "pods":
+        numbers = yield from _once("shape", (pod.shape for pod in value.values()))
+    elif name == "catalogues":
+        numbers = yield from _once("catalogue", value.values())
+    items = list(value.items()) if isinstance(value, Mapping) else []
+    for start in range(0, max(1, len(items)), PIECE):
+        piece = dict(items[start : start + PIECE]) if isinstance(value, Mapping) else value
+        if name == "catalogues":
+            raw: Any = {pool: numbers[id(catalogue)] for pool, catalogue in piece.items()}
+        else:
+            raw = adapter(_types()[name]).dump_python(piece, mode="json", exclude=_SHAPES if name == "pods" else None)
+        for uid, pod in piece.items() if name == "pods" else ():
+            raw[uid]["shape"] = numbers[id(pod.shape)]
+        yield _line({"field": name, "value": raw})
+
+
+def _once(name: str, values: Iterable[Any]) -> Generator[bytes, None, dict[int, int]]:
+    """What many share, once; under which number each is, by identity."""
+    distinct = {id(value): value for value in values}
+    for value in distinct.values():
+        yield _line({name: adapter(_SHARED[name]).dump_python(value, mode="json")})
+    return {identity: number for number, identity in enumerate(distinct)}
+
+
+def _line(body: Any) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"  # the standard library knows infinity
+
+
+def _second(head: dict[str, Any], body: list[dict[str, Any]]) -> Recording:
+    objects: dict[str, list[Any]] = {kind: [] for kind in head["kinds"]}
+    for line in body:
+        if "objects" in line:
+            objects[line["objects"]] += line["value"]
+    found = _fields(body)
+    if objects:
+        whole = replace(recorded_view(objects, float(head["taken_at"])).snapshot(), **found)
+        snapshot = for_disruption(whole, whole.nominations, whole.disrupting)
+    else:
+        snapshot = Snapshot(**found)
+    settings = {name: value for name, value in head["settings"].items() if name in Settings.model_fields}
     return Recording(
-        cluster=body["cluster"],
-        taken_at=float(body["taken_at"]),
-        objects=body["objects"],
-        catalogues={pool: catalogues[number] for pool, number in body["catalogue_of"].items()},
-        supported_node_classes=frozenset((group, kind) for group, kind in body["supported_node_classes"]),
-        nominations=body["nominations"],
-        disrupting=frozenset(body["disrupting"]),
-        settings=body["settings"],
-        notes=tuple(body["notes"]),
+        cluster=head["cluster"],
+        snapshot=snapshot,
+        settings={name: _setting(name).validate_python(value) for name, value in settings.items()},
+        version=head["version"],
+        objects=objects,
+        decision=head["decision"] and adapter(Decision).validate_python(head["decision"]),
+        notes=tuple(head["notes"]),
     )
 
 
-def without_secrets(kind: str, raw: Json, *, templates: bool = False) -> Json:
-    """The object without what no decision reads. `templates`: CapacityBuffers read those of workloads."""
-    metadata = {name: value for name, value in raw.get("metadata", {}).items() if name != "managedFields"}
-    if annotations := metadata.get("annotations"):
-        metadata["annotations"] = {name: value for name, value in annotations.items() if name != _LAST_APPLIED}
-    spec, status = raw.get("spec"), raw.get("status")
-    kept = {**raw, "metadata": metadata}
-    match kind:
-        case "Pod":
-            kept["spec"] = _pod_spec(spec)
-            kept["status"] = _slim(status, _STATUSES, _STATUS)
-        case "DaemonSet" if isinstance(spec, dict):
-            kept["spec"] = _with_template(spec)
-        case "PodTemplate":
-            kept = _with_template(kept)
-        case "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" if isinstance(spec, dict):
-            read = ("selector", "replicas", "template") if templates else ("selector", "replicas")
-            kept["spec"] = _with_template({name: spec[name] for name in read if name in spec})
-        case "Node" if isinstance(status, dict):
-            kept["status"] = {name: value for name, value in status.items() if name != "images"}
-        case _ if isinstance(spec, dict) and "userData" in spec:
-            kept["spec"] = {name: value for name, value in spec.items() if name != "userData"}
-    return kept
+def _fields(body: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    shapes, catalogues = (
+        [adapter(kind).validate_python(line[name]) for line in body if name in line] for name, kind in _SHARED.items()
+    )
+    for name, value in ((line["field"], line["value"]) for line in body if "field" in line):
+        if name == "catalogues":
+            value = {pool: catalogues[number] for pool, number in value.items()}
+        else:
+            for pod in value.values() if name == "pods" else ():
+                pod["shape"] = shapes[pod["shape"]]
+            value = adapter(_types()[name]).validate_python(value)
+        found[name] = {**found[name], **value} if name in found else value
+    return found
 
 
-def _with_template(body: Json) -> Json:
-    """The body, whose pod template says only what its pods' specs would."""
-    template = body.get("template")
-    if not isinstance(template, dict):
-        return body
-    return {**body, "template": {**template, "spec": _pod_spec(template.get("spec") or {})}}
+@cache
+def _types() -> dict[str, Any]:
+    """Of the fields of a snapshot."""
+    hints = get_type_hints(Snapshot)
+    return {each.name: hints[each.name] for each in fields(Snapshot)}
 
 
-def _pod_spec(spec: Any) -> Any:
-    """A pod's spec whose containers say only what they need."""
-    return _slim(spec, _CONTAINERS, _CONTAINER)
+def _setting(name: str) -> TypeAdapter[Any]:
+    kind: Any = Settings.model_fields[name].annotation
+    return adapter(kind)
 
 
-def _slim(body: Any, lists: tuple[str, ...], kept: tuple[str, ...]) -> Any:
-    """The body, of the items of whose lists only some fields are kept. A strange form stays: it is to be explained."""
-    if not isinstance(body, dict):
-        return body
-    slim = {
-        name: [{key: item[key] for key in kept if key in item} if isinstance(item, dict) else item for item in items]
-        for name, items in body.items()
-        if name in lists and isinstance(items, list)
-    }
-    return {**body, **slim}
+_READERS: Final[dict[str, Callable[[dict[str, Any], list[dict[str, Any]]], Recording]]] = {FORMAT: _second}

@@ -2,13 +2,13 @@
 
 Both give the same thing, a whole snapshot and the settings of the engines, and the same pure functions answer. What
 only the Scheduler knows (nominations, plans that wait for their second look) is asked of it; where it does not answer
-the explanation goes on without and says so, because a person asks mostly when something is down.
+the explanation does without and says so, because a person asks mostly when something is down.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio.client import Client, WorkflowQueryRejectedError
@@ -28,7 +28,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
 from dovetail.settings.settings import Settings
-from dovetail.wiring.world import World, open_world, recorded_view
+from dovetail.wiring.world import World, open_world
 from dovetail.workflows.converter import UnreadablePayload
 
 
@@ -49,7 +49,8 @@ class Look:
 async def look(settings: Settings, file: Path | None) -> Look:
     """At the recorded snapshot where a file is named, else at the cluster."""
     if file is not None:
-        return look_at(await asyncio.to_thread(read_recording, file), settings, file)
+        recording = await asyncio.to_thread(read_recording, file)
+        return look_at(recording, settings, recorded_in(recording, file))
     async with opened(settings) as world:
         return await look_through(world, settings)
 
@@ -88,23 +89,20 @@ async def opened(settings: Settings) -> AsyncIterator[World]:
         await world.close()
 
 
-def look_at(recording: Recording, settings: Settings, file: Path) -> Look:
+def look_at(recording: Recording, settings: Settings, source: str) -> Look:
     """At a recording, under the settings that it was made under; its cluster's name is the recorded one."""
-    view = recorded_view(recording.objects, recording.taken_at)
-    whole = replace(
-        view.snapshot(),
-        catalogues=recording.catalogues,
-        supported_node_classes=recording.supported_node_classes,
-    )
-    snapshot = for_disruption(whole, recording.nominations, recording.disrupting)
     return Look(
-        snapshot=snapshot,
-        settings=settings.model_copy(update={**recording.settings, "cluster": recording.cluster}),
-        unreadable=view.unreadable(),
-        source=f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}",
+        snapshot=recording.snapshot,
+        settings=recording.over(settings).model_copy(update={"cluster": recording.cluster}),
+        unreadable=tuple(sorted(recording.snapshot.unreadable, key=lambda u: (u.kind, u.name))),
+        source=source,
         notes=recording.notes,
-        pauses=pause_lines(snapshot),
+        pauses=pause_lines(recording.snapshot),
     )
+
+
+def recorded_in(recording: Recording, file: Path) -> str:
+    return f"cluster {recording.cluster}, recorded {moment_text(recording.taken_at)} in {file}"
 
 
 async def record(settings: Settings, file: Path) -> Recording:
@@ -117,12 +115,8 @@ async def record(settings: Settings, file: Path) -> Recording:
         now = with_memory(await whole_snapshot(world.view, world.catalogues), state)
     recording = Recording(
         cluster=settings.cluster,
-        taken_at=now.now,
+        snapshot=now,
         objects=objects,
-        catalogues=now.catalogues,
-        supported_node_classes=now.supported_node_classes,
-        nominations=now.nominations,
-        disrupting=now.disrupting,
         settings={name: getattr(settings, name) for name in ("preferences", "min_values", "gates")},
         notes=(note,) if note else (),
     )

@@ -4,7 +4,8 @@ The SDK decodes results and queries by itself, but hands histories and descripti
 be decoded stays as it is: it must not hide the rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeVar, cast
 
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import Payload
@@ -13,6 +14,39 @@ from temporalio.client import Client
 from temporalio.converter import PayloadCodec, PayloadConverter
 
 from dovetail.workflows.converter import UnreadablePayload
+
+Values = Sequence[Payload]  # in Temporal's encoding
+T = TypeVar("T")
+
+_LONGEST: Final = 300
+
+
+def plain(converter: PayloadConverter, values: Values) -> Any:
+    """The first as plain JSON; None where there is none. One that cannot be read must not hide the rest."""
+    try:
+        return converter.from_payloads(values[:1])[0] if values else None
+    except Exception:
+        return "(cannot be read here)"
+
+
+def typed(converter: PayloadConverter, values: Values, kind: type[T]) -> T:
+    """The first as what it was; UnreadablePayload where it cannot be read."""
+    return cast(T, converter.from_payloads(values, [cast(Any, kind)])[0])
+
+
+def shortened(text: str) -> str:
+    """On one line, cut after a few hundred characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}..."
+
+
+def failure_text(failure: Failure) -> str:
+    """The message of the innermost cause that says something."""
+    text = failure.message
+    while failure.HasField("cause"):
+        failure = failure.cause
+        text = failure.message or text
+    return shortened(text)
 
 
 async def decode(client: Client, *records: Message) -> None:

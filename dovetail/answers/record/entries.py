@@ -10,17 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Final, Literal, TypeVar
 
-from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.converter import PayloadConverter
 
 from dovetail.answers.failures import NotUnderstood
-from dovetail.answers.record.decoding import decode
-from dovetail.answers.record.steps import failure_text
+from dovetail.answers.record.decoding import failure_text, typed
+from dovetail.answers.record.facts import Run, run_of
 from dovetail.answers.wording import seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
@@ -84,7 +81,6 @@ class Period:
 
     @property
     def query(self) -> str:
-        """For the visibility list."""
         begin = f"StartTime >= '{moment_text(self.since)}'"
         return begin if self.until is None else f"{begin} AND StartTime <= '{moment_text(self.until)}'"
 
@@ -104,7 +100,6 @@ def period_of(since: str, until: str, now: float) -> Period:
 
 
 def _asked(option: str, text: str, now: float) -> float:
-    """A moment, or one so long ago."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -142,105 +137,68 @@ async def read_matching(client: Client, cluster: str, condition: str, most: int 
 
 
 async def _entry(client: Client, found: WorkflowExecution) -> Entry | None:
-    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
-    try:
-        events = list((await handle.fetch_history()).events)
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    await decode(client, *events)
+    run = await run_of(client, found.id, found.run_id)
+    if run is None:
+        return None
     base = Entry(
         kind=_KINDS[found.workflow_type],
         workflow=found.id,
         run=found.run_id,
         began=found.start_time.timestamp(),
         ended=found.close_time.timestamp() if found.close_time else None,
-        outcome=_outcome(found, events),
+        outcome=_outcome(found, run),
     )
-    reader = _READERS[base.kind]
     try:
-        return reader(_Story(client, events), base)
+        return _READERS[base.kind](_Values(client.data_converter.payload_converter, run), base)
     except UnreadablePayload as error:
         return replace(base, message=f"its payloads cannot be read: {error}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Story:
-    """A history, and how its payloads are read."""
+class _Values:
+    """What a run was given, and what it and its steps answered."""
 
-    client: Client
-    events: Sequence[HistoryEvent]
+    converter: PayloadConverter
+    run: Run
 
     def given(self, kind: type[T]) -> T:
-        """The workflow's input."""
-        return self._value(self.events[0].workflow_execution_started_event_attributes.input.payloads, kind)
+        return typed(self.converter, self.run.began.given, kind)
 
     def result(self, kind: type[T]) -> T | None:
-        """What it answered in the end; None where it did not end well."""
-        last = self.events[-1]
-        if last.event_type != EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-            return None
-        return self._value(last.workflow_execution_completed_event_attributes.result.payloads, kind)
+        """None where it did not end well."""
+        end = self.run.ended
+        return typed(self.converter, end.result, kind) if end is not None and end.how == "completed" else None
 
     def answer_of(self, step: str, kind: type[T]) -> T | None:
-        """What the first step of that name has answered."""
-        done = _end_of(self.events, step)
-        if done is None:
-            return None
-        return self._value(done.activity_task_completed_event_attributes.result.payloads, kind)
-
-    def _value(self, payloads: Sequence[Payload], kind: type[T]) -> T:
-        return cast(T, self.client.data_converter.payload_converter.from_payloads(payloads, [cast(Any, kind)])[0])
+        """Of the first step of that name that has answered."""
+        done = self.run.answered(step)
+        return typed(self.converter, done.result, kind) if done is not None else None
 
 
-def _begun(events: Sequence[HistoryEvent], step: str) -> list[HistoryEvent]:
-    """Where steps of that name were begun."""
-    return [
-        event
-        for event in events
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
-        and event.activity_task_scheduled_event_attributes.activity_type.name == step
-    ]
+def drained(run: Run) -> float | None:
+    """When the step that ends the instance was asked for."""
+    return next((step.at / 1e9 for step in run.asked("terminate_instance")), None)
 
 
-def _end_of(events: Sequence[HistoryEvent], step: str) -> HistoryEvent | None:
-    """Where the first step of that name had done its work."""
-    scheduled = {event.event_id for event in _begun(events, step)}
-    for event in events:
-        ended = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
-        if ended and event.activity_task_completed_event_attributes.scheduled_event_id in scheduled:
-            return event
-    return None
-
-
-def drained(events: Sequence[HistoryEvent]) -> float | None:
-    """When the step that ends the instance was begun."""
-    begun = _begun(events, "terminate_instance")
-    return float(begun[0].event_time.ToNanoseconds() / 1e9) if begun else None
-
-
-def instance_gone(events: Sequence[HistoryEvent]) -> float | None:
+def instance_gone(run: Run) -> float | None:
     """When the instance had ended: somewhere between the last two looks of the step that ends it, so the middle."""
-    done = _end_of(events, "terminate_instance")
-    if done is None:
+    done = run.answered("terminate_instance")
+    if done is None or done.step.looked is None:
         return None
-    begun = done.activity_task_completed_event_attributes.started_event_id
-    look = next(event for event in events if event.event_id == begun)
-    attempt = look.activity_task_started_event_attributes.attempt
-    pause = pause_after_look(attempt - 1) if attempt > 1 else 0.0
-    return float(look.event_time.ToNanoseconds() / 1e9 - pause / 2)
+    pause = pause_after_look(done.step.attempt - 1) if done.step.attempt > 1 else 0.0
+    return done.step.looked / 1e9 - pause / 2
 
 
-def _outcome(found: WorkflowExecution, events: Sequence[HistoryEvent]) -> str:
+def _outcome(found: WorkflowExecution, run: Run) -> str:
     status = found.status or WorkflowExecutionStatus.RUNNING
     if status == WorkflowExecutionStatus.FAILED:
-        return f"failed: {failure_text(events[-1].workflow_execution_failed_event_attributes.failure)}"
+        why = run.ended.failure if run.ended is not None else None
+        return f"failed: {failure_text(why) if why is not None else ''}"
     return status.name.lower()
 
 
-def _disruption(story: _Story, base: Entry) -> Entry:
-    given, record = story.given(DisruptInput), story.result(DisruptionRecord)
+def _disruption(values: _Values, base: Entry) -> Entry:
+    given, record = values.given(DisruptInput), values.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
     by, message = author_and_reason(record) if record is not None else ("", "")
@@ -266,7 +224,7 @@ def _disruption(story: _Story, base: Entry) -> Entry:
 
 
 def author_and_reason(record: DisruptionRecord) -> tuple[str, str]:
-    """Who called it off, empty where nobody did or nobody said who; and why it ended as it did. Only where a history is
+    """Who called it off, empty where this is not known; and why it ended as it did. Only where a history is
     older than the field is the author looked for in the reason, which people write as they like."""
     if record.outcome != "cancelled" or record.by is not None:
         return record.by or "", record.message
@@ -274,9 +232,9 @@ def author_and_reason(record: DisruptionRecord) -> tuple[str, str]:
     return (found["by"], found["why"]) if found else ("", record.message)
 
 
-def _launch(story: _Story, base: Entry) -> Entry:
-    claim, result = story.given(ClaimInput).claim, story.result(str)
-    launched = story.answer_of("launch_instance", LaunchOutcome)
+def _launch(values: _Values, base: Entry) -> Entry:
+    claim, result = values.given(ClaimInput).claim, values.result(str)
+    launched = values.answer_of("launch_instance", LaunchOutcome)
     continued = base.outcome == WorkflowExecutionStatus.CONTINUED_AS_NEW.name.lower()
     gave_up = launched.kind if launched is not None and launched.kind != "launched" else "deleted"
     return replace(
@@ -292,9 +250,9 @@ def _launch(story: _Story, base: Entry) -> Entry:
     )
 
 
-def _termination(story: _Story, base: Entry) -> Entry:
-    claim, result = story.given(ClaimInput).claim, story.result(str)
-    departure = story.answer_of("begin_departure", Departure)
+def _termination(values: _Values, base: Entry) -> Entry:
+    claim, result = values.given(ClaimInput).claim, values.result(str)
+    departure = values.answer_of("begin_departure", Departure)
     return replace(
         base,
         outcome=result or base.outcome,
@@ -302,8 +260,8 @@ def _termination(story: _Story, base: Entry) -> Entry:
         claims=(claim.name,),
         nodes=departure.nodes if departure is not None else (),
         reason=departure.reason if departure is not None else "",
-        drained=drained(story.events),
-        instance_gone=instance_gone(story.events),
+        drained=drained(values.run),
+        instance_gone=instance_gone(values.run),
     )
 
 

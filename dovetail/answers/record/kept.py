@@ -222,7 +222,6 @@ _NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
 
 
 def _raw(entry: Entry) -> dict[str, Any]:
-    """As it is written."""
     return {name: value for name, value in asdict(entry).items() if name in _NAMES}
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.kept import entries_of, kept_objects
-from dovetail.answers.record.planned import with_pods
+from dovetail.answers.record.made_for import with_pods
 from dovetail.answers.record.savings import with_dollars
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
@@ -42,7 +42,6 @@ class Wanted:
     kinds: tuple[str, ...] = ()
 
     def takes(self, entry: Entry) -> bool:
-        """Whether it is one of them."""
         if self.kinds and entry.kind not in self.kinds:
             return False
         if self.reason and entry.reason.lower() != self.reason.lower():
@@ -65,7 +64,6 @@ class LogAnswer:
 
 
 async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
-    """What happened."""
     client = await connect(settings)
     async with kept_objects(settings) as kept:
         found = await entries_of(client, settings, kept, wanted.period)
@@ -135,7 +133,6 @@ def _nodes(entry: Entry) -> str:
 
 
 def log_markdown(answer: LogAnswer) -> str:
-    """As a table."""
     heads = ("began (UTC)", "took", "what", "reason", "pool", "nodes", "pods", "$/h", "outcome")
     rows = [f"| {' | '.join(_row(entry))} |" for entry in answer.entries]
     return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

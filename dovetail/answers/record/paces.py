@@ -1,4 +1,4 @@
-"""How long nodes of each NodePool took of late to come and to go, from the record: what forecasts count with."""
+"""How long nodes of each NodePool took of late to come and to leave, from the record: what forecasts count with."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from dovetail.settings.settings import Settings
 MOST_READ: Final = 60  # histories of each kind, the newest
 MOST_COUNTED: Final = 20  # of a pool and kind: what was slow last week says little of today
 READ_SECONDS: Final = 10.0
-KEPT_SECONDS: Final = 600.0  # for how long an answering worker goes by what it has read
+KEPT_SECONDS: Final = 600.0  # for how long a worker answers by what it has read
 
 
 async def read_paces(client: Client, cluster: str) -> Paces:

@@ -3,7 +3,7 @@
 Predicted is what each decision promised an hour, at the prices of its moment. Saved is that promise over the time for
 which it held: from when the last of the old instances had ended until its replacement left again, or until now. Where
 nothing replaced the node the time is open-ended, and a node that comes back for the same pods is counted as such, so
-that nobody takes the figure for more than it is.
+that the figure is not taken for more than it is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,9 +73,9 @@ class SavingsAnswer:
     @property
     def head(self) -> tuple[str, ...]:
         """Of which time, at which prices, and whether it is the whole of it."""
-        told = f"{self.since} to {self.until}, at the prices of each decision"
+        head = f"{self.since} to {self.until}, at the prices of each decision"
         least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
-        return (told, least) if self.partial else (told,)
+        return (head, least) if self.partial else (head,)
 
 
 async def savings(settings: Settings, period: Period, now: float) -> SavingsAnswer:
@@ -205,7 +205,6 @@ def savings_in(answer: SavingsAnswer, form: str, width: int | None = None) -> st
 
 
 def savings_text(answer: SavingsAnswer, width: int | None = None) -> str:
-    """A table."""
     rows = [tuple(_row(each)) for each in (*answer.pools, answer.total)]
     return "\n".join([*answer.head, *table(COLUMNS, rows, Screen(width=width)), *answer.notes])
 
@@ -225,8 +224,7 @@ def _each(dollars: float | None) -> str:
 
 
 def savings_markdown(answer: SavingsAnswer) -> str:
-    """As a table."""
     heads = tuple(column.head.lower() for column in COLUMNS)
     rows = [f"| {' | '.join(_row(each))} |" for each in (*answer.pools, answer.total)]
-    told = [*answer.head[1:], ""] if answer.partial else []
-    return "\n".join([*told, f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])
+    head = [*answer.head[1:], ""] if answer.partial else []
+    return "\n".join([*head, f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

@@ -1,4 +1,4 @@
-"""Keeps decisions while the worker decides, and lets go of the oldest where their size is over the budget.
+"""Keeps decisions while the worker decides, and deletes the oldest where their size is over the budget.
 
 One that decided something is always kept; of those that decided nothing one in ten minutes, so that any moment of the
 past has a look near it. While one is being written others pass by unkept: a decision waits for nothing here.
@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dovetail.activities.shared.flights import DecisionKind
-from dovetail.answers.replay.flight import Flight, Under, packed, unpacked
+from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
 from dovetail.disruption.choose import Choice
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure
 from dovetail.ports.kept_objects import KeptObjects
+from dovetail.settings.deciding import deciding
 from dovetail.settings.settings import Settings
-from dovetail.telemetry.log.start import product_version
 
 IDLE_SECONDS: Final = 600.0  # between two looks that decided nothing
 MEGABYTE: Final = 1_000_000
@@ -50,23 +50,24 @@ class FlightStore:
     objects: KeptObjects
     cluster: str
 
-    async def put(self, flight: Flight) -> None:
+    async def put(self, flight: Recording) -> None:
         """Keep one; its size stands in its name."""
         data = await asyncio.to_thread(packed, flight)
-        moment = datetime.fromtimestamp(flight.snapshot.now, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
-        await self.objects.put(f"{self._prefix}{moment}Z_{flight.kind}_{len(data)}.gz", data)
+        kind = flight.decision.kind if flight.decision is not None else "snapshot"
+        moment = datetime.fromtimestamp(flight.taken_at, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
+        await self.objects.put(f"{self._prefix}{moment}Z_{kind}_{len(data)}.gz", data)
 
     async def kept(self) -> tuple[KeptFlight, ...]:
         """All of them, the oldest first."""
         return tuple(_kept(await self.objects.names(self._prefix)))
 
-    async def read(self, kept: KeptFlight) -> Flight | None:
-        """The decision; None where it was let go meanwhile. NoFlight where it cannot be read."""
+    async def read(self, kept: KeptFlight) -> Recording | None:
+        """The decision; None where it was deleted meanwhile. NoRecording where it cannot be read."""
         data = await self.objects.get(kept.name)
         return None if data is None else await asyncio.to_thread(unpacked, data)
 
     async def trim(self, most: int) -> None:
-        """Let go of the oldest, until the rest is no larger than that many bytes."""
+        """Delete the oldest, until the rest is no larger than that many bytes."""
         kept = await self.kept()
         size = sum(each.size for each in kept)
         for each in kept:
@@ -102,23 +103,20 @@ class FlightRecorder:
         if self._writing is not None or (idle and self.now() - self._last.get(kind, 0.0) < IDLE_SECONDS):
             return
         self._last[kind] = self.now()
-        flight = Flight(
-            kind=kind,
-            version=product_version(),
-            under=Under.of(self.settings),
+        flight = Recording(
+            cluster=self.store.cluster,
             snapshot=snapshot,
-            plan=plan,
-            first=first,
+            settings=deciding(self.settings),
+            decision=Decision(kind=kind, plan=plan, first=first),
         )
         self._writing = asyncio.create_task(self._write(flight))
 
     async def close(self) -> None:
-        """Finish what is being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
         await self.store.objects.close()
 
-    async def _write(self, flight: Flight) -> None:
+    async def _write(self, flight: Recording) -> None:
         try:
             await self.store.put(flight)
             await self.store.trim(self.settings.flight_megabytes * MEGABYTE)

@@ -2,19 +2,19 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.look.pause_words import pause_lines
-from dovetail.answers.look.sources import Look
+from dovetail.answers.look.recording import Decision, NoRecording, Recording, adapter
+from dovetail.answers.look.sources import Look, look_at
 from dovetail.answers.record.entries import period_of
-from dovetail.answers.replay.flight import PLANS, Flight, NoFlight
 from dovetail.answers.replay.recorder import FlightStore, KeptFlight
 from dovetail.answers.wording import moment_text, plural, price_text, shown, wrapped
 from dovetail.disruption.choose import Choice, choose
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan
+from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.settings.deciding import disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
@@ -57,7 +57,6 @@ class ReplayAnswer:
 
 
 async def list_flights(settings: Settings) -> FlightsAnswer:
-    """What is kept."""
     store = _store(settings)
     try:
         kept = await store.kept()
@@ -67,7 +66,6 @@ async def list_flights(settings: Settings) -> FlightsAnswer:
 
 
 async def replay(settings: Settings, name: str) -> ReplayAnswer:
-    """Decide again."""
     store = _store(settings)
     try:
         kept = next((each for each in await store.kept() if name in (each.id, each.name)), None)
@@ -92,37 +90,35 @@ async def look_back(settings: Settings, at: str, now: float) -> Look:
         flight = await _read(store, before[-1])
     finally:
         await store.objects.close()
-    return Look(
-        snapshot=flight.snapshot,
-        settings=flight.under.over(settings),
-        unreadable=flight.snapshot.unreadable,
-        source=f"cluster {settings.cluster}, as decision {before[-1].id} saw it",
-        pauses=pause_lines(flight.snapshot),
-    )
+    return look_at(flight, settings, f"cluster {settings.cluster}, as decision {before[-1].id} saw it")
 
 
-def replayed(settings: Settings, identity: str, flight: Flight) -> ReplayAnswer:
+def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnswer:
     """By the functions that decided. The time of a search is not limited here, as it may have been there."""
-    again = _decide(settings, flight)
-    before, after = (PLANS.dump_python(plan, mode="json") for plan in (flight.plan, again))
+    decision = flight.decision
+    if decision is None:
+        raise CommandFailed(f"{identity}: it is a recorded cluster, of which nothing was decided")
+    again = _decide(flight.over(settings), flight.snapshot, decision)
+    before, after = (
+        adapter(Decision).dump_python(each, mode="json")["plan"] for each in (decision, replace(decision, plan=again))
+    )
     differences = tuple(differing(before, after))
     return ReplayAnswer(
         id=identity,
-        at=flight.snapshot.now,
-        decision=flight.kind,
+        at=flight.taken_at,
+        decision=decision.kind,
         version=flight.version,
         by=product_version(),
         same=not differences,
-        decided=tuple(_words(flight.plan)),
+        decided=tuple(_words(decision.plan)),
         differences=differences[:MOST],
     )
 
 
-def _decide(settings: Settings, flight: Flight) -> Choice | ProvisioningPlan:
-    under = flight.under.over(settings)
-    if flight.kind == "disruption":
-        return choose(flight.snapshot, disruption_settings(under), never)
-    return plan_provisioning(flight.snapshot, placement_settings(under), never, flight.first)[0]
+def _decide(settings: Settings, snapshot: Snapshot, decision: Decision) -> Choice | ProvisioningPlan:
+    if decision.kind == "disruption":
+        return choose(snapshot, disruption_settings(settings), never)
+    return plan_provisioning(snapshot, placement_settings(settings), never, decision.first)[0]
 
 
 def differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
@@ -182,10 +178,10 @@ def _store(settings: Settings) -> FlightStore:
     return FlightStore(objects, settings.cluster)
 
 
-async def _read(store: FlightStore, kept: KeptFlight) -> Flight:
+async def _read(store: FlightStore, kept: KeptFlight) -> Recording:
     try:
         flight = await store.read(kept)
-    except NoFlight as error:
+    except NoRecording as error:
         raise CommandFailed(f"{kept.id}: {error}") from None
     if flight is None:
         raise CommandFailed(f"{kept.id}: it was let go of a moment ago, because there is no more room")

@@ -35,17 +35,17 @@ from dovetail.answers.explain.explain_node_text import node_text
 from dovetail.answers.explain.explain_pod import explain_pod
 from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.failures import CommandFailed, NotUnderstood
-from dovetail.answers.history.kept import stories_or_kept
-from dovetail.answers.history.text import history_text
 from dovetail.answers.look.sources import Look, look_now, state_from
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.plan.plan_text import plan_text
 from dovetail.answers.record.entries import Entries, Period, period_of
+from dovetail.answers.record.history import stories_or_kept
+from dovetail.answers.record.history_text import history_text
 from dovetail.answers.record.kept import entries_of, kept_objects
 from dovetail.answers.record.log import Wanted, log_from, log_in
+from dovetail.answers.record.made_for import with_pods
 from dovetail.answers.record.paces import KEPT_SECONDS as PACES_SECONDS
 from dovetail.answers.record.paces import read_paces
-from dovetail.answers.record.planned import with_pods
 from dovetail.answers.record.savings import savings_from, savings_in
 from dovetail.answers.replay.replaying import flights_text, list_flights, look_back, replay, replay_text
 from dovetail.answers.serving.names import names_of

@@ -124,8 +124,8 @@ async def _snapshot(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _history(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.answers.history.kept import history
-    from dovetail.answers.history.text import history_text
+    from dovetail.answers.record.history import history
+    from dovetail.answers.record.history_text import history_text
 
     _named(settings)
     answer = await history(settings, given.name)

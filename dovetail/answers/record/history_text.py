@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from dovetail.answers.history.history import HistoryAnswer, Story
-from dovetail.answers.record.steps import Pending
+from dovetail.answers.record.history import HistoryAnswer, Story
+from dovetail.answers.record.story import Pending
 from dovetail.answers.wording import duration_text, moment_text, wrapped
 
 MOST_LINES: Final = 60  # of one workflow; the last ones
 
 
 def history_text(answer: HistoryAnswer) -> str:
-    """The whole answer."""
     lines = [line for story in answer.stories for line in (*_story(story), "")]
     notes = [line for note in answer.notes for line in wrapped("note  ", note)]
     return "\n".join([*lines, *notes]).rstrip()

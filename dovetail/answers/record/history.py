@@ -12,18 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.search_attributes import NODE_CLAIM
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.history.events import read_run
-from dovetail.answers.history.origins import origins_of
-from dovetail.answers.history.pods import trail_of
 from dovetail.answers.look.sources import opened
 from dovetail.answers.record.decoding import decode
-from dovetail.answers.record.steps import Line, Pending, StoryLines, moment, pending_of
+from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.facts import Run, run_of
+from dovetail.answers.record.kept import Archive, kept_about, kept_objects
+from dovetail.answers.record.made_for import origins_of, trail_of
+from dovetail.answers.record.story import Line, Pending, StoryLines, moment
+from dovetail.answers.wording import plural, price_text, shown
+from dovetail.connection.temporal import connect
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model.snapshot import Snapshot
@@ -31,8 +33,9 @@ from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings, SettingsError
 
-MOST_RUNS: Final = 10  # a claim has two or three; the singletons go on for ever
+MOST_RUNS: Final = 10  # a claim has two or three; the singletons never end
 MOST_DISRUPTIONS: Final = 20
+NOTE: Final = "Temporal has forgotten it: this is from the kept record, which has no single steps"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
 _POD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
 _WORKFLOW: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._/:]*\Z")
@@ -63,6 +66,23 @@ class HistoryAnswer:
     notes: tuple[str, ...] = ()
 
 
+async def history(settings: Settings, name: str) -> HistoryAnswer:
+    """The stories of a node, a claim or a workflow."""
+    return await stories_or_kept(await connect(settings), settings, name, None)
+
+
+async def stories_or_kept(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
+    """Temporal's, or what was kept where it has none."""
+    try:
+        return await stories_of(client, settings, name, snapshot)
+    except CommandFailed:
+        async with kept_objects(settings) as kept:
+            found = await kept_about(Archive(kept, settings.cluster), name, time.time()) if kept is not None else ()
+        if not found:
+            raise
+        return HistoryAnswer(name=name, stories=tuple(_kept_story(entry) for entry in found), notes=(NOTE,))
+
+
 async def stories_of(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:
     """The stories of a node, a claim, a pod or a workflow. Without a snapshot the cluster is asked, where that is
     needed."""
@@ -81,7 +101,7 @@ async def stories_of(client: Client, settings: Settings, name: str, snapshot: Sn
         )
     snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
     ids, said = await _workflows_of(client, settings, name, snapshot)
-    found_stories = await _told(client, ids)
+    found_stories = await _stories(client, ids)
     if not found_stories:
         raise CommandFailed(
             f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
@@ -101,7 +121,7 @@ async def _of_pod(client: Client, settings: Settings, name: str, snapshot: Snaps
         ids += more
         said += words
     notes = tuple(dict.fromkeys((*trail.notes, *said, *notes)))
-    return HistoryAnswer(name=name, stories=await _told(client, ids), notes=notes)
+    return HistoryAnswer(name=name, stories=await _stories(client, ids), notes=notes)
 
 
 async def _workflows_of(
@@ -116,8 +136,8 @@ async def _workflows_of(
     return ids, [each.text for each in made]
 
 
-async def _told(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
-    """The stories of those that there are, the oldest first."""
+async def _stories(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
+    """Of the ids that there are, the oldest first."""
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
     return tuple(sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow)))
 
@@ -161,52 +181,71 @@ async def story_of(client: Client, identity: str) -> Story | None:
             return None
         raise
     runs, cut = await _runs(client, identity, described.run_id)
+    if not runs:
+        return None
     story = StoryLines(client.data_converter.payload_converter)
     await decode(client, described.raw_description)
-    for events in runs:
-        await decode(client, *events)
-        read_run(story, events)
+    for run in runs:
+        story.read(run)
     running = described.status == WorkflowExecutionStatus.RUNNING
     failing = described.raw_description.pending_workflow_task
     return Story(
         workflow=identity,
         type=described.workflow_type,
         status=described.status.name.lower() if described.status is not None else "unknown",
-        started=moment_of(runs[0]),
+        started=moment(runs[0].began),
         ended=described.close_time.timestamp() if described.close_time else None,
         phase=story.phase,
         lines=tuple(story.lines),
-        now=pending_of(described.raw_description.pending_activities, story) if running else (),
+        now=story.pending(described.raw_description.pending_activities) if running else (),
         stuck=story.task_failure if running and failing.attempt > 1 else "",
         cut=cut,
     )
 
 
-async def _runs(client: Client, identity: str, last: str) -> tuple[list[list[HistoryEvent]], bool]:
-    """The histories of the runs, oldest first, and whether earlier ones were left out."""
+async def _runs(client: Client, identity: str, last: str) -> tuple[list[Run], bool]:
+    """The runs, oldest first, and whether earlier ones were left out."""
     # A claim that was launched long ago is terminated in a run that was started, not continued: the list knows both.
     listed = client.list_workflows(f"WorkflowId = '{identity}'", limit=MOST_RUNS)
     waiting = [last, *[found.run_id async for found in listed]]
-    runs: dict[str, list[HistoryEvent]] = {}
-    forgotten = False
-    while waiting and len(runs) < MOST_RUNS:
+    runs: dict[str, Run | None] = {}
+    while waiting and sum(run is not None for run in runs.values()) < MOST_RUNS:
         run_id = waiting.pop(0)
         if run_id in runs:
             continue
-        try:
-            events = list((await client.get_workflow_handle(identity, run_id=run_id).fetch_history()).events)
-        except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND or not runs:
-                raise
-            forgotten = True  # the retention has passed for it
-            continue
-        runs[run_id] = events
-        before = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
-        waiting = [before, *waiting] if before else waiting
-    cut = forgotten or any(run_id not in runs for run_id in waiting)
-    return sorted(runs.values(), key=moment_of), cut
+        run = runs[run_id] = await run_of(client, identity, run_id)
+        waiting = [run.began.before, *waiting] if run is not None and run.began.before else waiting
+    found = [run for run in runs.values() if run is not None]
+    cut = len(found) < len(runs) or any(run_id not in runs for run_id in waiting)
+    return sorted(found, key=lambda run: run.began.at), cut
 
 
-def moment_of(events: list[HistoryEvent]) -> float:
-    """When a run started."""
-    return moment(events[0])
+def _kept_story(entry: Entry) -> Story:
+    lines = [Line(at=entry.began, text=_begun(entry))]
+    if entry.ended is not None:
+        said = f": {entry.message}" if entry.message else ""
+        lines.append(Line(at=entry.ended, text=f"{entry.outcome}{said}", seconds=entry.ended - entry.began))
+    return Story(
+        workflow=entry.workflow,
+        type=entry.kind,
+        status=entry.outcome,
+        started=entry.began,
+        ended=entry.ended,
+        lines=tuple(lines),
+    )
+
+
+def _price(entry: Entry) -> str:
+    if entry.price_before is not None and entry.price_after is not None:
+        return f"{price_text(entry.price_before)} → {price_text(entry.price_after)}"
+    return f"saves {price_text(entry.saved)}" if entry.saved else ""
+
+
+def _begun(entry: Entry) -> str:
+    parts = [f"{entry.kind} of {shown(entry.nodes or entry.claims)}"]
+    parts += [f"for {entry.reason}"] if entry.reason else []
+    parts += [" ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))]
+    parts += [f"after {plural(len(entry.replacements), 'replacement')}"] if entry.replacements else []
+    parts += [plural(entry.pods, "pod")] if entry.pods else []
+    parts += [_price(entry)]
+    return ", ".join(filter(None, parts))

@@ -1,1 +1,0 @@
-"""`dovetail history`: what became of a node, claim or workflow."""

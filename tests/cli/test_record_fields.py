@@ -1,0 +1,135 @@
+"""A field of the record is read from some history, kept beyond Temporal's retention, and shown by `dovetail log`."""
+
+from collections.abc import Sequence
+from dataclasses import MISSING, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
+
+from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.answers.record.entries import Entries, Entry, Period, read_entries
+from dovetail.answers.record.facts import read_run
+from dovetail.answers.record.kept import Archive
+from dovetail.answers.record.log import LogAnswer, log_text
+from dovetail.messages.inputs import ClaimInput
+from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.subjects import ClaimRef
+from dovetail.workflows.converter import DATA_CONVERTER
+from tests.cli.test_history_events import CONVERTER, NEW, begun, ended, event
+from tests.cli.test_savings import DISRUPTION, LAUNCH
+from tests.replay.recorded import HISTORIES, read_history, recorded_files
+
+ENDS: Final = {
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "continued": "CONTINUED_AS_NEW",
+    "terminated": "TERMINATED",
+}
+COUNTED_LATER: Final = {"saved_dollars"}
+# What `log` has as a document alone; each is used to filter, to join or to add up.
+ONLY_IN_DOCUMENTS: Final = {
+    "run",
+    "method",
+    "pod_names",
+    "price_before",
+    "price_after",
+    "disruption",
+    "drained",
+    "instance_gone",
+}
+
+
+class Recorded:
+    """Temporal with a workflow for each recorded history of a disruption, a launch or a termination."""
+
+    data_converter = DATA_CONVERTER
+
+    def __init__(self) -> None:
+        files = [f for f in recorded_files() if f.parent.name in ("DisruptNodes", "LaunchNode", "TerminateNode")]
+        recorded = {str(file.relative_to(HISTORIES)): read_history(file).events for file in files}
+        self.histories = {**recorded, "DisruptNodes/called off": called_off(), "LaunchNode/of a type": launched()}
+
+    async def list_workflows(self, query: str, limit: int) -> Any:
+        for name, events in self.histories.items():
+            end = read_run(events).ended
+            yield SimpleNamespace(
+                id=name,
+                run_id=f"run of {name}",
+                workflow_type=name.partition("/")[0],
+                start_time=datetime.fromtimestamp(1.0, UTC),
+                close_time=datetime.fromtimestamp(9.0, UTC) if end is not None else None,
+                status=WorkflowExecutionStatus[ENDS[end.how] if end is not None else "RUNNING"],
+            )
+
+    def get_workflow_handle(self, name: str, *, run_id: str) -> Any:
+        async def fetch_history() -> WorkflowHistory:
+            return WorkflowHistory(name, self.histories[name])
+
+        return SimpleNamespace(fetch_history=fetch_history)
+
+
+def called_off() -> Sequence[HistoryEvent]:
+    """With prices, which recorded commands do not say."""
+    record = DisruptionRecord(outcome="cancelled", reason="Drifted", message="not now", by="ann")
+    return [begun(replacements=(NEW,), price=0.4, savings=0.2, asked_by="bob"), ended(record)]
+
+
+def launched() -> Sequence[HistoryEvent]:
+    """As an instance that a recorded cloud had no type for."""
+    outcome = LaunchOutcome(kind="launched", instance_type="m5.large", zone="a", capacity_type="spot")
+    start, asked = event("workflow_execution_started"), event("activity_task_scheduled")
+    given = ClaimInput(cluster="demo", claim=ClaimRef(name="web-1", uid="u1", pool="web"))
+    start.workflow_execution_started_event_attributes.input.payloads.extend(CONVERTER.to_payloads([given]))
+    asked.event_id, asked.activity_task_scheduled_event_attributes.activity_type.name = 5, "launch_instance"
+    done = event("activity_task_completed", scheduled_event_id=5)
+    done.activity_task_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([outcome]))
+    return [start, asked, done]
+
+
+async def entries() -> Entries:
+    client: Any = Recorded()
+    return await read_entries(client, "demo", Period(since=0.0))
+
+
+async def test_every_field_is_read_from_some_history() -> None:
+    found = (await entries()).entries
+
+    empty = {each.name: each.default for each in fields(Entry) if each.default is not MISSING}
+    filled = {name for entry in found for name in empty if getattr(entry, name) != empty[name]}
+    assert set(empty) - filled == COUNTED_LATER
+
+
+async def test_every_field_is_kept_and_read_again(tmp_path: Path) -> None:
+    archive = Archive(FolderObjects(tmp_path), "demo")
+    found = sorted((await entries()).entries, key=lambda entry: (entry.workflow, entry.run))
+
+    await archive.put(0, found)
+
+    assert (await archive.read([0])).entries == tuple(found)
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Entry)])
+def test_every_field_is_shown_or_is_on_the_list_of_those_that_documents_have_alone(name: str) -> None:
+    def shown(entry: Entry) -> str:
+        return log_text(LogAnswer(cluster="demo", since="", until=None, entries=(entry,)), wide=True)
+
+    changes = [replace(entry, **{name: other}) for entry in (DISRUPTION, LAUNCH) for other in others(entry, name)]
+    differs = any(shown(changed) not in (shown(DISRUPTION), shown(LAUNCH)) for changed in changes)
+    assert differs == (name not in ONLY_IN_DOCUMENTS)
+
+
+def others(entry: Entry, name: str) -> tuple[Any, ...]:
+    """Other values of a field, of its type."""
+    if name in ("kind", "outcome"):
+        return ("termination",)
+    value = getattr(entry, name)
+    if isinstance(value, tuple):
+        return (("another-1",),)
+    if isinstance(value, str):
+        return ("another",)
+    return (12_345,) if isinstance(value, int) else (12_345.5,)
