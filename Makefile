@@ -99,7 +99,7 @@ vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS tra
 	@$(BIN)/python -m acceptance.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
 
 bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers, POLICY=cost)
-	@POLICY=$(POLICY) COST_SECONDS=$(COST_SECONDS) COST_ROOM=$(COST_ROOM) COST_SPOT_CHANCE=$(COST_SPOT_CHANCE) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
+	@POLICY=$(POLICY) COST_SECONDS=$(COST_SECONDS) COST_SPOT_CHANCE=$(COST_SPOT_CHANCE) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
 
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run soak

@@ -12,6 +12,7 @@ from dovetail.telemetry.metrics import (
     api_calls,
     background,
     catalogue,
+    condition_metrics,
     faults,
     gauges,
     launch_brake,
@@ -23,7 +24,6 @@ from dovetail.telemetry.metrics import (
     steps,
     surroundings,
 )
-from dovetail.telemetry.metrics.condition_metrics import names_of
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
 
 
@@ -45,6 +45,17 @@ _MEASURED: Final = (
 )
 
 
+def _of_conditions() -> dict[str, str]:
+    """The metrics of conditions with their types, under the names of each kind and under those of all."""
+    types = {
+        **dict.fromkeys(condition_metrics.COUNTERS, "counter"),
+        **dict.fromkeys(condition_metrics.HISTOGRAMS, "histogram"),
+        **dict.fromkeys(condition_metrics.GAUGES, "gauge"),
+    }
+    infixes = ("", *(f"{kind}_" for kind in ("node", "nodeclaim", "nodepool", "ec2nodeclass")))
+    return {f"{condition_metrics.PREFIX}{infix}{name}": kind for infix in infixes for name, kind in types.items()}
+
+
 def published(*others: Instruments, measured: Mapping[str, str] | None = None) -> dict[str, Metric]:
     """Every name, those of a cloud (`others`, and gauges without their prefix) included."""
     instruments = [
@@ -53,7 +64,7 @@ def published(*others: Instruments, measured: Mapping[str, str] | None = None) -
         *(reconciles.RECONCILES, reconciles.QUEUES, reconciles.ROUNDS),
         *others,
     ]
-    found = {name: Metric(kind, "Of conditions and terminations.") for name, kind in names_of().items()}
+    found = {name: Metric(kind, "Of conditions and terminations.") for name, kind in _of_conditions().items()}
     for each in instruments:
         found.update(_of(each))
     for prefix, words in (*_MEASURED, (PREFIX, measured or {})):

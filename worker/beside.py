@@ -9,7 +9,6 @@ does (`dovetail shadow report`). It stays so when Karpenter ends.
 """
 
 import asyncio
-import logging
 
 from dovetail.answers.serving.pages import pages
 from dovetail.answers.shadow.shadow import Shadow
@@ -22,8 +21,6 @@ from dovetail.wiring.world import open_world
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.steps import Wiring, times_of
-
-_log = logging.getLogger(__name__)
 
 
 async def look_on(settings: Settings, stop: asyncio.Event) -> None:

@@ -8,10 +8,10 @@ while. Each write names the version that it has seen, so that none overwrites th
 from typing import Final
 
 from dovetail.adapters.simulator.api_server.rejected import Rejected
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
+from testbed.simulated_world import SimulatedWorld
 
 STARTUP_SECONDS: Final = 1.0  # from Ready until the startup taint comes off
 LIFT_SECONDS: Final = 10.0  # from a deletion until the budget that blocks its drain is lifted

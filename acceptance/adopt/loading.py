@@ -14,10 +14,10 @@ from acceptance.adopt.states import State, moved_to
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
+from testbed.simulated_world import SimulatedWorld
 
 # The tag by which EKS names an instance's cluster.
 CLUSTER_TAG: Final = "eks:eks-cluster-name"

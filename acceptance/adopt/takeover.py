@@ -30,10 +30,10 @@ from acceptance.adopt.looking import (
 )
 from acceptance.adopt.states import State
 from acceptance.adopt.verdict import Seen, Story, violations
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model import names
+from testbed.simulated_world import SimulatedWorld
 
 LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun

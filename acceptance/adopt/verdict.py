@@ -14,11 +14,11 @@ import orjson
 from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, provider_id
 from acceptance.adopt.states import State
 from dovetail.adapters.simulator.ledger import Entry
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
+from testbed.simulated_world import SimulatedWorld
 
 SURPLUS_SECONDS: Final = 120.0  # the README: gone again within two minutes
 OURS: Final = "dovetail"

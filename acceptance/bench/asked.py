@@ -1,5 +1,4 @@
-"""What a benchmark is asked for: `POLICY`, `COST_SECONDS`, `COST_ROOM` and `COST_SPOT_CHANCE`, read once and refused
-clearly."""
+"""What a benchmark is asked for: `POLICY`, `COST_SECONDS` and `COST_SPOT_CHANCE`, read once and refused clearly."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -22,7 +21,6 @@ def cost_settings(environment: Mapping[str, str], stopwatch: Callable[[float], C
         everywhere=policy.lower() == "cost",
         seconds=_number(environment, "COST_SECONDS", 0.7, least=0.001, most=3600.0),
         steps=20_000,
-        room=_number(environment, "COST_ROOM", CostSettings().room, least=0.0, most=1.0),
         spot_chance=_number(environment, "COST_SPOT_CHANCE", CostSettings().spot_chance, least=0.01, most=1.0),
         stopwatch=stopwatch,
     )

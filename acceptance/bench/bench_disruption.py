@@ -13,10 +13,10 @@ from statistics import median
 from typing import Any
 
 from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
+from acceptance.karpenter import KARPENTER
 from dovetail.disruption.choose import choose
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
-from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.rounds import Method, Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names

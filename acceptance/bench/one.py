@@ -39,8 +39,7 @@ def _stopwatch(seconds: float) -> Callable[[], bool]:
     return lambda: time.process_time() >= until
 
 
-# POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says; each node
-# is larger than its pods ask for by COST_ROOM.
+# POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says.
 _COST = cost_settings(os.environ, _stopwatch)
 _BOUND = (  # whose answer is bound, and whether its pods are nominated to the nodes meant for them
     ("bound", _COST, True),

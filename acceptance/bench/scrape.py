@@ -20,9 +20,8 @@ from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import ConditionsListener, ObjectConditions
+from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
-from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.telemetry.metrics.scrape import Scrape, gathered, install_meters
 
 NOW = 1_800_000_000.0
@@ -146,7 +145,7 @@ async def main(nodes: int, pods: int) -> dict[str, float]:
         nodes_now[name] = replace(nodes_now[name], conditions=conditions(NODE_CONDITIONS))
     view.shown = replace(view.shown, nodes=nodes_now, now=view.shown.now + 30)
     await timed("one_kubelet_of_ten_reported")
-    found["every_gauge_of_nodes_and_pods_anew"] = round(_cpu(lambda: [*measured(gauges(view.shown))]), 3)
+    found["every_gauge_of_nodes_and_pods_anew"] = round(_cpu(lambda: [*ClusterLines().blocks(view.shown)]), 3)
     return found
 
 

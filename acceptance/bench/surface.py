@@ -26,7 +26,6 @@ from typing import Any, Final
 from acceptance.bench.lifecycle import processor
 from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.kept import Archive
@@ -40,6 +39,7 @@ from dovetail.model.time import format_time
 from dovetail.settings.deciding import deciding, disruption_settings
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.wiring.world import open_world
+from testbed.simulated_world import SimulatedWorld
 
 CLUSTER: Final = "bench"
 TYPE: Final = "c-4x-amd64-linux"

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from acceptance.karpenter import KARPENTER
 from acceptance.vectors.disruption_world import WELL_KNOWN, changed, snapshot
 from dovetail.disruption.choose import METHODS, notices_of
 from dovetail.disruption.commands import Command
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.nodes.costs import legacy_cost
 from dovetail.disruption.plan import plan_of
-from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Invalid, SecondLook, look_again
 from dovetail.disruption.rounds import Attempt, Method, Round, run
 from dovetail.disruption.settings import DisruptionSettings

@@ -6,6 +6,7 @@ of them.
 
 from typing import Any
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.placements import NewNode, Placement
@@ -15,7 +16,7 @@ from dovetail.model.resources import parse_resources
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.prices import cheapest
 from dovetail.placement.proposals import claim_requirements
-from dovetail.placement.settings import KARPENTER, PlacementSettings, Profile
+from dovetail.placement.settings import PlacementSettings, Profile
 
 Case = dict[str, Any]
 Answer = dict[str, Any]
@@ -138,7 +139,7 @@ def _object(node: NewNode, recorded: dict[str, Any], settings: PlacementSettings
 
 def compare_placement(case: Case) -> str | None:
     """One exact answer, error classes and materialised claims included."""
-    placement, settings, unbound = _solved(case["input"], KARPENTER)
+    placement, settings, unbound = _solved(case["input"], KARPENTER_PLACEMENT)
     ours, recorded = answer_of(placement, unbound), _recorded(case["expected"])
     difference = _difference(ours, recorded) or _difference_of_reasons(ours, recorded)
     if difference is not None:
@@ -173,7 +174,7 @@ def compare_invariants(case: Case) -> str | None:
     """No worse than the recorded ranges; the checker judges constraints on the same answer."""
     from acceptance.checker.check import violations
 
-    placement, settings, _ = _solved(case["input"], KARPENTER)
+    placement, settings, _ = _solved(case["input"], KARPENTER_PLACEMENT)
     expected = case["expected"]
     scheduled = sum(len(node.pods) for node in placement.new) + sum(len(p) for p in placement.existing.values())
     cost = total_cost(placement, settings)
@@ -190,7 +191,7 @@ def compare_invariants(case: Case) -> str | None:
 
 def compare_nondeterministic(case: Case) -> str | None:
     """One of the recorded outcomes. The label drawn at random is no part of the comparison."""
-    placement, _, unbound = _solved(case["input"], KARPENTER)
+    placement, _, unbound = _solved(case["input"], KARPENTER_PLACEMENT)
     ours = answer_of(placement, unbound)
     differences = [_difference(ours, _recorded(outcome["result"])) for outcome in case["expected"]["outcomes"]]
     if None in differences:

@@ -72,6 +72,8 @@ LIBRARY_LEFT_OUT: Final = (
     "types_protobuf-*",
     "google-stubs",
 )
+# Of Dovetail: a worker of a cluster moves no simulated world and plays no story.
+OWN_LEFT_OUT: Final = ("dovetail/adapters/simulator", "dovetail/cli/demo")
 NOT_RUN: Final = ("tests", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h", "*.a")
 
 
@@ -126,6 +128,7 @@ def prune_library(root: Path) -> None:
         *(file for one in kept for file in one.parent.iterdir() if file not in kept),
         *(service for service in services if service.is_dir() and service.name not in SERVICES),
         *(found for name in LIBRARY_LEFT_OUT for found in library.glob(name)),
+        *(library / name for name in OWN_LEFT_OUT),
     ]
     for path in gone:
         _remove(path)

@@ -76,11 +76,6 @@ def task_troubles() -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-def health_of(name: str) -> TaskHealth:
-    """What is known of the task of that name."""
-    return _known[name]
-
-
 async def _keep_running(health: TaskHealth, work: Work, pause: Pause) -> None:
     seconds = FIRST_PAUSE
     try:

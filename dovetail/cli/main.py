@@ -158,8 +158,12 @@ async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> N
 
 
 async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.demo.command import demo
-
+    try:
+        from dovetail.cli.demo.command import demo
+    except ModuleNotFoundError:  # the image has no demo
+        raise CommandFailed(
+            "demo: it is not part of the image; run `make demo`, or `dovetail demo` of the package"
+        ) from None
     await demo(given.folder, given.keep)
 
 

@@ -16,7 +16,7 @@ from dovetail.disruption.methods.consolidation import Computed, compute
 from dovetail.disruption.nodes.candidates import Candidate, candidate_of
 from dovetail.disruption.nodes.fleet import Member
 from dovetail.disruption.nodes.screening import judged_blocks
-from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, never, run, why_not
+from dovetail.disruption.rounds import Attempt, Method, Round, never, run, why_not
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
@@ -71,11 +71,9 @@ class NodeExplanation:
     step: Command | None = None  # the set of nodes that a cheaper set would replace now, where it is one of them
 
 
-def explain_node(
-    snapshot: Snapshot, settings: DisruptionSettings, node: str, should_stop: ShouldStop = never
-) -> NodeExplanation:
+def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) -> NodeExplanation:
     """Every check's answer for one node, named by its own or its claim's name."""
-    round_ = Round(snapshot, settings, should_stop)
+    round_ = Round(snapshot, settings, never)
     member = _find(round_, node)
     if member is None:
         return NodeExplanation(node=node, exists=False)

@@ -1,8 +1,8 @@
 """Where Dovetail decides about disruption otherwise than Karpenter.
 
-A profile is one answer to all of these questions. `DOVETAIL` is what runs. `KARPENTER` repeats Karpenter's answers, so
-that they can be compared with recorded results; nothing else sets it. The two differ in which valid answer is found,
-and in what is announced; no profile makes an answer valid that the checks refuse.
+A profile is one answer to all of these questions. `DOVETAIL` is what runs; one that repeats Karpenter's answers stands
+with the recorded results that it is compared with. Profiles differ in which valid answer is found, and in what is
+announced; none makes an answer valid that the checks refuse.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.upkeep.conditions import judge_consolidatable
-from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.placement import profiles as placement_profiles
@@ -56,11 +55,6 @@ def _has_been_quiet(claim: NodeClaim, pool: NodePool, now: float) -> bool:
     return judge_consolidatable(claim, pool, now).verdict == "set"
 
 
-def _is_marked_quiet(claim: NodeClaim, _pool: NodePool, _now: float) -> bool:
-    """As the condition has it."""
-    return claim.is_true(names.CONSOLIDATABLE)
-
-
 DOVETAIL: Final = Profile(
     name="dovetail",
     is_quiet=_has_been_quiet,
@@ -77,22 +71,4 @@ DOVETAIL: Final = Profile(
     announces_shared_rejections=True,
     needs_a_pool=False,
     placement=placement_profiles.DOVETAIL,
-)
-
-KARPENTER: Final = Profile(
-    name="karpenter",
-    is_quiet=_is_marked_quiet,
-    taken_nodes_leave=False,
-    keeps_waiting_pods_apart=False,
-    weighs_every_claim=False,
-    replaces_in_waves=False,
-    rules_out_by_price=False,
-    tries_all_together_first=False,
-    widens_the_search=False,
-    most_consolidated=101,
-    needs_launchable_spot=False,
-    announces_probes=True,
-    announces_shared_rejections=False,
-    needs_a_pool=True,
-    placement=placement_profiles.KARPENTER,
 )

@@ -16,13 +16,11 @@ from dovetail.disruption.methods.consolidation import unplaced_text
 from dovetail.disruption.methods.emptiness import awaited_nodes
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import planned, target_of, text_for
-from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, why_not
-from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.rounds import Method, RemainingAllowances, Round, why_not
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
 from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
-from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 
 
@@ -55,15 +53,8 @@ class SecondLook:
     notices: tuple[Notice, ...]
 
 
-def revalidate(
-    plan: DisruptionPlan, snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop = never
-) -> Validity:
-    """The plan again, as far as it still holds."""
-    return look_again(plan, Round(snapshot, settings, should_stop)).validity
-
-
 def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
-    """The same, with the notices."""
+    """The plan again, as far as it still holds."""
     kept: list[DisruptionCommand] = []
     refused: list[Invalid] = []
     notices: list[Notice] = []

@@ -7,7 +7,6 @@ is what a person wants. A node that is marked counts, because the disruption tha
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dovetail.lifecycle.numbering import numbering_of
 from dovetail.lifecycle.unfinished import reference
@@ -19,8 +18,6 @@ from dovetail.model.pod_rules import is_daemon, is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-
-LOOK_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,7 +258,7 @@ class WhyNot(StrEnum):
     )
     SAVES_TOO_LITTLE = (
         "SavesTooLittle",
-        "what would be saved for each pod moved is less than DOVETAIL_COST_WORTH asks for",
+        "what would be saved for each pod moved is less than the move is worth",
     )
     # Ours: what a plan may hold is limited by what Temporal carries.
     TOO_LARGE = (

@@ -3,7 +3,6 @@
 Whether its text can be used is judged by the parser, since that needs the rules of the API (API-25).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.model.nodes import Condition
@@ -26,6 +25,3 @@ class NodeOverlay:
     weight: int = 0
     fault: str = ""  # why it cannot be used, if it cannot
     conditions: tuple[Condition, ...] = ()
-
-
-NodeOverlays = Mapping[str, NodeOverlay]

@@ -44,11 +44,6 @@ def is_daemon(pod: Pod) -> bool:
     return _owned_by(pod, "apps/v1", "DaemonSet")
 
 
-def is_of_stateful_set(pod: Pod) -> bool:
-    """Whether a StatefulSet owns it; its successor starts only when this pod has ended."""
-    return _owned_by(pod, "apps/v1", "StatefulSet")
-
-
 def is_mirror(pod: Pod) -> bool:
     """Whether it mirrors a static pod: the node itself owns it."""
     return _owned_by(pod, "v1", "Node")
@@ -76,11 +71,6 @@ def is_given_up(pod: Pod) -> bool:
     if not pod.unschedulable or pod.node_name:
         return False
     return not pod.owners or not (is_daemon(pod) or is_mirror(pod))
-
-
-def is_provisionable(pod: Pod) -> bool:
-    """Whether the scheduler has given up on it and nothing else will find it a place (PLC-20)."""
-    return not pod.nominated_node and is_given_up(pod)
 
 
 def _tolerates_disrupted(toleration: Toleration) -> bool:

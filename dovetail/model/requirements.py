@@ -38,11 +38,6 @@ class Requirement:
             return "NotIn" if self.values else "Exists"
         return "In" if self.values else "DoesNotExist"
 
-    @property
-    def length(self) -> int:
-        """PLC-38: how many values; a complement is counted from the largest integer down."""
-        return MAX_INT - len(self.values) if self.complement else len(self.values)
-
     def has(self, value: str) -> bool:
         """PLC-37: whether a node may carry this value."""
         if (value in self.values) is self.complement:

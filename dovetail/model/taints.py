@@ -37,6 +37,11 @@ _EPHEMERAL: Final = frozenset(
 _EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
 
 
+def taint_text(taint: Taint) -> str:
+    """key=value:effect, as kubectl and the kubelet's flag have it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
 def is_ephemeral(taint: Taint) -> bool:
     """Whether a taint disappears by itself while a node comes up (PLC-64)."""
     return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(_EPHEMERAL_PREFIX)

@@ -1,17 +1,18 @@
 """Where does Dovetail decide otherwise than Karpenter?
 
 Each place has a function or a value here for either way, and the rule that describes the difference. A profile is one
-choice for all of them. `DOVETAIL` is what runs; `KARPENTER` repeats Karpenter's answers, so that they can
-be compared with recorded results. The engine asks the profile and does not know which one it has been given.
+choice for all of them. `DOVETAIL` is what runs. One that repeats Karpenter's answers stands with the recorded results
+that it is compared with. The engine asks the profile and does not know which one it has been given.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod, PodShape, SpreadConstraint
 from dovetail.model.requirements import Requirement, RequirementSet
-from dovetail.placement.node_terms import NodeFilter, node_terms
+from dovetail.placement.node_terms import NodeFilter
 
 
 class TermCursor(Protocol):
@@ -61,9 +62,6 @@ class Profile:
     minimum_counts_listed: bool
 
 
-# --- Dovetail's ways
-
-
 def _none_left(nodes: int) -> bool:
     return nodes <= 0
 
@@ -92,73 +90,22 @@ def _rows_of_any_term(_: TermCursor, suiting: Sequence[int], _of_types: Sequence
 def _agreed_domains(valid: Sequence[Mapping[str, int]]) -> list[str]:
     """Spreads on one key pick a domain that suits all of them, by counts and then by name."""
     if len(valid) == 1:
-        return _domains_of_each(valid)
+        return domains_of_each(valid)
     shared = set.intersection(*(set(counts) for counts in valid))
     return sorted(shared, key=lambda domain: (tuple(counts[domain] for counts in valid), domain))
-
-
-def _lives_on(pod: Pod) -> bool:
-    """No node for a pod that has ended or is being deleted."""
-    return pod.deleting_since is None and pod.phase not in ("Succeeded", "Failed")
 
 
 def _mark_alone(_: Draft, _others: Iterable[Draft]) -> None:
     """Each draft has a mark of its own."""
 
 
-# --- Karpenter's ways
-
-
-def _exactly_none_left(nodes: int) -> bool:
-    """A pool that is beyond its limit already may grow."""
-    return nodes == 0
-
-
-def _loose_identity(constraint: SpreadConstraint, shape: PodShape, _: NodeFilter | None) -> object:
-    """Policies, tolerations and keys distinguish filters, their values do not; nor does minDomains (PLC-169)."""
-    return (
-        constraint.node_affinity_policy,
-        constraint.node_taints_policy,
-        frozenset(shape.tolerations),
-        frozenset(frozenset((item.key, item.min_values) for item in term.values()) for term in node_terms(shape)),
-    )
-
-
-def _domains_named(item: Requirement) -> frozenset[str]:
-    """Excluded values count as domains."""
-    return item.values
-
-
-def _rows_of_first_term_left(cursor: TermCursor, suiting: Sequence[int], of_types: Sequence[int]) -> int:
-    """A term that does not suit a type is lost for all types and pools that follow."""
-    if len(suiting) == 1:
-        return suiting[0]
-    mask = 0
-    for rows in of_types:
-        while cursor.first < len(suiting) - 1 and not suiting[cursor.first] & rows:
-            cursor.first += 1
-        mask |= suiting[cursor.first] & rows
-    return mask
-
-
-def _domains_of_each(valid: Sequence[Mapping[str, int]]) -> list[str]:
+def domains_of_each(valid: Sequence[Mapping[str, int]]) -> list[str]:
     """Each spread picks among its own domains of the lowest count; all must have picked the same."""
     lowest: list[set[str]] = []
     for counts in valid:
         least = min(counts.values(), default=0)
         lowest.append({domain for domain, count in counts.items() if count == least})
     return sorted(set.intersection(*lowest))
-
-
-def _any_pod(_: Pod) -> bool:
-    return True
-
-
-def _mark_all_of_the_pool(draft: Draft, others: Iterable[Draft]) -> None:
-    """All drafts of a pool are marked as its last one is."""
-    for other in others:
-        if other.template is draft.template:
-            other.min_values_relaxed = draft.min_values_relaxed
 
 
 DOVETAIL = Profile(
@@ -170,25 +117,9 @@ DOVETAIL = Profile(
     daemon_rows=_rows_of_any_term,
     spread_choices=_agreed_domains,
     unknown_volumes=None,
-    may_get_a_node=_lives_on,
+    may_get_a_node=is_active,
     new_groups_look_back=True,
     inverse_groups_know_nodes=True,
     share_relaxed_mark=_mark_alone,
     minimum_counts_listed=True,
-)
-
-KARPENTER = Profile(
-    name="karpenter",
-    is_node_limit_reached=_exactly_none_left,
-    node_limit_charge=0,
-    spread_identity=_loose_identity,
-    domains_listed=_domains_named,
-    daemon_rows=_rows_of_first_term_left,
-    spread_choices=_domains_of_each,
-    unknown_volumes=({},),
-    may_get_a_node=_any_pod,
-    new_groups_look_back=False,
-    inverse_groups_know_nodes=False,
-    share_relaxed_mark=_mark_all_of_the_pool,
-    minimum_counts_listed=False,
 )

@@ -6,9 +6,9 @@ from typing import Literal
 
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import SpreadConstraint
-from dovetail.placement.profiles import DOVETAIL, KARPENTER, Profile
+from dovetail.placement.profiles import DOVETAIL, Profile
 
-__all__ = ["DOVETAIL", "KARPENTER", "MAX_TYPES", "CostSettings", "PlacementSettings", "Profile", "Stopwatch"]
+__all__ = ["DOVETAIL", "MAX_TYPES", "CostSettings", "PlacementSettings", "Profile", "Stopwatch"]
 
 # PLC-137: how many instance types a claim may list.
 MAX_TYPES = 600
@@ -33,7 +33,6 @@ class CostSettings:
     seconds: float = 1.0  # how long is searched, for each thousand of pods begun
     steps: int = 300  # at most so many, for each thousand of pods begun
     seed: int = 1
-    room: float = 0.0  # by so much a node is larger than its pods ask for: others may be bound in their place
     spot_chance: float = 0.5  # of a pool of spot capacity, that much is left; AWS takes the cheapest such pool
     types: int = 15  # a node keeps at least so many to choose from; spot-to-spot consolidation asks for as many
     stopwatch: Stopwatch = without_clock  # rings after so many seconds

@@ -24,11 +24,7 @@ DECIDING: Final = (
     "placement_policy",
     "node_cost",
     "cost_seconds",
-    "cost_room",
     "cost_keep_places",
-    "cost_spot_chance",
-    "cost_worth",
-    "consolidation_seconds",
 )
 
 
@@ -61,8 +57,6 @@ def cost_settings(settings: Settings) -> CostSettings:
         everywhere=settings.placement_policy == "Cost",
         node_cost=settings.node_cost,
         seconds=settings.cost_seconds,
-        room=settings.cost_room,
-        spot_chance=settings.cost_spot_chance,
         steps=STEPS,
         stopwatch=stopwatch,
         keep_places=settings.cost_keep_places,
@@ -93,6 +87,4 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         well_known=well_known_labels(settings),
         search_seconds=settings.search_limit,
         cost=cost_settings(settings),
-        worth=settings.cost_worth,
-        cheaper_seconds=settings.consolidation_seconds,
     )

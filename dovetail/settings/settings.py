@@ -83,11 +83,7 @@ class Settings(BaseModel):
     preferences: Literal["Respect", "Ignore"] = Field("Respect", alias="PREFERENCE_POLICY")
     placement_policy: Literal["Default", "Cost"] = Field("Default", alias="PLACEMENT_POLICY")
     cost_seconds: float = Field(1.0, alias="DOVETAIL_COST_SECONDS", gt=0)
-    consolidation_seconds: float = Field(5.0, alias="DOVETAIL_COST_CONSOLIDATION_SECONDS", gt=0)
-    cost_room: float = Field(0.0, alias="DOVETAIL_COST_ROOM", ge=0, le=1)
     node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=MOST_NODE_COST, allow_inf_nan=False)
-    cost_spot_chance: float = Field(0.5, alias="DOVETAIL_COST_SPOT_CHANCE", gt=0, le=1)
-    cost_worth: float = Field(0.7, alias="DOVETAIL_COST_WORTH", ge=0, allow_inf_nan=False)
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
@@ -129,9 +125,7 @@ class Settings(BaseModel):
             raise ValueError(f"no cloud of that name: {value!r}; there is {', '.join(PROVIDERS)}")
         return value
 
-    @field_validator(
-        "batch_idle", "batch_max", "pass_limit", "search_limit", "cost_seconds", "consolidation_seconds", mode="before"
-    )
+    @field_validator("batch_idle", "batch_max", "pass_limit", "search_limit", "cost_seconds", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> Any:
         return seconds_of(value)

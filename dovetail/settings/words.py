@@ -96,10 +96,6 @@ WORDS: Final[dict[str, str]] = {
     "OTEL_TRACES_SAMPLER_ARG": "that share",
     "PLACEMENT_POLICY": "`Cost`: cheaper nodes are looked for after each pass ([cost](../cost.md))",
     "DOVETAIL_COST_SECONDS": "how long is looked for them, in processor time, for each thousand of pods begun",
-    "DOVETAIL_COST_CONSOLIDATION_SECONDS": "for how long a round of consolidation looks for them, in processor time",
-    "DOVETAIL_COST_ROOM": "by which share a node is larger than its pods ask for, because others may be bound there",
-    "DOVETAIL_COST_SPOT_CHANCE": "the chance that a spot pool has much capacity left, and is taken if none is cheaper",
     "DOVETAIL_COST_KEEP_PLACES": "pods are nominated for the nodes that the policy `Cost` makes for them",
-    "DOVETAIL_COST_WORTH": "the share of a pod's average cost that a cheaper set of nodes saves for each pod it moves",
     "DOVETAIL_NODE_COST": "dollars an hour that a node costs beside its instance, for that policy",
 }

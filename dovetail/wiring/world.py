@@ -149,9 +149,12 @@ async def open_world(settings: Settings) -> World:
 
 
 def _simulated(settings: Settings) -> World:
-    from dovetail.adapters.simulator.adapter import SimulatedAdapter
-    from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
-    from dovetail.adapters.simulator.calls import Calls
+    try:
+        from dovetail.adapters.simulator.adapter import SimulatedAdapter
+        from dovetail.adapters.simulator.answers.inspection import SimulatedInspection
+        from dovetail.adapters.simulator.calls import Calls
+    except ModuleNotFoundError:  # the image has no simulator
+        raise SettingsError("DOVETAIL_WORLD: an embedded world is not part of the image; use the package") from None
 
     assert settings.world is not None
     gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()

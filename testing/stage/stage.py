@@ -21,11 +21,11 @@ from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
+from testbed.simulated_world import SimulatedWorld
 from testing.fault_orders import VARIABLE, Orders
 
 T = TypeVar("T")

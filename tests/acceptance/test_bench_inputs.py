@@ -51,7 +51,7 @@ def test_what_was_recorded_of_upstream_is_compared_and_the_rest_left_out(tmp_pat
         ("POLICY", "costs", "POLICY: costs is neither default nor cost"),
         ("COST_SECONDS", "soon", "COST_SECONDS: soon is no number"),
         ("COST_SECONDS", "-1", "COST_SECONDS: -1 is not between 0.001 and 3600"),
-        ("COST_ROOM", "nan", "COST_ROOM: nan is not between 0 and 1"),
+        ("COST_SPOT_CHANCE", "nan", "COST_SPOT_CHANCE: nan is not between 0.01 and 1"),
         ("COST_SPOT_CHANCE", "0", "COST_SPOT_CHANCE: 0 is not between 0.01 and 1"),
     ],
 )

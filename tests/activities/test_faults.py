@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import SimulatedWorld
+from testbed.simulated_world import SimulatedWorld
 from tests.activities.lives import Fate, Fault, Life
 from tests.adapters.simulator.manifests import a_node_class
 

@@ -13,7 +13,6 @@ from dovetail.activities.provisioning.await_provisioning_plan import Provisionin
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.lifecycle.conditions import claim_conditions_with, true
 from dovetail.messages.outcomes import ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan
@@ -24,6 +23,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
 from dovetail.ports.objects import ClaimStatus, Notices
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})

@@ -7,7 +7,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.background import supervised as supervision
-from dovetail.background.supervised import health_of, stop, supervised, task_troubles
+from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.telemetry.metrics import background
 from dovetail.telemetry.metrics.exposition import counted
 
@@ -79,16 +79,21 @@ async def test_a_task_that_has_run_well_for_long_is_no_longer_named_and_begins_w
     await asyncio.wait_for(work.runs.wait(), 5)
     assert work.pauses == [1.0, 1.0, 1.0]
     assert task_troubles() == ()
-    assert health_of("slow").failures == 3
     await stop(task)
 
 
 async def test_work_that_returns_ends_its_task(reader: InMemoryMetricReader) -> None:
-    async def work() -> None:
-        return None
+    failures = iter([KeyError("once")])
 
-    await asyncio.wait_for(supervised("once", work), 5)
-    assert health_of("once").ended
+    async def work() -> None:
+        for failure in failures:
+            raise failure
+
+    async def no_pause(_: float) -> None:
+        assert task_troubles() != ()
+
+    await asyncio.wait_for(supervised("once", work, no_pause), 5)
+    assert task_troubles() == ()
 
 
 async def test_a_cancelled_task_is_not_started_anew(reader: InMemoryMetricReader) -> None:

@@ -19,7 +19,6 @@ import dovetail.cli.target  # noqa: F401  its `connect` is bound before another 
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.doctor import doctor as judging
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
@@ -53,6 +52,7 @@ from dovetail.ports.cloud import Rehearsed
 from dovetail.settings.deciding import deciding, disruption_settings, placement_settings
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pdb, a_pod
 from tests.cli.fleet import Reply, Served, serving_by
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node

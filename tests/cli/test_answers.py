@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.change.carried import packed, unpacked
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look
@@ -23,6 +22,7 @@ from dovetail.answers.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
 from dovetail.answers.status.answer import StatusAnswer
 from dovetail.answers.status.status import status_of
 from dovetail.wiring.world import open_world
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_savings import LAUNCH
 from tests.cli.worlds import a_ready_pool, a_world, settings_of

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
 from dovetail.answers.failures import CommandFailed
@@ -15,6 +14,7 @@ from dovetail.answers.status.moves import moves
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.json import Json
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
 from tests.cli.worlds import a_ready_pool, a_world, looked
 

@@ -14,7 +14,6 @@ from dovetail.activities.disruption.await_disruption_plan import Disrupting
 from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.change.ground import ground_of
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.failures import CommandFailed
@@ -36,6 +35,7 @@ from dovetail.settings.deciding import DECIDING, deciding, disruption_settings, 
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
 from dovetail.worker.steps import Wiring
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_pdb, a_pod
 from tests.cli.schemas import faults_of
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
@@ -263,7 +263,7 @@ def test_what_the_engines_read_of_the_settings_is_kept_with_a_decision() -> None
     placement_settings(noting)
 
     assert read - {"provider"} == set(DECIDING)
-    changed = {"cost_worth": 7.0, "consolidation_seconds": 9.0, "search_limit": 11.0}
+    changed = {"node_cost": 7.0, "cost_seconds": 9.0, "search_limit": 11.0}
     flight = a_recording(settings.model_copy(update=changed), Snapshot(now=1.0), "disruption", NothingToDo())
     again = unpacked(packed(flight)).over(settings)
     assert {name: getattr(again, name) for name in changed} == changed

@@ -18,7 +18,6 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor
 from dovetail.answers.doctor.text import doctor_text
 from dovetail.answers.failures import CommandFailed
@@ -35,6 +34,7 @@ from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.model import names
 from dovetail.settings.settings import Settings, read_settings
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
 from dovetail.answers.explain.explain_pod import explain_pod
@@ -19,6 +18,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.settings.deciding import disruption_settings
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, looked

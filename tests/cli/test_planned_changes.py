@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.change.answer import ChangeAnswer
 from dovetail.answers.change.planned import planned_change
 from dovetail.answers.change.text import change_markdown, change_text
@@ -26,6 +25,7 @@ from dovetail.cli.output import LEFT_BEHIND
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pdb
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status import local
 from dovetail.cli import target as targets
 from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.fleet import the_nodes
 from tests.cli.test_explain_node import a_managed_node

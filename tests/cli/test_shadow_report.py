@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.serving.api import Api
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli.main import main
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.wiring.world import open_world
+from testbed.simulated_world import SimulatedWorld
 from tests.cli.fleet import Reply, serving_by
 from tests.cli.worlds import settings_of
 from tests.waiting import until

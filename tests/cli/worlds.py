@@ -4,10 +4,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.look.sources import Look, look
 from dovetail.model.json import Json
 from dovetail.settings.settings import Settings, read_settings
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pool
 
 CLUSTER = "demo"

@@ -3,7 +3,8 @@
 import logging
 from pathlib import Path
 
-from dovetail.telemetry.log.words import ALL, Deed
+from dovetail.telemetry.log import words
+from dovetail.telemetry.log.words import Deed
 
 FILE = Path(__file__).parents[2] / "docs/reference/logs.md"
 
@@ -25,6 +26,8 @@ is no `reconcileID`: `workflow_id` leads to everything that was done together.
 TAIL = """
 Lines that are no deeds are warnings and errors, with the module that says them as `logger`.
 """
+
+ALL = [deed for deed in vars(words).values() if isinstance(deed, Deed)]
 
 
 def row(deed: Deed) -> str:

@@ -11,7 +11,7 @@ from dovetail.disruption.choose import NothingToDo, choose, decide
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.methods.cheaper import MISSES, in_parts
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.disruption.revalidate import Invalid, Valid, revalidate
+from dovetail.disruption.revalidate import Invalid, Valid
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
@@ -23,6 +23,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import CostSettings
 from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world
+from tests.disruption.second_look import revalidate
 
 COST = CostSettings(everywhere=True, types=1, steps=30)
 SETTINGS = DisruptionSettings(cost=COST, worth=0.5)

@@ -12,7 +12,7 @@ from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import screen
-from dovetail.disruption.revalidate import Invalid, Valid, revalidate
+from dovetail.disruption.revalidate import Invalid, Valid
 from dovetail.disruption.rounds import Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
@@ -23,6 +23,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
+from tests.disruption.second_look import revalidate
 
 SETTINGS = DisruptionSettings()
 FLEXIBLE: dict[str, Any] = {"requirements": ()}

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from acceptance.karpenter import KARPENTER
 from dovetail.disruption.choose import choose
-from dovetail.disruption.profiles import DOVETAIL, KARPENTER, Profile
+from dovetail.disruption.profiles import DOVETAIL, Profile
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan

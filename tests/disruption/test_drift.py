@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
+from acceptance.karpenter import KARPENTER
 from dovetail.disruption.choose import NothingToDo, choose
-from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose
-from dovetail.disruption.revalidate import Invalid, Valid, revalidate
+from dovetail.disruption.revalidate import Invalid, Valid
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -15,6 +15,7 @@ from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from tests.disruption.second_look import revalidate
 
 SETTINGS = DisruptionSettings()
 

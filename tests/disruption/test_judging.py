@@ -9,7 +9,7 @@ from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import Decision, NothingToDo, decide
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.live_check import why_not_now
-from dovetail.disruption.revalidate import Valid, revalidate
+from dovetail.disruption.revalidate import Valid
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Target
@@ -20,6 +20,7 @@ from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from tests.disruption.second_look import revalidate
 
 SETTINGS = DisruptionSettings()
 IMPOSSIBLE: dict[str, Any] = {"do_not_disrupt": 7}  # no text at all: no parser makes it, and no rule foresees it

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.disruption.budgets.allowances import LINE, allowances
 from dovetail.disruption.choose import choose
-from dovetail.disruption.revalidate import Valid, revalidate
+from dovetail.disruption.revalidate import Valid
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -16,6 +16,7 @@ from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
+from tests.disruption.second_look import revalidate
 
 SETTINGS: Final = DisruptionSettings()
 LOOK: Final = 0.5

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from acceptance.karpenter import KARPENTER
 from dovetail.disruption.choose import NothingToDo, choose, decide
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.methods.single_node import pools_alternating
-from dovetail.disruption.profiles import KARPENTER
 from dovetail.disruption.revalidate import Valid, look_again
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.disruption.choose import NothingToDo, choose
 from dovetail.disruption.explain import explain_node
-from dovetail.disruption.revalidate import Invalid, revalidate
+from dovetail.disruption.revalidate import Invalid
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -15,6 +15,7 @@ from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from tests.disruption.second_look import revalidate
 
 SETTINGS = DisruptionSettings()
 UNTIL = "2023-11-14T23:13:20Z"  # an hour after NOW

@@ -1,14 +1,18 @@
 """Metrics as Prometheus reads them: Karpenter's names and labels, nothing added."""
 
+import re
+
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics import catalogue as meters
+from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.exposition import counted, measured
-from dovetail.telemetry.metrics.gauges import Sample, gauges
+from dovetail.telemetry.metrics.gauges import Sample
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.metrics.shown import shown
 
 
 def test_a_counter_keeps_its_name_and_labels() -> None:
@@ -68,7 +72,7 @@ def test_a_nodes_gauges_show_what_its_pods_request() -> None:
         pools={"pool": a_pool(limits={"cpu": 8 * 10**9})},
     )
 
-    found = {(sample.name, dict(sample.labels).get("resource_type", "")): sample for sample in gauges(snapshot)}
+    found = {(sample.name, dict(sample.labels).get("resource_type", "")): sample for sample in shown(snapshot)}
 
     assert found[("nodes_allocatable", "cpu")].value == 3.0
     assert found[("nodes_total_pod_requests", "cpu")].value == 1.0
@@ -89,7 +93,8 @@ def test_a_pods_gauge_says_whose_it_is_and_how_it_stands() -> None:
     pods = {"a": a_pod("a", node_name=node.name, ready=True), "b": a_pod("b", node_name="", phase="Pending", owners=())}
     snapshot = Snapshot(now=1.0, nodes={node.name: node}, claims={"c": a_joined_claim()}, pods=pods)
 
-    [one, other] = [dict(sample.labels) for sample in gauges(snapshot) if sample.name == "pods_state"]
+    said_of = {dict(each.labels)["name"]: dict(each.labels) for each in shown(snapshot) if each.name == "pods_state"}
+    one, other = said_of["a"], said_of["b"]
 
     said = ("name", "namespace", "owner", "node", "scheduled", "phase", "ready", "nodepool", "zone", "managed")
     assert [one[label] for label in said] == [
@@ -102,7 +107,9 @@ def test_a_pods_gauge_says_whose_it_is_and_how_it_stands() -> None:
 def test_every_gauge_has_its_help() -> None:
     snapshot = Snapshot(now=1.0, nodes={"n": a_joined_node("n")}, pods={"p": a_pod()}, pools={"pool": a_pool()})
 
-    lines = list(measured(gauges(snapshot)))
+    lines = b"".join(ClusterLines().blocks(snapshot)).decode().splitlines()
 
-    assert any(line.startswith("karpenter_pods_state{") for line in lines)
+    helped = {line.split()[2] for line in lines if line.startswith("# HELP")}
+    assert {re.split("[{ ]", line)[0] for line in lines if not line.startswith("#")} == helped
+    assert "karpenter_pods_state" in helped
     assert list(measured([Sample(name="build_info", value=1.0)]))[-1] == "karpenter_build_info 1"

@@ -8,9 +8,9 @@ from dovetail.model.unreadable import Unreadable
 from dovetail.telemetry.metrics.duties import PROVISIONING, Duties
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.faults import HELP, MOST_NAMED, Faults
-from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 from testing.disruption_worlds import a_pair, a_pod, a_world
+from tests.metrics.shown import shown
 
 
 def lines_of(faults: Faults, snapshot: Snapshot, duties: Duties | None = None) -> list[str]:
@@ -54,7 +54,7 @@ def test_an_amount_that_no_float_can_hold_spoils_no_scrape() -> None:
     huge = replace(a_pod("n1", name="huge"), requests={"memory": 10**400, "cpu": -(10**400), "pods": 1})
     world = a_world([a_pair("n1"), a_pair("n2")], [huge])
 
-    found = {(s.name, dict(s.labels).get("node_name", "")) for s in gauges(world)}
+    found = {(s.name, dict(s.labels).get("node_name", "")) for s in shown(world)}
 
     assert {("nodes_total_pod_requests", "n1"), ("nodes_allocatable", "n1"), ("nodes_allocatable", "n2")} <= found
     assert ("cluster_utilization_percent", "") in found
@@ -63,7 +63,7 @@ def test_an_amount_that_no_float_can_hold_spoils_no_scrape() -> None:
 def test_a_node_that_cannot_be_shown_leaves_the_others_in_place() -> None:
     world = a_world([a_pair("n1"), a_pair("n2", node={"created": None})], [a_pod("n1", name="p")])
 
-    found = {(s.name, dict(s.labels).get("node_name", "")) for s in gauges(world)}
+    found = {(s.name, dict(s.labels).get("node_name", "")) for s in shown(world)}
 
     assert ("nodes_allocatable", "n1") in found and ("nodes_allocatable", "n2") not in found
     assert ("pods_state", "") in found and ("cluster_state_node_count", "") in found

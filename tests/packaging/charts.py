@@ -129,8 +129,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "flightsMegabytes": 2000,
             "placementPolicy": "Cost",
             "costSeconds": "2.5s",
-            "costConsolidationSeconds": "8s",
-            "costSpotChance": 0.8,
             "nodeCost": 0.01,
         }
     },

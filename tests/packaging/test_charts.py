@@ -173,7 +173,6 @@ class TestRendering:
         )
         assert (kept.record, kept.flights, kept.flight_megabytes) == ("s3://kept/dovetail", "s3://kept", 2000)
         assert (kept.placement_policy, kept.cost_seconds, kept.node_cost) == ("Cost", 2.5, 0.01)
-        assert (kept.consolidation_seconds, kept.cost_spot_chance) == (8.0, 0.8)
         assert (beside.beside_karpenter, kept.beside_karpenter, kept.api) == (True, False, True)
 
     def test_every_setting_is_a_value_or_one_of_those_for_controller_env(self, helm: Helm) -> None:

@@ -71,7 +71,7 @@ def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> 
     search = Search(compiled.problem, seed)
     search.start(lambda: False)
     search.improve(lambda: False, 10)
-    guide = Guide(run, targets_of(compiled, search.bins, 0.0, least=1), compiled.undecided(), compiled.dealt)
+    guide = Guide(run, targets_of(compiled, search.bins, least=1), compiled.undecided(), compiled.dealt)
     done = guide.carry_out()
     assert guide.strays == 0
     assert not done.refused
@@ -86,14 +86,14 @@ def test_a_further_round_begins_where_the_one_before_ended(seed: int) -> None:
     compiled = _compiled(run, deals=True)
     search = Search(compiled.problem, seed)
     search.start(lambda: False)
-    targets = targets_of(compiled, search.bins, 0.0, least=1)
+    targets = targets_of(compiled, search.bins, least=1)
     done = Guide(run, targets, compiled.undecided(), compiled.dealt).carry_out()
 
     further = _compiled(done)
     again = Search(further.problem, seed)
     bins, left = further.bins(again.filler)
     assert not left.any()
-    guide = Guide(done, targets_of(further, bins, 0.0, least=1), further.undecided(), in_turn=True)
+    guide = Guide(done, targets_of(further, bins, least=1), further.undecided(), in_turn=True)
     assert DraftPrices({}, 1.0).total(guide.carry_out()) == pytest.approx(DraftPrices({}, 1.0).total(done))
     assert guide.strays == 0
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
@@ -14,7 +15,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.placement.place_pods import SimulationOptions, place, simulate
 from dovetail.placement.prices import adjusted_price
-from dovetail.placement.settings import KARPENTER, PlacementSettings
+from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     NOW,
     TYPES,
@@ -190,7 +191,7 @@ def test_pods_that_repel_each_other_sit_on_different_nodes_in_both_directions() 
 
 def _in_both_profiles(snapshot: Snapshot) -> tuple[list[str], list[str]]:
     """The nodes that get pods, as Dovetail decides and as Karpenter does."""
-    upstream = PlacementSettings(profile=KARPENTER)
+    upstream = PlacementSettings(profile=KARPENTER_PLACEMENT)
     return [*placed(snapshot).existing], [*placed(snapshot, upstream).existing]
 
 
@@ -263,7 +264,7 @@ def test_proposed_nodes_count_against_the_limit_of_nodes() -> None:
     apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
     snapshot = a_snapshot([a_pod(f"p{i}", shape=apart) for i in range(3)], pools=[pool])
 
-    ours, upstream = placed(snapshot), placed(snapshot, PlacementSettings(profile=KARPENTER))
+    ours, upstream = placed(snapshot), placed(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT))
 
     assert (len(ours.new), ours.refused[0].reasons, len(upstream.new)) == (2, ("node_limits",), 3)
 
@@ -381,7 +382,7 @@ def test_a_pod_whose_volumes_cannot_be_looked_up_is_refused_with_a_reason() -> N
     snapshot = a_snapshot([])
 
     (refused,) = place(an_index(snapshot), [pod]).refused
-    upstream = place(an_index(snapshot, PlacementSettings(profile=KARPENTER)), [pod])
+    upstream = place(an_index(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT)), [pod])
 
     assert refused.reasons == ("volume_lookup",)
     assert groups(upstream) == [["p"]]

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
 from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.index.waiting_pods import expression_fault, pending_pods
 from dovetail.placement.pdbs import PdbIndex
-from dovetail.placement.settings import KARPENTER, PlacementSettings
+from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     NOW,
     a_bound_pod,
@@ -84,7 +85,7 @@ def test_a_pod_that_has_ended_gets_no_node() -> None:
     snapshot = a_snapshot([replace(a_pod("p"), phase="Failed")])
 
     ours = pending_pods(snapshot, SETTINGS)
-    upstream = pending_pods(snapshot, PlacementSettings(profile=KARPENTER))
+    upstream = pending_pods(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT))
 
     assert (len(ours.pending), len(upstream.pending)) == (0, 1)
 

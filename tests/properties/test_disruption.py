@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.karpenter import KARPENTER
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import NothingToDo, choose
-from dovetail.disruption.profiles import KARPENTER
-from dovetail.disruption.revalidate import Invalid, revalidate
+from dovetail.disruption.revalidate import Invalid
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -19,6 +19,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from tests.disruption.second_look import revalidate
 from tests.properties.carrying_out import carry_out
 
 BUDGETS = st.lists(

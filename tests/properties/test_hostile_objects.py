@@ -14,8 +14,7 @@ from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.gauges import gauges
+from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from tests.placement.builders import TYPES
 from tests.properties.hostile import GROUP, NOW, cached, clusters
 
@@ -52,7 +51,7 @@ def test_an_empty_node_goes_whatever_stands_beside_it(objects: dict[str, list[Js
 def test_metrics_are_answered_whatever_the_cluster_holds(objects: dict[str, list[Json]]) -> None:
     snapshot = snapshot_of(objects)
 
-    lines = list(measured(gauges(snapshot)))
+    text = b"".join(ClusterLines().blocks(snapshot)).decode()
 
-    assert any('node_name="empty"' in line for line in lines)
+    assert 'node_name="empty"' in text
     assert ("default", "Empty") in {(pool, str(reason)) for pool, reason in allowances(snapshot, DisruptionSettings())}

@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acceptance.checker.check import violations
+from acceptance.karpenter import KARPENTER_PLACEMENT
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.model.json import Json
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
-from dovetail.placement.settings import DOVETAIL, KARPENTER, Profile
+from dovetail.placement.settings import DOVETAIL, Profile
 from tests.properties.clusters import clusters
 
 quick = settings(
@@ -39,7 +40,7 @@ def test_every_placement_obeys_every_rule(raw: Json) -> None:
 @given(clusters())
 def test_the_answer_under_the_profile_of_karpenter_obeys_every_rule_that_it_promises(raw: Json) -> None:
     """Under the profile of Karpenter only the skew of relaxed spreads may suffer (PLQ-26)."""
-    found = [fault for fault in violations(raw, _answer(raw, KARPENTER)) if "skew" not in fault]
+    found = [fault for fault in violations(raw, _answer(raw, KARPENTER_PLACEMENT)) if "skew" not in fault]
     assert found == []
 
 

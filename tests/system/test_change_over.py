@@ -22,9 +22,9 @@ from acceptance.adopt.bystanders import Bystanders
 from acceptance.adopt.loading import load
 from acceptance.adopt.looking import is_true
 from acceptance.adopt.states import read_states
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.model import names
+from testbed.simulated_world import SimulatedWorld
 from tests.recorded import MID_FLIGHT
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/from-karpenter.md"

@@ -9,12 +9,12 @@ import pytest
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.ports.failures import Forbidden
 from dovetail.settings.flags import flags_of
 from dovetail.settings.settings import SettingsError, read_settings
 from dovetail.worker import run
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 from tests.waiting import until_answered

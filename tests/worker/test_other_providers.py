@@ -11,7 +11,6 @@ from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.settings import read_settings
-from dovetail.telemetry.metrics.gauges import gauges
 from dovetail.worker.steps import Wiring
 from testing import fakes
 from tests.activities.test_claim_conditions import JudgingClass
@@ -24,6 +23,7 @@ from tests.lifecycle.objects import (
     a_pool,
     is_now,
 )
+from tests.metrics.shown import shown
 
 NOW = 100_000.0
 OTHER = NodeClassRef(group="karpenter.other.example", kind="OtherNodeClass", name="default")
@@ -99,7 +99,7 @@ async def ordered(cluster: Snapshot) -> set[str]:
 
 def measured(cluster: Snapshot) -> set[str]:
     """The metrics that speak of the pool as of one of ours."""
-    return {each.name for each in gauges(cluster) if ("nodepool", "pool") in each.labels and "nodepools" in each.name}
+    return {each.name for each in shown(cluster) if ("nodepool", "pool") in each.labels and "nodepools" in each.name}
 
 
 async def test_what_belongs_to_another_provider_is_left_alone() -> None:

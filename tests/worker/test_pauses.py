@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.messages.orders import DeleteClaim, Orders, OrdersRequest
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen, Target
@@ -18,6 +17,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.steps import Wiring
+from testbed.simulated_world import SimulatedWorld
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.waiting import until

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.connection import presence
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
@@ -21,6 +20,7 @@ from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Singletons
 from dovetail.worker.unanswered import Unanswered
+from testbed.simulated_world import SimulatedWorld
 
 LOOK_SECONDS = 0.1
 

@@ -77,18 +77,13 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         "PLACEMENT_POLICY": "Cost",
         "DOVETAIL_NODE_COST": "0.02",
         "DOVETAIL_COST_SECONDS": "3s",
-        "DOVETAIL_COST_CONSOLIDATION_SECONDS": "8s",
-        "DOVETAIL_COST_ROOM": "0.1",
-        "DOVETAIL_COST_SPOT_CHANCE": "0.8",
-        "DOVETAIL_COST_WORTH": "0.25",
         "DOVETAIL_COST_KEEP_PLACES": "false",
     }
     cost = placement_settings(read_settings(given)).cost
     disruption = disruption_settings(read_settings(given))
-    assert (disruption.cost.everywhere, disruption.cost.node_cost, disruption.worth) == (True, 0.02, 0.25)
-    assert disruption.cheaper_seconds == 8.0
-    assert (cost.everywhere, cost.node_cost, cost.seconds, cost.room) == (True, 0.02, 3.0, 0.1)
-    assert (cost.spot_chance, disruption.cost.spot_chance) == (0.8, 0.8)
+    assert (disruption.cost.everywhere, disruption.cost.node_cost) == (True, 0.02)
+    assert (cost.everywhere, cost.node_cost, cost.seconds) == (True, 0.02, 3.0)
+    assert (cost.spot_chance, disruption.worth, disruption.cheaper_seconds) == (0.5, 0.7, 5.0)
     assert not cost.keep_places and placement_settings(read_settings({"CLUSTER_NAME": "c"})).cost.keep_places
 
 
@@ -98,10 +93,6 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         {"PLACEMENT_POLICY": "Cheap"},
         {"DOVETAIL_NODE_COST": "-1"},
         {"DOVETAIL_NODE_COST": "2e6"},
-        {"DOVETAIL_COST_WORTH": "-1"},
-        {"DOVETAIL_COST_CONSOLIDATION_SECONDS": "0s"},
-        {"DOVETAIL_COST_SPOT_CHANCE": "0"},
-        {"DOVETAIL_COST_SPOT_CHANCE": "1.5"},
     ],
 )
 def test_a_policy_or_node_cost_that_cannot_be_read_is_named(wrong: dict[str, str]) -> None:

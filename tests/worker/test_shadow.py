@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.shadow.text import shadow_text
 from dovetail.model import names
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_world
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import OPEN, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, settings_of

@@ -17,8 +17,8 @@ from acceptance.bench.day.load import HOUR, MINUTE, START, Load
 from acceptance.bench.day.market import Market
 from dovetail.disruption.choose import choose
 from dovetail.disruption.methods.cheaper import CHEAPER
-from dovetail.disruption.revalidate import Valid, revalidate
-from dovetail.disruption.rounds import never
+from dovetail.disruption.revalidate import Valid, look_again
+from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
 from dovetail.model import names
@@ -206,7 +206,7 @@ class Play:
         held, self._held = self._held, None
         if held is None:
             return
-        found = revalidate(held, self.fleet.snapshot(now, self._taken()), self._disruption)
+        found = look_again(held, Round(self.fleet.snapshot(now, self._taken()), self._disruption, never)).validity
         if isinstance(found, Valid):
             self._begin(found.plan, now)
 

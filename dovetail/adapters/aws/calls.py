@@ -7,7 +7,6 @@ itself: while EC2 hangs, the other calls take every thread that they may have, a
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +30,6 @@ from dovetail.model.json import Json
 from dovetail.ports.failures import Failure, Forbidden, Throttled, Unreachable
 
 Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""
-
-_log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 3  # of the SDK; every launch carries its own token, so a repeated call launches nothing twice

@@ -26,11 +26,6 @@ def order(connection: sqlite3.Connection, operation: str, moment: Moment, failur
     )
 
 
-def forget(connection: sqlite3.Connection) -> None:
-    """No fault is on order any more."""
-    connection.execute("DELETE FROM faults")
-
-
 def take(connection: sqlite3.Connection, operation: str, moment: Moment) -> Failure | None:
     """The failure that is due for this call now, if one was ordered; it counts as used."""
     row = connection.execute(

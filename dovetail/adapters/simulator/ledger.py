@@ -41,9 +41,3 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
             entry.detail,
         ),
     )
-
-
-def entries(connection: sqlite3.Connection, since: int = 0) -> list[Entry]:
-    """The entries with an id above `since`, oldest first."""
-    rows = connection.execute("SELECT * FROM ledger WHERE id > ? ORDER BY id", (since,))
-    return [Entry(**dict(row)) for row in rows]

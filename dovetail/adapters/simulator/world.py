@@ -1,37 +1,27 @@
-"""A simulated world from outside: what tests, the demo and a person at a terminal create, change and look at.
+"""A simulated world from outside: what the demo and a person at a terminal create, change and look at.
 
 Everything here is synchronous and takes a millisecond. `apply` is kubectl's: it creates or merges, the status included.
-Tests use nothing but this: tables and columns may change.
 """
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Self, TypeVar
 
-from dovetail.adapters.simulator import faults, ledger
+from dovetail.adapters.simulator import faults
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.admission import NAMESPACED
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.cloud import instances as rows
-from dovetail.adapters.simulator.cloud.catalogue import write_catalogue
-from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall, Launched
 from dovetail.adapters.simulator.faults import Moment
-from dovetail.adapters.simulator.ledger import Entry
-from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 from dovetail.model.json import Json
-from dovetail.model.time import format_time
 
 T = TypeVar("T")
-
-EVERY = "*"
 
 # There from the start, as on any cluster.
 NAMESPACES = ("default", "kube-system")
@@ -47,9 +37,7 @@ class SimulatedWorld:
         self._clock = clock
 
     @classmethod
-    def create(
-        cls, file: Path, settings: WorldSettings | None = None, clock: Callable[[], float] = time.time
-    ) -> "SimulatedWorld":
+    def create(cls, file: Path, settings: WorldSettings | None = None, clock: Callable[[], float] = time.time) -> Self:
         """A new world in a new file."""
         if file.exists():
             raise FileExistsError(f"there is a world in {file} already")
@@ -62,7 +50,7 @@ class SimulatedWorld:
         return world
 
     @classmethod
-    def open(cls, file: Path, clock: Callable[[], float] = time.time) -> "SimulatedWorld":
+    def open(cls, file: Path, clock: Callable[[], float] = time.time) -> Self:
         """A world that exists."""
         if not file.exists():
             raise FileNotFoundError(f"there is no world in {file}")
@@ -77,14 +65,6 @@ class SimulatedWorld:
     def apply(self, body: Json) -> Json:
         """Create an object, or merge it into the one of its name; its status too."""
         return self._write(lambda cluster: _applied(cluster, body))
-
-    def put_raw(self, body: Json) -> Json:
-        """Store an object unchecked: for tests of objects that cannot be read."""
-        return self._write(lambda cluster: table.put(cluster.connection, body))
-
-    def put_all(self, bodies: Iterable[Json]) -> int:
-        """Store objects unchecked in one transaction, for clusters of any size; how many there were."""
-        return self._write(lambda cluster: sum(1 for body in bodies if table.put(cluster.connection, body)))
 
     def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
         """A merge patch."""
@@ -106,22 +86,7 @@ class SimulatedWorld:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
 
-    def silence(self, node: str) -> None:
-        """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
-        self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
-        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-        condition = {**unknown, "lastTransitionTime": format_time(self._clock())}
-        self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
-
     # The cloud
-
-    def declare_catalogue(self, declaration: Mapping[str, Any]) -> None:
-        """What this world sells, in place of the default types. To be called before the world is opened."""
-        self._write(lambda cluster: write_catalogue(cluster.connection, declaration))
-
-    def add_instance(self, row: InstanceRow) -> InstanceRow:
-        """Add an instance as it is described, without a launch."""
-        return self._write(lambda cluster: rows.insert(cluster.connection, row))
 
     def instances(self) -> list[InstanceRow]:
         """All instances that there ever were, oldest first."""
@@ -139,19 +104,6 @@ class SimulatedWorld:
         """Terminate an instance by hand."""
         self._write(lambda cluster: rows.terminate(cluster.connection, provider_id, cluster.now))
 
-    def sell_out(self, instance_type: str = EVERY, zone: str = EVERY, capacity_type: str = EVERY) -> None:
-        """The cloud has no capacity for these offerings from now on."""
-        pool = CapacityPool(instance_type, zone, capacity_type)
-        self._write(lambda cluster: rows.sell_out(cluster.connection, pool))
-
-    def end_sell_outs(self) -> None:
-        """The cloud has capacity for everything again; shortages that were noticed last until they are forgotten."""
-        self._write(lambda cluster: rows.end_sell_outs(cluster.connection))
-
-    def forget_shortages(self) -> None:
-        """What launches have learned of sold-out offerings is forgotten before its time."""
-        self._write(lambda cluster: cluster.connection.execute("DELETE FROM shortages"))
-
     def never_join(self, count: int = -1) -> None:
         """The next launches (-1: all of them) boot, and their kubelets never register. 0 ends it."""
         self.set(never_join=count)
@@ -163,15 +115,6 @@ class SimulatedWorld:
     def fail(self, operation: str, moment: Moment, failure: str = "Unreachable", times: int = 1) -> None:
         """Let the next calls of an operation fail: cloud:launch, cloud:terminate, `cluster:patch NodeClaim`, ..."""
         self._write(lambda cluster: faults.order(cluster.connection, operation, moment, failure, times))
-
-    def mend(self) -> None:
-        """No call fails any more on order."""
-        self._write(lambda cluster: faults.forget(cluster.connection))
-
-    def hasten(self, claim: str = EVERY) -> None:
-        """What a claim's instance would take its time for happens now: it boots and joins, also where it was never to;
-        one that is terminating ends."""
-        self._write(lambda cluster: rows.hasten(cluster.connection, claim, cluster.now))
 
     # The world
 
@@ -188,28 +131,9 @@ class SimulatedWorld:
 
         self._write(step)
 
-    def ledger(self, since: int = 0) -> list[Entry]:
-        """The entries of the ledger with an id above `since`."""
-        return self._read(lambda cluster: ledger.entries(cluster.connection, since))
-
     def player(self) -> Player:
         """A player to be moved by hand."""
         return Player(self._store, self._clock)
-
-    @contextmanager
-    def playing(self) -> Iterator[None]:
-        """Let the world move by itself, on a thread of its own, until the end of the block."""
-        stop = Event()
-        failures: list[BaseException] = []
-        thread = Thread(target=_play, args=(self.player(), stop, failures), name="embedded-player", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-        if failures:
-            raise failures[0]
 
     def _write(self, step: Callable[[Cluster], T]) -> T:
         with self._store.writing() as connection:
@@ -236,11 +160,3 @@ def _applied(cluster: Cluster, body: Json) -> Json:
     else:
         found = cluster.patch(kind, key, {name: value for name, value in body.items() if name != "status"})
     return cluster.patch(kind, key, status, "status") if status else found
-
-
-def _play(player: Player, stop: Event, failures: list[BaseException]) -> None:
-    try:
-        player.run(stop)
-    except BaseException as error:
-        failures.append(error)
-        raise

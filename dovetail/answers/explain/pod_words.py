@@ -10,7 +10,6 @@ from typing import Final
 from dovetail.answers.wording import amounts_text
 from dovetail.model.placements import Reason
 from dovetail.model.pods import Expression, NodeTerm, Pod, PodShape, Toleration
-from dovetail.model.taints import Taint
 
 # Why a NodePool can make no node for the pod.
 POOL_WORDS: Final[Mapping[Reason, str]] = {
@@ -98,11 +97,6 @@ def expression_text(expression: Expression) -> str:
     """zone In [a, b]."""
     values = f" [{', '.join(expression.values)}]" if expression.values else ""
     return f"{expression.key} {expression.operator}{values}"
-
-
-def taint_text(taint: Taint) -> str:
-    """key=value:effect, as kubectl writes it."""
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def toleration_text(toleration: Toleration) -> str:

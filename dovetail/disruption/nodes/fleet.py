@@ -52,9 +52,9 @@ class Member:
 class Fleet:
     """All members of one snapshot, and what a decision knows of them."""
 
-    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings, aside: SetAside | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
         self.snapshot = snapshot
-        self.aside = aside or SetAside()  # what this decision cannot judge
+        self.aside = SetAside()  # what this decision cannot judge
         self.settings = settings
         self.now = snapshot.now
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)

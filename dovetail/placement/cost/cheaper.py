@@ -100,5 +100,5 @@ def _proposal(run: Pass, costs: dict[int, float], time: _Time, number: int, begi
     else:
         search.begin_with(*compiled.bins(search.filler), time.is_up)
     search.improve(time.of_round(number), time.steps)
-    targets = targets_of(compiled, search.bins, settings.room, settings.types)
+    targets = targets_of(compiled, search.bins, settings.types)
     return Guide(run, targets, compiled.undecided(), compiled.dealt or not begins).carry_out()

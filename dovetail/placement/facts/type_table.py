@@ -5,7 +5,7 @@ the room for the pods must be found in the same group (PLC-120). Rows are number
 integer. A type is rejected only for a key on which both the type and the pods have requirements.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from math import inf
@@ -308,11 +308,3 @@ class TypeTable:
         for row in bits(rows):
             found[self.rows[row][0]] = 1
         return bytes(found)
-
-    def only(self, keep: Callable[[CompiledType], bool]) -> int:
-        """The rows of the types that satisfy a condition."""
-        mask = 0
-        for number, item in enumerate(self.types):
-            if keep(item):
-                mask |= self.type_rows[number]
-        return mask

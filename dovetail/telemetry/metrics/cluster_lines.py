@@ -1,8 +1,8 @@
 """The gauges of nodes and pods as text, written anew only for what has changed.
 
 At 5,000 nodes and 100,000 pods a scrape has 260,000 such series, and nearly all say what they said half a minute ago.
-Objects of the cache are never changed in place: one that is the same object says the same. What the gauges are is
-defined in gauges.py; this is the same text, sooner. It is kept in bytes and in blocks, a node's pods together, so that
+Objects of the cache are never changed in place: one that is the same object says the same. What each object says is
+defined in gauges.py. The text is kept in bytes and in blocks, a node's pods together, so that
 a scrape neither looks at each pod nor encodes 30 MB again.
 """
 

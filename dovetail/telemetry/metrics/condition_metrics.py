@@ -20,12 +20,12 @@ from dovetail.telemetry.metrics.instruments import Instruments
 PREFIX: Final = "operator_"
 
 _BUCKETS: Final = tuple(2.0**power for power in range(-1, 14))
-_COUNTERS: Final = {"status_condition_transitions_total": "Transitions of a condition, by type and new status."}
-_HISTOGRAMS: Final = {
+COUNTERS: Final = {"status_condition_transitions_total": "Transitions of a condition, by type and new status."}
+HISTOGRAMS: Final = {
     "status_condition_transition_seconds": "Seconds that a condition had a status before it got another.",
     "termination_duration_seconds": "Seconds from an object's deletion to its end.",
 }
-_GAUGES: Final = {
+GAUGES: Final = {
     "status_condition_count": "1 for each condition of an object; its labels say how it stands.",
     "status_condition_current_status_seconds": "Seconds since a condition got its status.",
     "termination_current_time_seconds": "Seconds since an object that is not gone yet was deleted.",
@@ -54,14 +54,6 @@ class _Followed:
             yield infix, own if infix else {"group": self.group, "kind": self.kind}
 
 
-def names_of(kinds: Sequence[str] = ("node", "nodeclaim", "nodepool", "ec2nodeclass")) -> dict[str, str]:
-    """The full names of the metrics of these kinds with their types, the older names included."""
-    types = {**dict.fromkeys(_COUNTERS, "counter"), **dict.fromkeys(_HISTOGRAMS, "histogram")}
-    types.update(dict.fromkeys(_GAUGES, "gauge"))
-    infixes = ["", *(f"{kind}_" for kind in kinds)]
-    return {f"{PREFIX}{infix}{name}": kind for infix in infixes for name, kind in types.items()}
-
-
 _TO_UNDERSCORE: Final = str.maketrans("/.-", "___")
 
 
@@ -86,15 +78,13 @@ class ConditionMetrics:
         )
         self._followed = tuple(each for each in followed if each.kind in view.kinds())
         infixes = {infix for each in self._followed for infix in each.infixes}
-        self.help = {f"{infix}{name}": words for name, words in _GAUGES.items() for infix in infixes}
+        self.help = {f"{infix}{name}": words for name, words in GAUGES.items() for infix in infixes}
         self._texts: dict[tuple[str, str], _Text] = {}
         self._instruments = Instruments(
             meter=metrics.get_meter("dovetail"),
             prefix=PREFIX,
-            counters={f"{infix}{name}": words for name, words in _COUNTERS.items() for infix in infixes},
-            histograms={
-                f"{infix}{name}": (words, _BUCKETS) for name, words in _HISTOGRAMS.items() for infix in infixes
-            },
+            counters={f"{infix}{name}": words for name, words in COUNTERS.items() for infix in infixes},
+            histograms={f"{infix}{name}": (words, _BUCKETS) for name, words in HISTOGRAMS.items() for infix in infixes},
         )
 
     def follow(self) -> None:

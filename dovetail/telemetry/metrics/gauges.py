@@ -69,22 +69,6 @@ class Sample:
     value: float
 
 
-def gauges(snapshot: Snapshot, aside: SetAside | None = None) -> Iterator[Sample]:
-    """All gauges that follow from a snapshot; one bad object never empties a scrape."""
-    aside = aside or SetAside()
-    pods = pods_by_node(snapshot)
-    managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
-    for _, node in sorted(snapshot.nodes.items()):
-        known, on_node = node.provider_id in managed, pods.get(node.name, [])
-        yield from _sound(aside.judge(node, "metrics", node_gauges, node, on_node, snapshot.now, managed=known))
-    asked = (total([pod.requests for pod in pods.get(name, ())]) for name in snapshot.nodes)
-    yield from cluster_and_pools(snapshot, aside, asked)
-    for _, pod in sorted(snapshot.pods.items()):
-        found = aside.judge(pod, "metrics", pod_gauge, pod, snapshot.nodes.get(pod.node_name), managed)
-        if not isinstance(found, Unjudged):
-            yield found
-
-
 def cluster_and_pools(snapshot: Snapshot, aside: SetAside, asked: Iterable[Resources]) -> Iterator[Sample]:
     """The gauges of all together, and of each NodePool. `asked`: what the pods of each node request."""
     yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, total([*asked]))]))
@@ -122,17 +106,6 @@ def node_amounts(node: Node, pods: list[Pod]) -> dict[str, list[tuple[str, float
     return {name: [*_by_resource(resources)] for name, resources in amounts.items()}
 
 
-def node_gauges(node: Node, pods: list[Pod], now: float, *, managed: bool) -> list[Sample]:
-    """Those of one node, family by family."""
-    labels = node_labels(node, managed=managed)
-    found = [
-        Sample(name=name, labels=(*labels, ("resource_type", resource)), value=value)
-        for name, amounts in node_amounts(node, pods).items()
-        for resource, value in amounts
-    ]
-    return [*found, Sample(name="nodes_current_lifetime_seconds", labels=labels, value=now - node.created)]
-
-
 def _of_cluster(snapshot: Snapshot, asked: Resources) -> Iterator[Sample]:
     offered = total([node.allocatable for node in snapshot.nodes.values()])
     for resource, amount in sorted(offered.items()):
@@ -151,12 +124,6 @@ def _of_pools(snapshot: Snapshot) -> Iterator[Sample]:
             continue  # of another provider, which counts them itself (PLM-1)
         yield from _amounts("nodepools_limit", pool.limits or {}, {"nodepool": name})
         yield from _amounts("nodepools_usage", usage[name], {"nodepool": name})
-
-
-def pod_gauge(pod: Pod, node: Node | None, managed: set[str]) -> Sample:
-    """The one of a pod."""
-    known = node is not None and node.provider_id in managed
-    return Sample(name="pods_state", labels=(*pod_labels(pod), *pod_place(node, managed=known)), value=1.0)
 
 
 def pod_labels(pod: Pod) -> Labels:

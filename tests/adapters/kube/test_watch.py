@@ -15,7 +15,7 @@ from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.background.supervised import health_of
+from dovetail.background.supervised import task_troubles
 from dovetail.model.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
@@ -305,7 +305,7 @@ class TestOwnThread:
             thread = WatchThread(watched.watch)
             thread.start()
             await watched.until(lambda: watched.names() == ["a"] and watched.watch.problem() == "")
-            assert health_of("watch").failures == 1
+            assert [line for line in task_troubles() if line.startswith("watch has failed 1 times")] != []
 
             await thread.stop()
             assert watched.watch.problem() == "the watch has been stopped"

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.player import Player
-from dovetail.adapters.simulator.world import SimulatedWorld
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class
 
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from dovetail.adapters.simulator.play.tick import is_true
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.resources import parse_resources
 from dovetail.ports.objects import NewClaim
+from testbed.simulated_world import SimulatedWorld
 
 CLASS = NodeClassRef(group="dovetail.sh", kind="EmbeddedNodeClass", name="default")
 

@@ -14,7 +14,7 @@ import pytest
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.player import Player
-from dovetail.adapters.simulator.world import SimulatedWorld
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 
 ROOT = Path(__file__).parents[3]

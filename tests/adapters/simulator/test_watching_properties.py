@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.store import Store
-from dovetail.adapters.simulator.world import SimulatedWorld
+from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node, a_pod
 
 KINDS = ("Node", "Pod")

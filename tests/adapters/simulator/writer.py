@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from dovetail.adapters.simulator.world import SimulatedWorld
+from testbed.simulated_world import SimulatedWorld
 
 
 def main() -> None:

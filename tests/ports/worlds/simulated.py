@@ -11,10 +11,10 @@ from pathlib import Path
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.settings import WorldSettings
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
+from testbed.simulated_world import SimulatedWorld
 
 
 class SimulatedWorldUnderTest:

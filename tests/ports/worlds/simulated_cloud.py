@@ -6,16 +6,16 @@ from pathlib import Path
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
-from dovetail.adapters.simulator.api_server.admission import NODE_CLASS_GROUP, NODE_CLASS_KIND
+from dovetail.adapters.simulator.cloud.catalogue import EMBEDDED_CLASS
 from dovetail.adapters.simulator.cloud.default_types import CapacityPool
 from dovetail.adapters.simulator.cloud.instances import LaunchCall
-from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from dovetail.ports.objects import NewClaim
+from testbed.simulated_world import SimulatedWorld
 from tests.ports.worlds.contract import unique
 
 _ALIEN = LaunchCall(
@@ -31,6 +31,9 @@ _ALIEN = LaunchCall(
 )
 
 
+_GROUP, _KIND = EMBEDDED_CLASS
+
+
 class SimulatedCloudWorld:
     """The adapter, and the world's own switches."""
 
@@ -41,11 +44,11 @@ class SimulatedCloudWorld:
         self._outside = outside
 
     async def node_class(self, name: str) -> NodeClassRef:
-        reference = NodeClassRef(group=NODE_CLASS_GROUP, kind=NODE_CLASS_KIND, name=name)
+        reference = NodeClassRef(group=_GROUP, kind=_KIND, name=name)
         self._outside.apply(
             {
-                "apiVersion": f"{NODE_CLASS_GROUP}/v1",
-                "kind": NODE_CLASS_KIND,
+                "apiVersion": f"{_GROUP}/v1",
+                "kind": _KIND,
                 "metadata": {"name": name},
                 "spec": {"image": "image-1"},
             }
@@ -72,14 +75,14 @@ class SimulatedCloudWorld:
         return parse_node_pool(self._outside.apply(body))
 
     async def change_class(self, node_class: NodeClassRef) -> None:
-        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"spec": {"image": "image-2"}})
+        self._outside.patch(_KIND, node_class.name, {"spec": {"image": "image-2"}})
 
     async def remove_class(self, node_class: NodeClassRef) -> None:
-        self._outside.delete(NODE_CLASS_KIND, node_class.name)
+        self._outside.delete(_KIND, node_class.name)
 
     async def make_class_unready(self, node_class: NodeClassRef) -> None:
         unready = {"type": "Ready", "status": "False", "reason": "NoSubnet", "message": "no subnet"}
-        self._outside.patch(NODE_CLASS_KIND, node_class.name, {"status": {"conditions": [unready]}}, "status")
+        self._outside.patch(_KIND, node_class.name, {"status": {"conditions": [unready]}}, "status")
 
     async def make_short(self, instance: Instance | None) -> None:
         if instance is None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.taints import Taint, taint_text
 
 UNREGISTERED: Final = Taint(key=core.UNREGISTERED_TAINT, effect="NoExecute")
 _CLOSED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")
@@ -68,11 +68,6 @@ def _is_closed(key: str) -> bool:
 def taints_for(claim: NodeClaim) -> tuple[Taint, ...]:
     """In upstream's order."""
     return (*claim.taints, *claim.startup_taints, UNREGISTERED)
-
-
-def taint_text(taint: Taint) -> str:
-    """As the kubelet's flag takes it."""
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def kubelet_flags(start: Bootstrap) -> list[str]:

@@ -4,7 +4,6 @@ Sidecars run beside everything that starts after them, other init containers run
 up), and a resize in place shows first in the status (PLC-72, PLC-73).
 """
 
-import re
 from collections.abc import Mapping
 
 from dovetail.model.json import ReadOnlyJson
@@ -13,7 +12,6 @@ from dovetail.model.resources import parse_resources
 Amounts = dict[str, int]
 
 _POD_LEVEL = ("cpu", "memory")
-_BINARY_FRACTION = re.compile(r"[0-9]*\.[0-9]+[KMGTPE]i\Z")
 
 
 def _add(left: Amounts, right: Mapping[str, int]) -> Amounts:
@@ -92,19 +90,3 @@ def pod_requests(pod: ReadOnlyJson, limits_as_requests: bool = False) -> Amounts
     spec = pod.get("spec") or {}
     total = _pod_level(_aggregate(pod, "requests", limits_as_requests), spec, "requests")
     return {**_add(total, parse_resources(spec.get("overhead"))), "pods": 1}
-
-
-def pod_limits(pod: ReadOnlyJson) -> Amounts:
-    """The same for limits, where overhead counts only for resources that are limited, and not to nothing.
-
-    Upstream counts the overhead twice beside a pod-level limit written as a binary fraction ("1.5Gi"): such a quantity
-    is a shared object to which it adds in place. Limits decide nothing, so the recorded figure is kept.
-    """
-    spec = pod.get("spec") or {}
-    total = _pod_level(_aggregate(pod, "limits", False), spec, "limits")
-    written = (spec.get("resources") or {}).get("limits") or {}
-    for name, amount in parse_resources(spec.get("overhead")).items():
-        if total.get(name):
-            shared = name in written and _BINARY_FRACTION.match(str(written[name]))
-            total[name] += 2 * amount if shared else amount
-    return {**total, "pods": 1}

@@ -4,7 +4,7 @@ Placement asks each of its questions once per shape, so equal shapes are one obj
 the last such pod is gone, nothing of the shape is left.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -27,10 +27,6 @@ from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadCon
 from dovetail.model.remembering import Shared, fingerprint
 
 _SHAPES: Final[Shared[bytes, PodShape]] = Shared()
-
-
-def _required(raw: ReadOnlyJson | None, kind: str) -> Any:
-    return (raw or {}).get(f"required{kind}")
 
 
 def _preferred_node_terms(affinity: ReadOnlyJson) -> tuple[NodeTerm, ...]:

@@ -41,9 +41,6 @@ STATUS_ONLY_THROUGH_SUBRESOURCE: Final = frozenset(
 # The API server keeps no generation for these.
 WITHOUT_GENERATION: Final = frozenset({"ConfigMap", "Event", "Namespace", "Node", "Service"})
 
-NODE_CLASS_GROUP: Final = "dovetail.sh"
-NODE_CLASS_KIND: Final = "EmbeddedNodeClass"
-
 _MODELS: Final[dict[str, type[ApiModel]]] = {kind.kind: kind.model for kind in KINDS}
 
 _PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -29,7 +29,7 @@ from dovetail.model.resources import parse_resources
 EMBEDDED_CLASS: Final = ("dovetail.sh", "EmbeddedNodeClass")
 EC2_CLASS: Final = ("karpenter.k8s.aws", "EC2NodeClass")
 
-_SETTING: Final = "shelf"  # files of worlds hold it under this name
+SETTING: Final = "shelf"  # files of worlds hold it under this name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: offerings are worked out once; equal only to itself
@@ -98,18 +98,8 @@ def default_catalogue() -> WorldCatalogue:
 
 def read_catalogue(connection: sqlite3.Connection) -> WorldCatalogue:
     """What this world sells."""
-    row = connection.execute("SELECT value FROM settings WHERE name = ?", (_SETTING,)).fetchone()
+    row = connection.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
     return declared(row["value"]) if row else default_catalogue()
-
-
-def write_catalogue(connection: sqlite3.Connection, declaration: Mapping[str, Any]) -> None:
-    """Declare what this world sells: see `declared` for the form."""
-    text = orjson.dumps(declaration).decode()
-    declared(text)  # a declaration that cannot be read fails here, not where the world is opened next
-    connection.execute(
-        "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (_SETTING, text),
-    )
 
 
 @lru_cache(maxsize=8)

@@ -130,14 +130,6 @@ def set_joined(connection: sqlite3.Connection, row: InstanceRow, node: str, now:
     connection.execute("UPDATE instances SET node = ?, joined = ? WHERE id = ?", (node, now, row.id))
 
 
-def hasten(connection: sqlite3.Connection, claim: str, now: float) -> None:
-    """The instances of that claim, with '*' of all, boot and join, or end, at once."""
-    which = "state IN ({}) AND ? IN (claim_name, '*')"
-    living, leaving = which.format("'pending', 'running'"), which.format("'terminating'")
-    connection.execute(f"UPDATE instances SET boots = ?, joins = 1 WHERE {living}", (now, claim))
-    connection.execute(f"UPDATE instances SET ends = ? WHERE {leaving}", (now, claim))
-
-
 def is_sold_out(connection: sqlite3.Connection, pool: CapacityPool) -> bool:
     """Whether a capacity pool has no capacity now."""
     row = connection.execute(
@@ -145,19 +137,6 @@ def is_sold_out(connection: sqlite3.Connection, pool: CapacityPool) -> bool:
         pool,
     ).fetchone()
     return row is not None
-
-
-def sell_out(connection: sqlite3.Connection, pool: CapacityPool) -> None:
-    """A pool, or with '*' many, has no capacity from now on."""
-    connection.execute(
-        "INSERT OR IGNORE INTO famines (instance_type, zone, capacity_type) VALUES (?, ?, ?)",
-        pool,
-    )
-
-
-def end_sell_outs(connection: sqlite3.Connection) -> None:
-    """All pools have capacity again."""
-    connection.execute("DELETE FROM famines")
 
 
 def _one(connection: sqlite3.Connection, condition: str, value: str) -> InstanceRow | None:

@@ -20,12 +20,10 @@ _DEAR = 1.5  # times the price of the cheapest type of spot capacity: dearer one
 
 
 class Namer:
-    """Names the types of nodes of one problem. `room`: by so much they are larger than their pods; `least`: how many
-    types are named at least, where there are so many."""
+    """Names the types of nodes of one problem. `least`: how many types are named at least, where there are so many."""
 
-    def __init__(self, compiled: Compiled, room: float, least: int) -> None:
+    def __init__(self, compiled: Compiled, least: int) -> None:
         self._compiled = compiled
-        self._room = room
         self._least = least
         templates = {choice.template for choice in compiled.choices}
         self._shares = {template: _shares(template) for template in templates}
@@ -34,7 +32,7 @@ class Namer:
         """The rows that a node with these pods may be, which requires `start` at least."""
         choice = self._compiled.choices[made.choice]
         template = choice.template
-        rows = self._roomy(made, template)
+        rows = self._holding(made, template)
         if template.start.minima:  # minimum values need the names
             return rows
         shares, spot = self._shares[template], is_spot(choice.cell.requirements)
@@ -46,10 +44,10 @@ class Namer:
             suiting &= _inexpensive(template, suiting, cells, self._least)
         return suiting or rows
 
-    def _roomy(self, made: Bin, template: Template) -> int:
-        """The rows that hold the bin and leave room; a claim that named others would become the tightest of them."""
+    def _holding(self, made: Bin, template: Template) -> int:
+        """The rows that hold the bin."""
         amounts = made.counts @ self._compiled.problem.sizes[made.items]
-        return template.fit.holding([floor(amount * (1 + self._room)) for amount in amounts.tolist()], template.rows)
+        return template.fit.holding(list(map(floor, amounts.tolist())), template.rows)
 
     def _suiting(self, made: Bin, start: State) -> int:
         """The rows that suit all of the pods, in whichever zone the node comes to be."""

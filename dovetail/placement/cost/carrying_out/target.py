@@ -24,9 +24,8 @@ class Target:
     held: Held = NONE  # reservations that are promised to it before it is opened
 
 
-def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int) -> list[Target]:
-    """The nodes that stay as they were, and those of the bins, with that share of their pods' amounts left free.
-    `least`: how many types a node keeps to choose from."""
+def targets_of(compiled: Compiled, bins: Sequence[Bin], least: int) -> list[Target]:
+    """The nodes that stay as they were, and those of the bins. `least`: how many types a node keeps to choose from."""
     found = [
         Target(
             template=part.template,
@@ -37,7 +36,7 @@ def targets_of(compiled: Compiled, bins: Sequence[Bin], room: float, least: int)
         )
         for part in compiled.frozen
     ]
-    namer = Namer(compiled, room, least)
+    namer = Namer(compiled, least)
     left = [deque(item.pods) for item in compiled.items]
     for each in bins:
         choice = compiled.choices[each.choice]

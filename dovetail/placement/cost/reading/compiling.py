@@ -94,7 +94,7 @@ class Compiler:
             stock=np.array([len(item.pods) for item in items], dtype=np.int64),
             need=needs,
             colour=np.array([colour for _, colour in keys], dtype=np.int64),
-            room=room / (1 + settings.room),
+            room=room,
             price=price,
             suits=suits,
             hosts=hosts,

@@ -1,0 +1,116 @@
+"""A simulated world in the hands of a test: beside what a person can do to it, objects that no API server would take,
+clouds without capacity, kubelets that fall silent, and the ledger of everything that was asked.
+
+Tests use nothing but this: tables and columns may change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any, Final
+
+import orjson
+
+from dovetail.adapters.simulator import world
+from dovetail.adapters.simulator.api_server import objects as table
+from dovetail.adapters.simulator.cloud import instances as instances
+from dovetail.adapters.simulator.cloud.catalogue import SETTING, declared
+from dovetail.adapters.simulator.cloud.instances import InstanceRow
+from dovetail.adapters.simulator.ledger import Entry
+from dovetail.adapters.simulator.play.instances import SILENT
+from dovetail.adapters.simulator.play.player import Player
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
+
+EVERY: Final = "*"
+
+
+class SimulatedWorld(world.SimulatedWorld):
+    """One file, and everything that a test can do to it."""
+
+    def put_raw(self, body: Json) -> Json:
+        """Store an object unchecked: for tests of objects that cannot be read."""
+        return self._write(lambda cluster: table.put(cluster.connection, body))
+
+    def put_all(self, bodies: Iterable[Json]) -> int:
+        """Store objects unchecked in one transaction, for clusters of any size; how many there were."""
+        return self._write(lambda cluster: sum(1 for body in bodies if table.put(cluster.connection, body)))
+
+    def silence(self, node: str) -> None:
+        """The node's kubelet falls silent for good: Ready turns Unknown, its pods neither start nor stop."""
+        self.patch("Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        condition = {**unknown, "lastTransitionTime": format_time(self._clock())}
+        self.patch("Node", node, {"status": {"conditions": [condition]}}, "status")
+
+    def declare_catalogue(self, declaration: Mapping[str, Any]) -> None:
+        """What this world sells, in place of the default types: see `declared` for the form. To be called before the
+        world is opened."""
+        text = orjson.dumps(declaration).decode()
+        declared(text)  # a declaration that cannot be read fails here, not where the world is opened next
+        self._run(
+            "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            *(SETTING, text),
+        )
+
+    def add_instance(self, row: InstanceRow) -> InstanceRow:
+        """Add an instance as it is described, without a launch."""
+        return self._write(lambda cluster: instances.insert(cluster.connection, row))
+
+    def sell_out(self, instance_type: str = EVERY, zone: str = EVERY, capacity_type: str = EVERY) -> None:
+        """The cloud has no capacity for these offerings from now on."""
+        statement = "INSERT OR IGNORE INTO famines (instance_type, zone, capacity_type) VALUES (?, ?, ?)"
+        self._run(statement, instance_type, zone, capacity_type)
+
+    def end_sell_outs(self) -> None:
+        """The cloud has capacity for everything again; shortages that were noticed last until they are forgotten."""
+        self._run("DELETE FROM famines")
+
+    def forget_shortages(self) -> None:
+        """What launches have learned of sold-out offerings is forgotten before its time."""
+        self._run("DELETE FROM shortages")
+
+    def mend(self) -> None:
+        """No call fails any more on order."""
+        self._run("DELETE FROM faults")
+
+    def hasten(self, claim: str = EVERY) -> None:
+        """What a claim's instance would take its time for happens now: it boots and joins, also where it was never to;
+        one that is terminating ends."""
+        now, which = self._clock(), "state IN ({}) AND ? IN (claim_name, '*')"
+        living, leaving = which.format("'pending', 'running'"), which.format("'terminating'")
+        self._run(f"UPDATE instances SET boots = ?, joins = 1 WHERE {living}", now, claim)
+        self._run(f"UPDATE instances SET ends = ? WHERE {leaving}", now, claim)
+
+    def ledger(self, since: int = 0) -> list[Entry]:
+        """The entries with an id above `since`, oldest first."""
+        statement = "SELECT * FROM ledger WHERE id > ? ORDER BY id"
+        return self._read(
+            lambda cluster: [Entry(**dict(row)) for row in cluster.connection.execute(statement, [since])]
+        )
+
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        """Let the world move by itself, on a thread of its own, until the end of the block."""
+        stop = Event()
+        failures: list[BaseException] = []
+        thread = Thread(target=_play, args=(self.player(), stop, failures), name="embedded-player", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def _run(self, statement: str, *values: str | float) -> None:
+        self._write(lambda cluster: cluster.connection.execute(statement, values))
+
+
+def _play(player: Player, stop: Event, failures: list[BaseException]) -> None:
+    try:
+        player.run(stop)
+    except BaseException as error:
+        failures.append(error)
+        raise

@@ -1,0 +1,63 @@
+"""Every function, method, class and constant of the product is used by the product: what only tests call says nothing
+of what runs."""
+
+from pathlib import Path
+
+from dovetail.settings.providers import PROVIDERS
+from tests.test_architecture import ROOT, product_files
+from tests.unused import Key, Product
+
+# Where the product is entered from outside.
+ROOTS: list[Key] = [
+    ("dovetail.cli.main", "run"),  # `dovetail`
+    ("dovetail.cli.main", "run_plugin"),  # `kubectl dovetail`
+    ("dovetail.codecs.aes_gcm", "from_folder"),  # the value of a setting
+    *((module, "PROVIDER") for module in PROVIDERS.values()),
+]
+
+
+def _sources() -> dict[str, Path]:
+    found = {}
+    for file in product_files():
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        parts = parts if parts[0] == "dovetail" else ("dovetail", *parts)
+        found[".".join(parts).removesuffix(".__init__")] = file
+    return found
+
+
+def test_the_product_uses_all_that_it_defines() -> None:
+    assert Product(_sources()).unreached(ROOTS) == set()
+
+
+PLANTED = """
+from elsewhere import Base, register
+
+USED, _UNUSED = 1, 2
+
+def helper(): return helper()
+def alone(): return helper()
+def used(helper): return helper
+
+@register
+class Kept(Base):
+    def called_by_the_base(self): return used(USED)
+
+class Plain:
+    def __enter__(self): return self
+    def asked(self): return self.by_name
+    def unasked(self): return self.unasked()
+
+def start(x: "Typed"): return Plain().asked, getattr(x, "by_name"), Kept
+
+class Typed:
+    def by_name(self): ...
+    def other(self): ...
+"""
+
+
+def test_what_nobody_reaches_is_found(tmp_path: Path) -> None:
+    """A function that calls itself, what only such a function calls, a method beside one that is asked for."""
+    file = tmp_path / "planted.py"
+    file.write_text(PLANTED)
+    unused = ("Plain.unasked", "Typed.other", "_UNUSED", "alone", "helper")
+    assert Product({"planted": file}).unreached([("planted", "start")]) == {("planted", name) for name in unused}

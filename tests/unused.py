@@ -1,0 +1,222 @@
+"""What of the product does no product code reach? Functions, methods, classes and constants, by reading the source.
+
+A definition is reached where something that is reached names it; what a module does while it is imported is reached.
+Names are followed through imports. A method is reached by its name, whatever object it is called on, so one that shares
+its name with another is believed to be used.
+"""
+
+import ast
+import builtins
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Key = tuple[str, str]  # a module, and a name within it; the empty name stands for the module's own statements
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+# Decorators that hand over what they decorate to somebody who calls it.
+_HAND_OVER = (
+    "register",
+    "validator",
+    "serializer",
+    "workflow.run",
+    "workflow.signal",
+    "workflow.query",
+    "workflow.update",
+)
+
+# Bases from elsewhere that call no method of ours.
+_SILENT_BASES = {"Protocol", "Generic", "NamedTuple", "Enum", "StrEnum", "IntEnum", "BaseModel", "TypedDict"}
+
+
+@dataclass(slots=True)
+class _Definition:
+    """A definition and what it names."""
+
+    node: ast.AST
+    parent: Key
+    names: set[Key] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+
+
+class _Module:
+    """The definitions of one module."""
+
+    def __init__(self, name: str, tree: ast.Module, modules: Iterable[str]) -> None:
+        self.name, self._modules = name, modules
+        self.imported = dict(_imported(tree))
+        self.own = {each for node in tree.body for each in _defined(node)}
+        whole = (name, "")
+        self.definitions = {whole: _Definition(tree, whole)}
+        for node in tree.body:
+            self._enter(node, whole, frozenset())
+
+    def _enter(self, node: ast.AST, inside: Key, local: frozenset[str]) -> None:
+        """`local`: the names that mean something of the function that they stand in."""
+        outer = self.definitions[inside].node
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return  # to list a name is not to use it
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and not isinstance(outer, _FUNCTIONS):
+            self._define(node, inside, local)
+        elif inside[1] == "" and isinstance(node, (ast.Assign, ast.AnnAssign)) and (names := [*_targets(node)]):
+            for name in names:
+                self.definitions.setdefault((self.name, name), _Definition(node, inside))
+                for child in ast.iter_child_nodes(node):
+                    self._enter(child, (self.name, name), local)
+        else:
+            self._note(node, self.definitions[inside], local)
+            for child in ast.iter_child_nodes(node):
+                self._enter(child, inside, local)
+
+    def _define(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, inside: Key, local: frozenset[str]
+    ) -> None:
+        key = (self.name, f"{inside[1]}.{node.name}".removeprefix("."))
+        self.definitions.setdefault(key, _Definition(node, inside))
+        within = local | _locals(node) if isinstance(node, _FUNCTIONS) else local
+        for child in ast.iter_child_nodes(node):
+            if child in node.decorator_list:
+                self._enter(child, inside, local)
+            else:
+                self._enter(child, key, within)
+
+    def _note(self, node: ast.AST, uses: _Definition, local: frozenset[str]) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
+            self._note_name(node.id, uses)
+        elif isinstance(node, ast.Attribute):
+            uses.attributes.add(node.attr)
+            if (module := self._module(node.value)) is not None:
+                uses.names.add((module, node.attr))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            uses.attributes.add(node.value)  # a step, a signal, what getattr is asked for
+            self._note_name(node.value, uses)  # an annotation as text
+
+    def _note_name(self, name: str, uses: _Definition) -> None:
+        if name in self.imported:
+            uses.names.add(self.imported[name])
+        elif name in self.own:
+            uses.names.add((self.name, name))
+
+    def _module(self, node: ast.AST) -> str | None:
+        """The module that an expression means, if it means one."""
+        if isinstance(node, ast.Name):
+            name = ".".join(filter(None, self.imported.get(node.id, (node.id, ""))))
+        elif isinstance(node, ast.Attribute) and (parent := self._module(node.value)) is not None:
+            name = f"{parent}.{node.attr}"
+        else:
+            return None
+        return name if name in self._modules else None
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, Key]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                yield each.asname or each.name, (node.module or "", each.name)
+        elif isinstance(node, ast.Import):
+            for each in node.names:
+                if each.asname:
+                    yield each.asname, (each.name, "")
+
+
+def _locals(node: ast.AST) -> frozenset[str]:
+    """The names that a function gives to its own values."""
+    return frozenset(
+        each.arg if isinstance(each, ast.arg) else each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.arg) or (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    )
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for each in ast.walk(target):
+            if isinstance(each, ast.Name) and not each.id.startswith("__"):
+                yield each.id
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        yield from _targets(node)
+    elif isinstance(node, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
+        for child in ast.iter_child_nodes(node):
+            yield from _defined(child)
+
+
+class Product:
+    """All modules together."""
+
+    def __init__(self, sources: Mapping[str, Path]) -> None:
+        self._modules = {name: _Module(name, ast.parse(file.read_text()), sources) for name, file in sources.items()}
+        self.definitions = {key: found for each in self._modules.values() for key, found in each.definitions.items()}
+
+    def resolved(self, key: Key) -> Key | None:
+        """Where a name is defined that may be imported from another module."""
+        seen: set[Key] = set()
+        while key not in self.definitions and key not in seen:
+            seen.add(key)
+            module = self._modules.get(key[0])
+            if module is None or key[1] not in module.imported:
+                return None
+            key = module.imported[key[1]]
+        return key if key in self.definitions else None
+
+    def is_called_from_outside(self, method: Key) -> bool:
+        """Whether the language, a decorator or a base class from elsewhere calls it."""
+        node = self.definitions[method].node
+        if not isinstance(node, _FUNCTIONS):
+            return False
+        decorators = " ".join(map(ast.unparse, node.decorator_list))
+        return (
+            (node.name.startswith("__") and node.name.endswith("__"))
+            or any(each in decorators for each in _HAND_OVER)
+            or self._has_foreign_base(self.definitions[method].parent)
+        )
+
+    def _has_foreign_base(self, key: Key) -> bool:
+        node = self.definitions[key].node
+        module = self._modules[key[0]]
+        for base in node.bases if isinstance(node, ast.ClassDef) else ():
+            name = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+            ours = (key[0], name) if name in module.own else self.resolved(module.imported.get(name, ("", name)))
+            if ours in self.definitions:
+                if self._has_foreign_base(ours):
+                    return True
+            elif name.rpartition(".")[2] not in _SILENT_BASES and not hasattr(builtins, name):
+                return True
+        return False
+
+    def unreached(self, roots: Iterable[Key]) -> set[Key]:
+        """What neither these roots nor the modules' own statements reach; of an unused class the class alone."""
+        members, methods = defaultdict(list), defaultdict(list)
+        for key, found in self.definitions.items():
+            if key[1]:
+                members[found.parent].append(key)
+                methods[key[1].rpartition(".")[2]].append(key)
+        reached: set[Key] = set()
+        named: set[str] = set()
+        ahead = [*roots, *(key for key in self.definitions if not key[1])]
+        while ahead:
+            key = ahead.pop()
+            if key in reached:
+                continue
+            reached.add(key)
+            uses = self.definitions[key]
+            new = uses.attributes - named
+            named |= new
+            ahead += [target for name in uses.names if (target := self.resolved(name)) is not None]
+            ahead += [each for name in new for each in methods[name] if self._is_method_of(each, reached)]
+            ahead += [each for each in members[key] if self._is_called(each, named)]
+        return {key for key, found in self.definitions.items() if key not in reached and found.parent in reached}
+
+    def _is_method_of(self, key: Key, reached: set[Key]) -> bool:
+        parent = self.definitions[key].parent
+        return parent[1] != "" and parent in reached
+
+    def _is_called(self, key: Key, named: set[str]) -> bool:
+        by_name = self.definitions[key].parent[1] != "" and key[1].rpartition(".")[2] in named
+        return by_name or self.is_called_from_outside(key)
