@@ -30,7 +30,7 @@ HOUR: Final = 3600.0
 CLASS: Final = NodeClassRef(group="karpenter.test.sh", kind="TestNodeClass", name="default")
 ALL: Final = (Budget(nodes="100%"),)
 
-_uids = count(1)
+_uids = count(1)  # as long as another: the order of pods is the same whatever was made before
 
 
 def condition(kind: str, changed: float = NOW - HOUR, status: str = "True", reason: str = "") -> Condition:
@@ -163,8 +163,8 @@ def a_pod(node: str = "", cpu: str = "1", name: str = "", **changes: Any) -> Pod
     shape = PodShape(namespace=changes.pop("namespace", "default"), labels=changes.pop("labels", {"app": "x"}))
     shape = replace(shape, **changes.pop("shape", {}))
     pod = Pod(
-        name=name or f"p{number:04}",
-        uid=f"pod-{number}",
+        name=name or f"p{number:08}",
+        uid=f"pod-{number:08}",
         shape=shape,
         requests={**parse_resources({"cpu": cpu, "memory": "1Gi"}), "pods": 1},
         created=NOW - HOUR,

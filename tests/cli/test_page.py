@@ -69,6 +69,7 @@ def test_the_forwarder_lends_the_kubeconfig_to_nobody_who_writes(address: str, s
     assert served.asked == before, "nothing has come as far as the API server"
 
 
+@pytest.mark.slow
 def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: Path) -> None:
     browser = Browser(tmp_path / "profile")
     try:
@@ -116,6 +117,7 @@ def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: 
         browser.ends()
 
 
+@pytest.mark.slow
 def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(address: str, tmp_path: Path) -> None:
     browser = Browser(tmp_path / "profile")
     try:

@@ -9,6 +9,7 @@ from dovetail.cli.main import main
 from tests.cli.captured import CLUSTER, Stage
 from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 
+pytestmark = pytest.mark.slow
 LONG = " ".join(["word"] * 100)
 TEXTS = (
     ("explain", "node", "ip-10-0-3-40.eu-west-1.compute.internal"),

@@ -117,6 +117,7 @@ async def overlay(ground: Ground) -> AsyncIterator[str]:
     ground.ensure_workers(0)
 
 
+@pytest.mark.soak
 async def test_a_node_overlay_s_price_decides_which_type_is_bought(ground: Ground, overlay: str) -> None:
     """AWS-88: the fleet goes by the priorities that the overlay made."""
     pool = node_pool(consolidate_after="Never")
@@ -129,6 +130,7 @@ async def test_a_node_overlay_s_price_decides_which_type_is_bought(ground: Groun
     assert [i["type"] for i in await ground.instances() if i["state"] == "running"] == [overlay]
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("usual_class")
 async def test_an_image_is_chosen_by_the_arn_of_a_public_parameter(ground: Ground) -> None:
     """AWS-12."""

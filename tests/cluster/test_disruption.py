@@ -100,6 +100,7 @@ async def nominations_are_over(ground: Ground) -> bool:
     return all(now - at > NOMINATED_SECONDS for at in started)
 
 
+@pytest.mark.soak
 async def test_underutilised_nodes_go_one_by_one_and_several_for_one(ground: Ground) -> None:
     """DIS-96 to DIS-117: a large node becomes a small one; two nodes become one in a single command."""
     types = {"single": ("m5.large", "m5.2xlarge"), "multi": ("m5.large", "m5.xlarge")}

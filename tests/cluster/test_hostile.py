@@ -63,6 +63,7 @@ async def scrape(port: int) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.soak
 async def test_hostile_objects_stop_nobody(ground: Ground) -> None:
     port = start_measured_worker(ground)
     await ground.apply(hostile_pool())

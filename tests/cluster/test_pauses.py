@@ -140,6 +140,7 @@ async def held(ground: Ground, claim: Json) -> bool:
     return claim["metadata"]["uid"] in {t["claim_uid"] for t in targets}
 
 
+@pytest.mark.soak
 async def test_a_drain_before_the_delete_is_paused_and_resumed(ground: Ground) -> None:
     """The mark stands and no pod is asked to leave, until a person takes the annotation off."""
     pool = node_pool()

@@ -35,6 +35,7 @@ from testbed.plane.state import FILE_NAME, write_state
 NODES = "/api/v1/nodes"
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 async def test_a_second_plane_runs_beside_the_first_and_leaves_nothing_when_stopped(
     plane: PlaneState, testbed_binaries: Binaries, tmp_path: Path
@@ -95,6 +96,7 @@ async def test_a_port_that_is_taken_meanwhile_is_given_up_for_another(
     assert not state.server.endswith(str(unlucky.api))
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 async def test_an_api_server_that_comes_back_has_the_same_data(testbed_binaries: Binaries, tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path / "plane", testbed_binaries)

@@ -145,6 +145,7 @@ def test_there_are_twenty_changes_and_each_is_in_one_group() -> None:
     assert [number for first, end in GROUPS for number in range(first, end)] == list(range(len(FILES)))
 
 
+@pytest.mark.soak
 async def test_a_planned_change_writes_nothing_and_comes_true(ground: Ground, tmp_path: Path) -> None:
     await _play(ground, tmp_path, "planned", (), FILES[1:2])
 

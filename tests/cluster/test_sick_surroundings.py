@@ -150,6 +150,7 @@ async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_another_does_th
         await ground.assert_one_instance_per_claim()
 
 
+@pytest.mark.soak
 async def test_a_worker_whose_clock_is_a_little_off_launches_and_drains(ground: Ground) -> None:
     async with hurt(ground) as sick:
         sick.start_worker(skewed(ground.everything.worker_command(), -25.0))
@@ -176,6 +177,7 @@ async def test_a_worker_stands_aside_while_a_karpenter_runs(ground: Ground) -> N
         await ground.until(lambda: ground.settled(1), 90, "the pod runs")
 
 
+@pytest.mark.soak
 async def test_beside_a_karpenter_a_worker_may_look_and_writes_nothing(ground: Ground) -> None:
     """A Karpenter has taken the cluster over again; what Dovetail would do with one more pod is a question."""
     async with hurt(ground) as sick:

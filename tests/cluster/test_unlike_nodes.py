@@ -14,7 +14,7 @@ from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from tests.system.histories import histories, payload_sizes, task_sizes
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
 ALL: Json = {"budgets": [{"nodes": "100%"}]}
 CATEGORY = "karpenter.k8s.aws/instance-category"
@@ -38,7 +38,7 @@ def apart(number: int, millicores: int) -> Json:
     return body
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(40, marks=pytest.mark.soak)], ids=["eight", "forty"])
+@pytest.mark.parametrize("count", [8, 40], ids=["eight", "forty"])
 async def test_unlike_nodes_drift_in_waves_that_temporal_carries(ground: Ground, count: int) -> None:
     await ground.apply(any_type("blue"))
     for number in range(count):

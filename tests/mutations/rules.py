@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.mutations.places import places, replaced
 from tests.test_rules import rows
 
 LIST = Path(__file__).with_name("rules.toml")
@@ -17,20 +18,26 @@ class StaleMutation(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """`before` stands once in the file and becomes `after`. `what`: the wrong behaviour, in words."""
+    """In what `at` names (`file:dotted.name`), `code` becomes other code. `what`: the wrong behaviour, in words."""
 
     rule: str
     what: str
-    file: str
-    before: str
-    after: str
+    at: str
+    code: str
+    becomes: str
+    nth: int | None = None  # from 1, where it stands there more than once
+
+    @property
+    def file(self) -> str:
+        """Where it is, from the top of the repository."""
+        return self.at.partition(":")[0]
 
 
 def read_mutations(path: Path = LIST) -> tuple[Mutation, ...]:
     """All, in the order of the list."""
     listed = tomllib.loads(path.read_text())["mutation"]
     return tuple(
-        Mutation(rule=rule, what=m["what"], file=m["file"], before=m["before"], after=m["after"])
+        Mutation(rule=rule, **{key: value for key, value in m.items() if key != "rules"})
         for m in listed
         for rule in m["rules"]
     )
@@ -43,10 +50,11 @@ def select(mutations: Iterable[Mutation], ids: Sequence[str]) -> tuple[Mutation,
 
 def spoiled(text: str, mutation: Mutation) -> str:
     """The file's text with the mutation in it."""
-    found = text.count(mutation.before)
-    if found != 1:
-        raise StaleMutation(f"stale: {mutation.before!r} stands {found} times in {mutation.file}")
-    return text.replace(mutation.before, mutation.after)
+    found = places(text, mutation.at.partition(":")[2], mutation.code)
+    nth = mutation.nth or 1
+    if nth > len(found) or (mutation.nth is None and len(found) != 1):
+        raise StaleMutation(f"stale: {mutation.code!r} stands {len(found)} times in {mutation.at}")
+    return replaced(text, found[nth - 1], mutation.becomes)
 
 
 @cache

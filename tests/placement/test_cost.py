@@ -168,10 +168,10 @@ def test_where_reservations_are_promised_the_search_goes_on_with_other_types() -
         identity = {"key": "karpenter.test.sh/reservation-id", "operator": "In", "values": [f"r-{number}"]}
         listed["requirements"].append(identity)
     raw = {**raw, "pods": raw["pods"][::8], "instanceTypes": {"*": types}}
-    before, placement = _placed(raw, CostSettings())[0], _placed(raw, _COST)[0]
+    (before, of_before), (placement, chosen) = _placed(raw, CostSettings()), _placed(raw, _COST)
 
     assert placement.unjudged == () and not placement.refused and not before.refused
-    assert _dollars(raw, _COST) < 0.7 * _dollars(raw, CostSettings())
+    assert total_cost(placement, chosen) < 0.7 * total_cost(before, of_before)
     assert violations(raw, _answer(raw, placement)) == []
 
 

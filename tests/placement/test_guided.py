@@ -64,7 +64,7 @@ def _compiled(run: Pass, deals: bool = False) -> Compiled:
 
 
 @pytest.mark.parametrize("deals", [False, True])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_every_pod_comes_where_the_proposal_wants_it(seed: int, deals: bool) -> None:
     run = _finished(150, seed)
     compiled = _compiled(run, deals)

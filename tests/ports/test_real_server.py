@@ -1,8 +1,6 @@
 """What only a real API server can show: rights, outages, what it costs, and who it thinks we are."""
 
 import asyncio
-import statistics
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -199,19 +197,15 @@ class TestCost:
         assert await eventually(lambda: len(ours()) == 2)
         assert ours() == [("create", True), ("delete", True)]
 
-    async def test_a_write_is_seen_soon(self, plane_state: PlaneState) -> None:
-        """Measured on two shared cores: median 0.2 ms, slowest of 200 15 ms. The bound is for a busy machine."""
+    async def test_each_of_many_writes_is_seen_before_the_next(self, plane_state: PlaneState) -> None:
+        """Measured on two shared cores: median 0.2 ms, slowest of 200 15 ms."""
         async with connected(plane_state.kubeconfig) as adapter:
             await adapter.ready()
-            lags = []
             for _ in range(30):
                 claim = await adapter.claims.create(a_new_claim(unique("claim"), finalizers=()))
-                answered = time.perf_counter()
                 await adapter.view.catch_up([claim_write(claim)])
-                lags.append(time.perf_counter() - answered)
+                assert adapter.view.snapshot().claims[claim.name] == claim
                 await adapter.claims.delete(claim.name, claim.uid)
-
-        assert statistics.median(lags) < 0.5
 
     async def test_a_hundred_claims_are_created_side_by_side(self, plane_state: PlaneState) -> None:
         async with connected(plane_state.kubeconfig) as adapter:

@@ -31,7 +31,7 @@ def _one(world: Snapshot, plan: DisruptionPlan, command: DisruptionCommand) -> S
     nodes = {n: node for n, node in world.nodes.items() if n not in gone}
     kept = {c: claim for c, claim in world.claims.items() if c not in claims}
     for made in command.replacements:
-        name = f"new{next(_numbers)}"
+        name = f"new{next(_numbers):08}"
         pair = a_pair(name, plan.type_lists[made.type_list][0], pool=made.pool)
         assert pair.claim.labels[names.INSTANCE_TYPE] in {t.name for t in TYPES}
         nodes[name], kept[pair.claim.name] = pair.node, pair.claim

@@ -24,9 +24,24 @@ pytestmark = pytest.mark.slow
 SIZES = st.lists(st.integers(100, 60_000), min_size=1, max_size=60)
 
 
-@given(sizes=SIZES, pods=st.sampled_from([1, 3, 40]), types=st.sampled_from([60, 700]))
-@settings(max_examples=25, deadline=None)
+WAVES = {"sizes": SIZES, "pods": st.sampled_from([1, 3, 40]), "types": st.sampled_from([60, 700])}
+UNLIKE = {"sizes": SIZES, "padding": st.sampled_from([0, 20_000, 190_000, 300_000])}
+
+
+@given(**WAVES)
+@settings(max_examples=8, deadline=None)
 def test_a_wave_of_unlike_nodes_fits(sizes: list[int], pods: int, types: int) -> None:
+    _wave_fits(sizes, pods, types)
+
+
+@pytest.mark.soak
+@given(**WAVES)
+@settings(max_examples=100, deadline=None)
+def test_many_waves_of_unlike_nodes_fit(sizes: list[int], pods: int, types: int) -> None:
+    _wave_fits(sizes, pods, types)
+
+
+def _wave_fits(sizes: list[int], pods: int, types: int) -> None:
     plan = choose(unlike_fleet(sizes, pods, types), DisruptionSettings(), never)
 
     assert isinstance(plan, DisruptionPlan)
@@ -36,9 +51,20 @@ def test_a_wave_of_unlike_nodes_fits(sizes: list[int], pods: int, types: int) ->
     assert max(parts_of(inputs)) < TASK_BYTES
 
 
-@given(sizes=SIZES, padding=st.sampled_from([0, 20_000, 190_000, 300_000]))
-@settings(max_examples=25, deadline=None)
+@given(**UNLIKE)
+@settings(max_examples=8, deadline=None)
 def test_a_plan_for_unlike_pods_fits_and_what_is_too_large_for_it_is_said(sizes: list[int], padding: int) -> None:
+    _plan_fits(sizes, padding)
+
+
+@pytest.mark.soak
+@given(**UNLIKE)
+@settings(max_examples=100, deadline=None)
+def test_many_plans_for_unlike_pods_fit_and_what_is_too_large_is_said(sizes: list[int], padding: int) -> None:
+    _plan_fits(sizes, padding)
+
+
+def _plan_fits(sizes: list[int], padding: int) -> None:
     good, large = a_pool("good"), a_pool("large", annotations={}, weight=50)
     pods = [a_pod("", f"{cpu}m") for cpu in sizes]
     world = a_world([], pods, pools=[good, _padded(large, padding)], types=catalogue())

@@ -70,7 +70,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=15, deadline=None, suppress_health_check=QUIET)
 @example(Wrong(memory=0.1), {"uid-a": a_pod("a")}, 600.0)
 @example(Wrong(memory=0.1, claim_knows=False, empties_after=0.0), {"uid-a": a_pod("a")}, 1200.0)
 @example(Wrong(registers=False), {"uid-a": a_pod("a")}, 3000.0)

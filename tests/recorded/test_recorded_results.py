@@ -1,5 +1,6 @@
 """The engines answer as upstream did: every recorded result, the comparison that `make vectors` runs."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,14 @@ def test_cases_that_once_differed_agree(file: Path) -> None:
 
 def test_no_recorded_result_is_missing() -> None:
     """So that the comparison cannot pass on files that are gone or cut short."""
-    assert sum(1 for file in FILES.values() for _ in read_cases(file)) == CASES
-    assert sum(1 for file in FOUND_FILES for _ in read_cases(file)) == FOUND_CASES
+    assert sum(map(_lines, FILES.values())) == CASES
+    assert sum(map(_lines, FOUND_FILES)) == FOUND_CASES
+
+
+def _lines(file: Path) -> int:
+    """A case each."""
+    with gzip.open(file) as lines:
+        return sum(1 for _ in lines)
 
 
 def test_a_difference_is_seen(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ async def test_it_is_made_where_the_same_scheduler_still_plans(stage: Stage) -> 
     assert await disruptions(stage) == [identity]
 
 
+@pytest.mark.soak
 async def test_it_is_refused_where_another_scheduler_plans_by_now(stage: Stage) -> None:
     """DIS-51: that one knows nothing of it and may take the same allowance. The node goes by a disruption of its
     own."""

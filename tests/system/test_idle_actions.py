@@ -64,6 +64,7 @@ async def at_rest(stage: Stage, profile: str) -> None:
     assert sum(actions(stage).values()) > 5, "the server counts"
 
 
+@pytest.mark.soak
 async def test_the_cloud_profile_costs_at_most_one_action_in_an_idle_minute(alone: Stage) -> None:
     await at_rest(alone, "cloud")
     found = await counted(alone, LOOKED_SECONDS)

@@ -150,6 +150,7 @@ async def _runs(stage: Stage) -> None:
     raise AssertionError("the Scheduler was not begun anew")
 
 
+@pytest.mark.soak
 async def test_a_pause_set_with_kubectl_before_the_first_worker_holds_and_ends_by_itself(stage: Stage) -> None:
     """A word that is not known holds everything voluntary, and an Event and doctor name it."""
     stage.apply_pool()

@@ -124,20 +124,18 @@ async def test_a_worker_that_starts_while_temporal_is_away_waits_and_drains_what
     assert worker.poll() is None
 
 
-@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
 async def test_a_worker_is_stopped_while_temporal_is_away(alone: Stage, how: signal.Signals) -> None:
     """Nobody takes what its steps have to say any more; it ends all the same."""
     stage = alone
     await a_pod_on_a_node(stage)
     stage.temporal.process.send_signal(how)
     await asyncio.sleep(2)
-    asked = time.monotonic()
 
     stage.workers[-1].send_signal(signal.SIGTERM)
 
     await stage.until(lambda: stage.workers[-1].poll() is not None, STOP_SECONDS, "the worker ends")
     assert stage.workers[-1].poll() == 0
-    assert time.monotonic() - asked < STOP_SECONDS
 
 
 @pytest.mark.soak

@@ -252,6 +252,7 @@ async def waits_twice(client: Client, identity: str) -> bool:
     return len(described.raw_description.pending_activities) == 2
 
 
+@pytest.mark.soak
 async def test_a_ramp_moves_the_singletons_and_its_end_takes_them_back(versions: Versions) -> None:
     """At 100 per cent every workflow is in the ramp, at none nobody."""
     versions.start("one")

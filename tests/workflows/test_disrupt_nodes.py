@@ -268,13 +268,13 @@ async def test_a_missing_right_undoes_a_disruption_before_its_delete_and_is_wait
         return answer
 
     steps = willing(
-        mark_nodes=forbidden("mark_nodes", 9, None), unmark_nodes=forbidden("unmark_nodes", 3, StepOutcome())
+        mark_nodes=forbidden("mark_nodes", 9, None), unmark_nodes=forbidden("unmark_nodes", 1, StepOutcome())
     )
 
     async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
         record = await result_of(await start(skipping, cluster, a_command()))
 
-    assert (record.outcome, tries) == ("refused", {"mark_nodes": 1, "unmark_nodes": 4})
+    assert (record.outcome, tries) == ("refused", {"mark_nodes": 1, "unmark_nodes": 2})
 
 
 async def test_a_replacement_that_fails_takes_the_mark_off_and_is_given_back(

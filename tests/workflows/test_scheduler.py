@@ -291,6 +291,7 @@ async def test_a_write_must_be_seen_by_every_request_of_the_next_minute(full_ser
     write = Write(kind="NodeClaim", name="pool-1", uid="u", version=7)
     script = Script(provisioning=deque([provisioning_plan()]), writes=(write,))
     steps = script.steps()
+    began = time.time()
 
     async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
         handle = await start(full_server, cluster)
@@ -298,29 +299,33 @@ async def test_a_write_must_be_seen_by_every_request_of_the_next_minute(full_ser
         await handle.signal("poke")
         await until(lambda: must_see(steps, "await_disruption_plan") == (write,))
         remembered = (await state_of(handle)).must_see
+        ended = time.time()
         await handle.terminate()
 
-    assert [round(r.until - time.time(), -1) for r in remembered] == [60]
+    assert [began < r.until - 60.0 < ended for r in remembered] == [True], "for a minute from when it was created"
 
 
 async def test_a_write_that_was_remembered_long_enough_is_forgotten(full_server: Client) -> None:
-    write = Write(kind="NodeClaim", name="pool-1", uid="u", version=7)
+    """Nothing is said of when: a busy machine may come to a request late."""
+    soon, later = (Write(kind="NodeClaim", name=name, uid=name, version=7) for name in ("soon", "later"))
     steps = Script().steps()
 
     async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
-        remembered = Remembered(write=write, until=time.time() + 3)
-        state = SchedulerState(cluster=cluster, must_see=(remembered,), nominations=(("node-1", time.time() + 3),))
+        ends = {soon: time.time() + 2, later: time.time() + 3600}
+        state = SchedulerState(
+            cluster=cluster,
+            must_see=tuple(Remembered(write=write, until=ends[write]) for write in ends),
+            nominations=tuple((write.name, ends[write]) for write in ends),
+        )
         handle = await start(full_server, cluster, state)
-        await until(lambda: asked(steps, "await_disruption_plan") is not None)
-        before = asked(steps, "await_disruption_plan")
-        await until(lambda: time.time() > remembered.until)
-        await handle.signal("poke")
-        await until(lambda: asked(steps, "await_disruption_plan") != before)
-        after = asked(steps, "await_disruption_plan")
+        poking = asyncio.create_task(poke_often(handle))
+        await until(lambda: must_see(steps, "await_disruption_plan") == (later,))
+        poking.cancel()
+        requests = steps.arguments("await_disruption_plan")
         await handle.terminate()
 
-    assert (before.must_see, [n for n, _ in before.nominations]) == ((write,), ["node-1"])
-    assert (after.must_see, after.nominations) == ((), ())
+    assert all(later in request.must_see and "later" in dict(request.nominations) for request in requests)
+    assert [name for name, _ in requests[-1].nominations] == ["later"]
 
 
 async def test_a_plan_that_has_not_seen_what_was_written_meanwhile_is_thrown_away_and_asked_for_again(

@@ -133,6 +133,9 @@ def test_parts_of_the_class_come_first_and_ours_last() -> None:
     ("own", "content_type"),
     [
         ("[" * 60_000, "text/x-shellscript"),
+        ("a: " + "[" * 60_000, "text/x-shellscript"),
+        ("a: " + "[" * 99 + "]" * 99, "application/node.eks.aws"),
+        ("a: " + "[" * 100 + "]" * 100, "text/x-shellscript"),
         ("a: " + "9" * 60_000, "application/node.eks.aws"),
         ("- a\n", "text/x-shellscript"),
         ("a: b\n---\nc: d\n", "text/x-shellscript"),

@@ -1,5 +1,6 @@
 """One object of each kind that is watched, with every field that a parser looks at."""
 
+import json
 from typing import Final
 
 from dovetail.model.json import Json
@@ -207,4 +208,6 @@ def whole_objects() -> dict[str, Json]:
         "VolumeAttachment": {"spec": {"nodeName": "n1", "source": {"persistentVolumeName": "v"}}},
         "Namespace": {},
     }
-    return {kind: {"metadata": _metadata(), **spec} for kind, spec in specs.items()}
+    objects = {kind: {"metadata": _metadata(), **spec} for kind, spec in specs.items()}
+    found: dict[str, Json] = json.loads(json.dumps(objects))  # nothing is shared with another call, nor within
+    return found

@@ -10,6 +10,7 @@ from dovetail.model.json import Json
 from dovetail.model.taints import Taint
 
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DEEPEST: Final = 100  # collections in one another; a NodeConfig has about ten
 _BASH = "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n"
 
 
@@ -84,14 +85,17 @@ def _own_parts(start: Bootstrap, *, configs: bool) -> list[Part]:
 
 
 def _is_mapping(text: str) -> bool:
-    """A YAML list, or a script that happens to be YAML, is no NodeConfig. No value is made of it: a text of a megabyte,
-    of brackets or of aliases, costs what its characters cost."""
-    roots, before = list[yaml.Event](), None
+    """A YAML list, or a script that happens to be YAML, is no NodeConfig. No value is made: aliases cost what
+    their characters cost. One of brackets would cost their square: its depth has an end."""
+    roots, before, depth = list[yaml.Event](), None, 0
     try:
         for event in yaml.parse(text, Loader=_PARSER):
             if isinstance(before, yaml.DocumentStartEvent):
                 roots.append(event)
             before = event
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                return False
     except (yaml.YAMLError, UnicodeError):
         return False
     return len(roots) == 1 and isinstance(roots[0], yaml.MappingStartEvent)
