@@ -25,6 +25,7 @@ import pytest
 
 import dovetail
 import dovetail.activities
+from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
 from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
 from tests import picture
@@ -230,10 +231,12 @@ NAMED = {"dovetail.codecs.aes_gcm"}
 def test_every_module_is_imported_by_another() -> None:
     """A new method, command, upkeep task or cloud that is not put into its list does nothing; so does dead code.
 
-    The module of a cloud is imported by the name that it has in the table of clouds."""
+    The modules of clouds and of questions are imported by the names that they have in their tables."""
     graph = grimp.build_graph("dovetail")
     alone = {name for name in graph.modules if not graph.find_modules_that_directly_import(name)}
-    assert {name for name in alone if not graph.find_children(name)} == ENTRY_POINTS | NAMED | set(PROVIDERS.values())
+    asked = {f"dovetail.answers.questions.{place.function.partition('.')[0]}" for place in QUESTIONS.values()}
+    named = NAMED | asked | set(PROVIDERS.values())
+    assert {name for name in alone if not graph.find_children(name)} == ENTRY_POINTS | named
 
 
 @pytest.mark.parametrize("owner", sorted({step.partition(".")[0] for step in STEPS}))

@@ -3,9 +3,17 @@ of what runs."""
 
 from pathlib import Path
 
+from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
 from tests.test_architecture import ROOT, product_files
 from tests.unused import Key, Product
+
+
+def _asked(function: str) -> Key:
+    """What the table of questions names."""
+    module, _, name = function.partition(".")
+    return f"dovetail.answers.questions.{module}", name
+
 
 # Where the product is entered from outside.
 ROOTS: list[Key] = [
@@ -13,6 +21,7 @@ ROOTS: list[Key] = [
     ("dovetail.cli.main", "run_plugin"),  # `kubectl dovetail`
     ("dovetail.codecs.aes_gcm", "from_folder"),  # the value of a setting
     *((module, "PROVIDER") for module in PROVIDERS.values()),
+    *(_asked(place.function) for place in QUESTIONS.values()),
 ]
 
 

@@ -17,12 +17,12 @@ from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.explain.explain_node import NodeAnswer
 from dovetail.answers.explain.explain_pod import PodAnswer
 from dovetail.answers.plan.plan import PlanAnswer
+from dovetail.answers.questions.names import NamesAnswer
+from dovetail.answers.questions.versions import VersionsAnswer
 from dovetail.answers.record.history import HistoryAnswer
 from dovetail.answers.record.log import LogAnswer
 from dovetail.answers.record.savings import SavingsAnswer
 from dovetail.answers.replay.replaying import FlightsAnswer, ReplayAnswer
-from dovetail.answers.serving.names import NamesAnswer
-from dovetail.answers.serving.versions import VersionsAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shown.documents import API_VERSION, MOMENTS, camel
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer

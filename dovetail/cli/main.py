@@ -11,17 +11,16 @@ the commands that explain.
 import argparse
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.cli.commands.decisions import add_replay, add_shadow
 from dovetail.cli.commands.explain import add_commands
-from dovetail.cli.commands.replay import add_replay
-from dovetail.cli.commands.shadow import add_shadow
 from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
-from dovetail.cli.output import Ended, ReaderGone, complain, say
+from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import asked
 from dovetail.cli.replace import add_replace
@@ -30,7 +29,6 @@ from dovetail.cli.version import PrintedVersion, add_version
 
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
-    from dovetail.wiring.world import World
 
 
 NAME: Final = "dovetail"
@@ -124,17 +122,6 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     await run_worker(settings, given.source)
 
 
-async def _with_world(settings: "Settings", act: "Callable[[World], Awaitable[None]]") -> None:
-    from dovetail.wiring.world import open_world
-
-    world = await open_world(settings)
-    try:
-        await world.ready()
-        await act(world)
-    finally:
-        await world.close()
-
-
 async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.cli.cancel import CancelOrder, cancel
 
@@ -143,11 +130,13 @@ async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
+    from dovetail.answers.look.sources import opened
     from dovetail.cli.take_over import take_over
     from dovetail.connection.temporal import connect
 
     client = await connect(settings)
-    await _with_world(settings, lambda world: take_over(client, world, settings, given.theirs))
+    async with opened(settings) as world:
+        await take_over(client, world, settings, given.theirs)
 
 
 async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> None:
@@ -247,9 +236,8 @@ def _carried_out(given: argparse.Namespace) -> int:
             world=getattr(given, "world", None),
             roles=getattr(given, "roles", None),
         )
-        code: int | None = asyncio.run(given.act(given, settings))
-    except Ended as answered:
-        return answered.code
+        found: Coroutine[Any, Any, int | None] | int = given.act(given, settings)
+        code = found if isinstance(found, int) else asyncio.run(found)
     except OtherCluster as error:
         complain(str(error))
         return OTHER_CLUSTER

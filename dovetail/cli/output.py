@@ -12,14 +12,6 @@ from dovetail.answers.failures import CommandFailed
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
 
 
-class Ended(Exception):
-    """The command has answered, and its exit code is part of the answer."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(f"exit code {code}")
-        self.code = code
-
-
 class NoWorkerAnswers(CommandFailed):
     """The API server was reached, and no worker behind it; or it was not reached at all."""
 

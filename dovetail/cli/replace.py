@@ -86,10 +86,9 @@ async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
 async def _chosen(given: argparse.Namespace, settings: "Settings") -> list[str]:
     """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
     from dovetail.answers.status.answer import NOT_OURS
-    from dovetail.answers.status.local import local_nodes
     from dovetail.answers.status.nodes_text import chosen
 
-    listed = await local_nodes(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
+    listed = await _listed_here(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
     _, found = chosen(listed, given.pool, given.selector, "name")
     names = [node.claim for node in found.nodes if node.state not in ("terminating", NOT_OURS)]
     if not names:
@@ -106,6 +105,13 @@ def _listed(given: argparse.Namespace) -> "Document":
         return workers.document("nodes")
     finally:
         workers.close()
+
+
+async def _listed_here(settings: "Settings") -> "Document":
+    from dovetail.answers.questions.asking import Asked
+    from dovetail.cli.local import LocalSource, answered
+
+    return (await answered(LocalSource(settings), "nodes", Asked())).document()
 
 
 async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[str, "NodeClaim"]:

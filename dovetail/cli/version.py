@@ -7,13 +7,13 @@ the rest of --version.
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
+from dovetail.cli.commands.asking import Question, answered_here, asks
 from dovetail.cli.output import say
 from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.formats import add_output
 
 if TYPE_CHECKING:
     from dovetail.answers.shown.documents import Document
-    from dovetail.cli.remote.workers import Workers
     from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -34,21 +34,17 @@ class PrintedVersion(argparse.Action):
 
 
 def add_version(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register `dovetail version`."""
     shown = commands.add_parser("version", parents=[shared], help="this program, the workers, Kubernetes, Temporal")
     add_place(shown)
     add_output(shown)
     shown.add_argument("--client", action="store_true", help="this program's alone; nobody is asked")
-    shown.set_defaults(print=_alone, act=_here, remote=_everywhere, unasked=_unasked)
+    asks(shown, Question(route="version", show=lambda given, answer: _print(given, answer.document())))
+    shown.set_defaults(print=_alone, act=_here, unasked=_unasked)
 
 
 def _alone(given: argparse.Namespace) -> int | None:
     """Before anybody is asked, and before it is known whether anybody could be."""
     return _print(given, {}) if given.client else None
-
-
-def _everywhere(given: argparse.Namespace, workers: "Workers") -> int:
-    return _print(given, workers.document("version"))
 
 
 def _unasked(given: argparse.Namespace, why: str) -> int:
@@ -59,29 +55,25 @@ async def _here(given: argparse.Namespace, settings: "Settings") -> int:
     """What can be seen from here: who polls, and the servers' own."""
     from dataclasses import asdict
 
-    from dovetail.answers.look.sources import opened
-    from dovetail.answers.serving.versions import versions_of
+    from dovetail.answers.questions.versions import VersionsAnswer
     from dovetail.connection.configuration import TemporalUnusable
-    from dovetail.connection.temporal import connect
     from dovetail.ports.failures import Failure
     from dovetail.settings.settings import SettingsError
 
     try:
-        client = await connect(settings)
-        async with opened(settings) as world:
-            facts = await world.inspection.facts()
+        answered = await answered_here(given, settings)
     except (Failure, SettingsError, TemporalUnusable) as error:
         return _print(given, {"trouble": str(error)})
-    found = asdict(await versions_of(client, settings.cluster, facts.version))
-    return _print(given, {**found, "worker": None})  # each worker says its own, and none was asked
+    assert isinstance(answered.answer, VersionsAnswer)
+    return _print(given, {**asdict(answered.answer), "worker": None})  # each worker says its own, and none was asked
 
 
 def _print(given: argparse.Namespace, found: "Document") -> int:
     from dovetail.answers.shown.documents import API_VERSION
     from dovetail.cli.shown.formats import rendered
 
-    told = {"apiVersion": API_VERSION, "kind": "Versions", **found, "client": VERSION}
-    say(_text(told) if given.output == "text" else rendered(told, given.output, {}))
+    versions = {"apiVersion": API_VERSION, "kind": "Versions", **found, "client": VERSION}
+    say(_text(versions) if given.output == "text" else rendered(versions, given.output, {}))
     return 0
 
 

@@ -26,13 +26,15 @@ from dovetail.answers.doctor.preflight import rights_check
 from dovetail.answers.look import sources
 from dovetail.answers.look.recording import Decision, Recording, packed
 from dovetail.answers.look.sources import Look, look_now
-from dovetail.answers.record.entries import Entries, Entry
+from dovetail.answers.questions import checks, record
+from dovetail.answers.questions.versions import VersionsAnswer
+from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.history import HistoryAnswer, Story
 from dovetail.answers.record.paces import paces_of
 from dovetail.answers.record.story import Line, Pending
-from dovetail.answers.serving import api as answering
+from dovetail.answers.serving import worker_source
 from dovetail.answers.serving.api import Api
-from dovetail.answers.serving.versions import VersionsAnswer
+from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli import take_over as taking_over
@@ -339,20 +341,22 @@ class Watched:
         return shadow_report()
 
 
-class RecordedApi(Api):
-    """The worker's API, over a record that is made up."""
+class RecordedSource(WorkerSource):
+    """What a worker answers from, with a record that is made up."""
 
-    async def _entries(self, period: Any, most: int = 0) -> Entries:
-        return Entries(entries=tuple(each for each in ENTRIES if each.began >= period.since))
-
-    async def _paces(self) -> Paces:
+    async def paces(self) -> Paces:
         return paces_of(ENTRIES)
 
-    def _connected(self) -> Any:
+    async def temporal(self) -> Any:
         return None
 
-    async def _look(self) -> Look:
-        return await look_now(self.settings, self.world, None, "", PLACEMENT)
+    async def look(self) -> Look:
+        return await look_now(self.settings, self.opened, None, "", PLACEMENT)
+
+
+async def recorded(client: object, settings: object, kept: object, period: Period, most: int = 0) -> Entries:
+    """What began in that time."""
+    return Entries(entries=tuple(each for each in ENTRIES if each.began >= period.since))
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,9 +425,10 @@ def made_up(patch: pytest.MonkeyPatch) -> None:
     def written(_: object, file: Path) -> None:
         file.write_bytes(b"." * RECORDED)
 
-    patch.setattr(answering, "stories_or_kept", _saying(STORIES))
-    patch.setattr(answering, "versions_of", _saying(VERSIONS))
-    patch.setattr(answering, "doctor_of_worker", _saying(DoctorAnswer(cluster=CLUSTER, checks=CHECKS)))
+    patch.setattr(record, "entries_of", recorded)
+    patch.setattr(record, "stories_or_kept", _saying(STORIES))
+    patch.setattr(checks, "versions_of", _saying(VERSIONS))
+    patch.setattr(worker_source, "doctor_of_worker", _saying(DoctorAnswer(cluster=CLUSTER, checks=CHECKS)))
     patch.setattr(judging, "connect", _away)
     patch.setattr(judging, "cluster_checks", _seen_from_here)
     patch.setattr(judging, "preflight", _saying(DoctorAnswer(cluster=CLUSTER, checks=BEFORE)))
@@ -448,7 +453,7 @@ _flights: dict[str, bytes] = {}  # each process packs them once: every stage has
 async def _keep_flights(api: Api, settings: Settings) -> None:
     """A decision about nodes and one about pods, as the recorder would have kept them three hours ago."""
     if not _flights:
-        _flights.update(_packed_flights((await api._look()).snapshot, settings))
+        _flights.update(_packed_flights((await api.source.look()).snapshot, settings))
     store = FolderObjects(Path(settings.flights))
     for name, body in _flights.items():
         await store.put(name, body)
@@ -492,7 +497,7 @@ def staged(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Stage]:
         return asyncio.run_coroutine_threadsafe(awaited, loop).result(60.0)
 
     opened = run(open_world(settings))
-    api = RecordedApi(settings, opened, lambda: None, cast(Shadow, Watched()))
+    api = Api(RecordedSource(settings, opened, lambda: None, cast(Shadow, Watched())))
     run(_keep_flights(api, settings))
 
     def answer(target: str) -> Reply:

@@ -16,9 +16,13 @@ import yaml
 from dovetail.answers.change.carried import packed, unpacked
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look
+from dovetail.answers.questions import fleet, record
+from dovetail.answers.record.entries import MOST as MOST_SAVINGS
 from dovetail.answers.record.entries import Entries, Period
 from dovetail.answers.serving import api as serving
-from dovetail.answers.serving.api import MOST_ENTRIES, MOST_SAVINGS, Api
+from dovetail.answers.serving import budget
+from dovetail.answers.serving.api import Api
+from dovetail.answers.serving.worker_source import MOST_ENTRIES, WorkerSource
 from dovetail.answers.status.answer import StatusAnswer
 from dovetail.answers.status.status import status_of
 from dovetail.wiring.world import open_world
@@ -32,8 +36,12 @@ from tests.cli.worlds import a_ready_pool, a_world, settings_of
 async def asked(tmp_path: Path) -> AsyncIterator[tuple[Api, SimulatedWorld]]:
     simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
     world = await open_world(settings_of(simulated))
-    yield Api(settings_of(simulated), world, lambda: None), simulated
+    yield Api(WorkerSource(settings_of(simulated), world, lambda: None)), simulated
     await world.close()
+
+
+async def connected(_: object) -> None:
+    """To nobody: what would be read is made up."""
 
 
 @pytest.mark.parametrize(
@@ -100,8 +108,8 @@ async def test_savings_read_more_of_the_record_than_a_log(
         most.append(given[-1])
         return Entries(entries=(), cut=True)
 
-    monkeypatch.setattr(serving, "entries_of", entries)
-    monkeypatch.setattr(Api, "_connected", lambda _: None)
+    monkeypatch.setattr(record, "entries_of", entries)
+    monkeypatch.setattr(WorkerSource, "temporal", connected)
 
     log, saved = [json.loads((await asked[0].answer(path))[2]) for path in ("log", "savings")]
 
@@ -118,9 +126,9 @@ async def test_only_who_asks_for_a_pod_has_the_plans_read(
     async def with_pods(_: Any, cluster: str, period: Period, found: Entries) -> Entries:
         return Entries(entries=tuple(replace(each, pod_names=("shop/cart-1",)) for each in found.entries))
 
-    monkeypatch.setattr(serving, "entries_of", entries)
-    monkeypatch.setattr(serving, "with_pods", with_pods)
-    monkeypatch.setattr(Api, "_connected", lambda _: None)
+    monkeypatch.setattr(record, "entries_of", entries)
+    monkeypatch.setattr(record, "with_pods", with_pods)
+    monkeypatch.setattr(WorkerSource, "temporal", connected)
 
     found = [json.loads((await asked[0].answer(f"log{words}"))[2]) for words in ("", "?pod=cart-1", "?pod=cart-2")]
 
@@ -203,7 +211,7 @@ async def test_many_who_ask_at_once_get_one_answer(
         made.append(look)
         return status_of(look)
 
-    monkeypatch.setattr(serving, "status_of", counted)
+    monkeypatch.setattr(fleet, "status_of", counted)
 
     answers = await asyncio.gather(*[asked[0].answer("status") for _ in range(20)])
 
@@ -214,8 +222,8 @@ async def test_many_who_ask_at_once_get_one_answer(
 async def test_a_question_that_waits_too_long_is_refused(
     asked: tuple[Api, SimulatedWorld], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "BUSY_SECONDS", 0.05)
-    await asked[0]._turn.acquire()
+    monkeypatch.setattr(budget, "BUSY_SECONDS", 0.05)
+    await asked[0].budget.turn.acquire()
 
     code, _, body = await asked[0].answer("status")
 

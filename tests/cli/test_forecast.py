@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.answers.change.forecast import ForecastAnswer, forecast, forecast_markdown, forecast_text
+from dovetail.answers.change.forecast import ForecastAnswer, forecast_markdown, forecast_text
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.main import main
 from dovetail.model import names
 from dovetail.model.time import format_time
+from testbed.simulated_world import SimulatedWorld
 from tests.cli.test_planned_changes import DAY, a_fleet
-from tests.cli.worlds import CLUSTER, settings_of
+from tests.cli.worlds import CLUSTER, answered_here, settings_of
+
+
+async def forecast(world: SimulatedWorld, ahead: float, pool: str = "") -> ForecastAnswer:
+    answer = await answered_here(settings_of(world), "forecast", **{"for": f"{ahead:.0f}s", "pool": pool})
+    assert isinstance(answer, ForecastAnswer)
+    return answer
 
 
 def of_kind(answer: ForecastAnswer, what: str) -> list[str]:
@@ -23,7 +30,7 @@ async def test_a_window_opens_and_closes_every_day(tmp_path: Path) -> None:
     night = {"nodes": "0", "schedule": "0 6 * * *", "duration": "12h", "reasons": ["Drifted"]}
     world, _ = a_fleet(tmp_path, 4, budgets=[night, {"nodes": "50%"}])
 
-    answer = await forecast(settings_of(world), None, 2 * DAY)
+    answer = await forecast(world, 2 * DAY)
 
     found = [(each.at[11:16], each.text) for each in answer.coming if each.what == "window"]
     closes, opens = "nodes that may go: Drifted 2 → 0", "nodes that may go: Drifted 0 → 2"
@@ -38,13 +45,13 @@ async def test_expiries_say_whether_the_node_is_replaced_first(tmp_path: Path) -
     world.put_raw(first)
     world.put_raw(second)
 
-    answer = await forecast(settings_of(world), None, DAY)
+    answer = await forecast(world, DAY)
 
     assert of_kind(answer, "expiry") == [
         "n1 expires and is replaced first",
         "n2 expires and is deleted, and its pods wait for new nodes",
     ]
-    assert (await forecast(settings_of(world), None, 5400.0)).coming[-1].nodes == ("n1",)
+    assert (await forecast(world, 5400.0)).coming[-1].nodes == ("n1",)
 
 
 async def test_drift_that_stands_goes_in_waves_and_the_rest_is_named(tmp_path: Path) -> None:
@@ -57,7 +64,7 @@ async def test_drift_that_stands_goes_in_waves_and_the_rest_is_named(tmp_path: P
     guarded["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
     world.put_raw(guarded)
 
-    answer = await forecast(settings_of(world), None, DAY)
+    answer = await forecast(world, DAY)
 
     assert of_kind(answer, "wave") == ["1 drifted node goes, 1 new one comes"] * 2
     assert [(stay.node, stay.reason) for stay in answer.staying] == [("n1", "PodDoNotDisrupt")]
@@ -71,7 +78,7 @@ async def test_the_end_of_a_pause_is_due(tmp_path: Path) -> None:
     pool["metadata"]["annotations"] |= {names.PAUSED: "disruption", names.PAUSED_UNTIL: format_time(until)}
     world.put_raw(pool)
 
-    answer = await forecast(settings_of(world), None, DAY, "default")
+    answer = await forecast(world, DAY, "default")
 
     assert of_kind(answer, "pause") == ["the pause of disruption ends"]
 
@@ -91,14 +98,14 @@ def test_as_json_and_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 async def test_as_a_table(tmp_path: Path) -> None:
     world, _ = a_fleet(tmp_path, 1)
 
-    assert "| expiry | default |" in forecast_markdown(await forecast(settings_of(world), None, 60 * DAY))
+    assert "| expiry | default |" in forecast_markdown(await forecast(world, 60 * DAY))
 
 
 async def test_a_pool_that_is_not_there(tmp_path: Path) -> None:
     world, _ = a_fleet(tmp_path, 1)
 
     with pytest.raises(CommandFailed, match="NodePool other: there is no such NodePool"):
-        await forecast(settings_of(world), None, DAY, "other")
+        await forecast(world, DAY, "other")
 
 
 def test_a_time_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,12 +12,13 @@ import pytest
 import yaml
 
 from acceptance.reference.commands import commands_page
-from dovetail.answers.record import history, log, savings
+from dovetail.answers.questions import record
 from dovetail.answers.record.entries import Entries
-from dovetail.answers.status import local
+from dovetail.cli import local
 from dovetail.cli import main as main_module
 from dovetail.cli.main import main, parser
 from dovetail.cli.shown.formats import DOCUMENTS, TABLE, TEXT
+from dovetail.connection import temporal as connecting
 from tests.cli.captured import CLUSTER, ENTRIES, HELD, STORIES, Stage, _saying
 from tests.cli.test_screens import stage  # noqa: F401  the cluster of the captures
 
@@ -57,12 +58,10 @@ def here(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setenv("DOVETAIL_WORLD", str(stage.world.file))
     monkeypatch.setenv("DOVETAIL_FLIGHTS", str(stage.folder / "flights"))
     monkeypatch.setenv("CLUSTER_NAME", CLUSTER)
-    for module in (log, savings):
-        monkeypatch.setattr(module, "connect", _saying(None))
-        monkeypatch.setattr(module, "entries_of", _saying(Entries(entries=ENTRIES)))
-    monkeypatch.setattr(history, "history", _saying(STORIES))
+    monkeypatch.setattr(record, "entries_of", _saying(Entries(entries=ENTRIES)))
+    monkeypatch.setattr(record, "stories_or_kept", _saying(STORIES))
     link = SimpleNamespace(config=SimpleNamespace(target_host="temporal.prod.internal:7233"))
-    monkeypatch.setattr(local, "connect", _saying(SimpleNamespace(service_client=link, namespace="dovetail")))
+    monkeypatch.setattr(connecting, "connect", _saying(SimpleNamespace(service_client=link, namespace="dovetail")))
     monkeypatch.setattr(local, "link_words", lambda _: "TLS")
     monkeypatch.setattr(local, "state_from", _saying((None, "")))
 
@@ -91,6 +90,27 @@ def test_every_answer_of_a_worker_has_every_format(typed: tuple[str, ...], capsy
 @pytest.mark.parametrize("typed", FROM_HERE, ids=" ".join)
 def test_every_answer_from_here_has_every_format(typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert compared(capsys, typed)["apiVersion"] == "dovetail.sh/v1"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@pytest.mark.parametrize("typed", [("log",), ("savings",), ("history", HELD), ("replay",), ("replay", DECISION)])
+def test_a_worker_and_a_command_from_here_say_the_same(
+    typed: tuple[str, ...],
+    form: str,
+    stage: Stage,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of what does not depend on when and by whom the cluster was looked at."""
+    monkeypatch.setenv("COLUMNS", "90")
+    words = (*typed, "-o", form if typed[0] in ("log", "savings") or form != "markdown" else "yaml")
+    from_here = printed(capsys, *words)
+    for name in ("DOVETAIL_WORLD", "DOVETAIL_FLIGHTS", "CLUSTER_NAME"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KUBECONFIG", str(stage.served.kubeconfig))
+    of_worker = printed(capsys, *words)
+    assert from_here == of_worker and len(from_here.splitlines()) > 1
 
 
 @pytest.mark.usefixtures("asked")

@@ -22,21 +22,20 @@ from dovetail.answers.doctor.doctor import DoctorAnswer, doctor
 from dovetail.answers.doctor.text import doctor_text
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import scheduler_state
-from dovetail.answers.record.entries import Entry, Period
-from dovetail.answers.record.history import history
+from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.history_text import history_text
 from dovetail.answers.record.kept import Archive, keep_up
-from dovetail.answers.record.log import Wanted, log, log_text
-from dovetail.answers.record.savings import savings
+from dovetail.answers.record.log import log_text
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.model import names
+from dovetail.model.time import format_time
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool
-from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, answered_here, settings_of
 
 pytestmark = pytest.mark.temporal
 
@@ -109,7 +108,7 @@ async def test_a_claims_whole_life_is_listed_and_a_drain_that_hangs_names_its_po
         world.delete("NodeClaim", claim)
         await until(lambda: evictions(world), "an eviction is refused")
         await until_shown(settings, node, "a PDB blocks")
-        shown = await history(settings, node)
+        shown = await answered_here(settings, "history", node)
 
     text = history_text(shown)
     assert [s.workflow for s in shown.stories] == [f"demo/claim/{claim}"]
@@ -140,7 +139,7 @@ async def until_shown(settings: Settings, node: str, words: str) -> None:
     """The progress of a step reaches the server within its heartbeat's throttle."""
     deadline = asyncio.get_running_loop().time() + SECONDS
     for _ in iter(lambda: asyncio.get_running_loop().time() < deadline, False):
-        if words in history_text(await history(settings, node)):
+        if words in history_text(await answered_here(settings, "history", node)):
             return
         await asyncio.sleep(0.2)
     raise AssertionError(f"not within {SECONDS} s: the history says {words!r}")
@@ -166,7 +165,7 @@ async def test_a_scheduler_that_was_terminated_is_shown_as_such(stage: Stage, tm
     await handle.terminate(reason="for the test")
 
     answer = await doctor(settings)
-    shown = await history(settings, scheduler_id("ended"))
+    shown = await answered_here(settings, "history", scheduler_id("ended"))
 
     assert next(c.found for c in answer.checks if c.name == "Scheduler") == "ended/scheduler is terminated"
     assert shown.stories[0].lines[-1].text.endswith("for the test")
@@ -188,7 +187,7 @@ async def test_a_name_without_a_story_is_one_line(stage: Stage, tmp_path: Path, 
     world = a_world(tmp_path, a_ready_pool())
 
     with pytest.raises(CommandFailed):
-        await history(settings_of(world), name)
+        await answered_here(settings_of(world), "history", name)
 
 
 async def test_without_a_temporal_server_the_doctor_still_checks_the_cluster(tmp_path: Path) -> None:
@@ -269,7 +268,7 @@ async def test_the_log_has_a_launch_and_a_disruption_with_prices_and_savings_add
         world.apply(a_deployment(0))
         await until(lambda: not world.objects("NodeClaim"), "the empty node is gone")
         entries = await until_recorded(settings, began, 3)
-        saved = await savings(settings, Period(since=began), time.time())
+        saved = await answered_here(settings, "savings", since=format_time(began))
 
     by_kind = {entry.kind: entry for entry in entries}
     launch, disruption, end = by_kind["launch"], by_kind["disruption"], by_kind["termination"]
@@ -279,7 +278,8 @@ async def test_the_log_has_a_launch_and_a_disruption_with_prices_and_savings_add
     assert disruption.price_before and disruption.price_before == disruption.saved
     assert (end.outcome, end.disruption) == ("terminated", disruption.workflow)
     assert (saved.total.moves, saved.total.undone, saved.total.predicted) == (1, 0, disruption.saved)
-    assert len(log_text(await log(settings, Wanted(period=Period(since=began), reason="empty"))).splitlines()) == 3
+    emptied = await answered_here(settings, "log", since=format_time(began), reason="empty")
+    assert len(log_text(emptied).splitlines()) == 3
     await assert_kept_when_forgotten(await stage.temporal.client(), settings, tmp_path / "kept", entries)
 
 
@@ -292,7 +292,7 @@ async def assert_kept_when_forgotten(
     assert await keep_up(client, Archive(FolderObjects(folder), settings.cluster), later) >= 20, (
         "of the day of retention"
     )
-    assert (await log(settings, Wanted(period=Period(since=since)))).entries == entries
+    assert (await answered_here(settings, "log", since=format_time(since))).entries == entries
     for entry in entries:
         gone = WorkflowExecution(workflow_id=entry.workflow, run_id=entry.run)
         request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=gone)
@@ -300,21 +300,21 @@ async def assert_kept_when_forgotten(
 
     deadline = asyncio.get_running_loop().time() + SECONDS
     forgetful = settings.model_copy(update={"record": ""})
-    while (await log(forgetful, Wanted(period=Period(since=since)))).entries:
+    while (await answered_here(forgetful, "log", since=format_time(since))).entries:
         assert asyncio.get_running_loop().time() < deadline, "Temporal has not forgotten them"
         await asyncio.sleep(0.3)
-    assert (await log(settings, Wanted(period=Period(since=since)))).entries == entries
-    shown = await history(settings, entries[0].claims[0])
+    assert (await answered_here(settings, "log", since=format_time(since))).entries == entries
+    shown = await answered_here(settings, "history", entries[0].claims[0])
     assert {story.workflow for story in shown.stories} == {entry.workflow for entry in entries}
     with pytest.raises(CommandFailed):
-        await history(forgetful, entries[0].claims[0])
+        await answered_here(forgetful, "history", entries[0].claims[0])
 
 
 async def until_recorded(settings: Settings, since: float, count: int) -> tuple[Entry, ...]:
     """Temporal's list may lag behind the histories."""
     deadline = asyncio.get_running_loop().time() + SECONDS
     while True:
-        found = (await log(settings, Wanted(period=Period(since=since)))).entries
+        found: tuple[Entry, ...] = (await answered_here(settings, "log", since=format_time(since))).entries
         over = all(entry.outcome not in ("running", "") and entry.ended is not None for entry in found)
         if len(found) == count and over:
             return found

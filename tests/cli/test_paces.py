@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.answers.change.documents import read_documents
+from dovetail.answers.change.documents import called, documents_of, text_of
 from dovetail.answers.change.ground import ground_of
 from dovetail.answers.change.planned import change_on
 from dovetail.answers.change.text import change_text
@@ -96,7 +96,8 @@ async def test_pools_do_not_wait_for_one_another(tmp_path: Path) -> None:
     paces = Paces(moves={"web": (30.0,), "db": (200.0,)}, endings={"db": (40.0,)})
 
     async with ground_of(settings_of(world), None) as ground:
-        documents = read_documents(a_file(tmp_path, *map(labelled, given)), ground.look.snapshot.supported_node_classes)
+        file = a_file(tmp_path, *map(labelled, given))
+        documents = documents_of(text_of(file), called(file), ground.look.snapshot.supported_node_classes)
         answer = await change_on(replace(ground, paces=paces), documents, DAY)
 
     at = parse_time(answer.at)

@@ -14,7 +14,6 @@ import yaml
 
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.answers.change.answer import ChangeAnswer
-from dovetail.answers.change.planned import planned_change
 from dovetail.answers.change.text import change_markdown, change_text
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import record
@@ -28,7 +27,7 @@ from dovetail.model.json import Json
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pdb
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
-from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, settings_of
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world, planned_change, settings_of
 
 DAY = 86400.0
 STILL = {"consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]}

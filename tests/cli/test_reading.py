@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dovetail.answers.change.carried import packed, unpacked
-from dovetail.answers.change.documents import MOST_OBJECTS, documents_of, read_documents
+from dovetail.answers.change.documents import MOST_OBJECTS, called, documents_of, text_of
 from dovetail.answers.change.reading import MOST_BYTES, MOST_VALUES, bodies_of
 from dovetail.answers.failures import NotUnderstood
 from tests.cli.worlds import a_ready_pool
@@ -144,4 +144,4 @@ def test_the_command_line_reads_a_file_by_the_same_limits(tmp_path: Path) -> Non
         if text.isprintable() or "\n" in text:
             file.write_text(text)
             with pytest.raises(NotUnderstood, match=re.escape(words.removeprefix("f.yaml: "))):
-                read_documents(file, frozenset())
+                documents_of(text_of(file), called(file), frozenset())

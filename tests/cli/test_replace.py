@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from dovetail.answers.shown.documents import Document, document
-from dovetail.answers.status import local
+from dovetail.answers.shown.documents import document
+from dovetail.cli import local
 from dovetail.cli import target as targets
 from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.connection.owner import OtherCluster
@@ -106,13 +108,14 @@ def test_nodes_are_chosen_from_here_where_no_worker_is_to_be_asked(
     """Without a kubeconfig, by which a worker could be asked."""
     monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
 
-    async def listed(_: object) -> Document:
+    async def listed(*_: object) -> Any:
         states = {"n1": "ready", "n2": "terminating"}
         one = the_nodes(1).nodes[0]
         nodes = [replace(one, name=n, claim=f"claim-{n}", pool="default", state=state) for n, state in states.items()]
-        return document("NodeList", "demo", replace(the_nodes(0), nodes=tuple(nodes)))
+        found = document("NodeList", "demo", replace(the_nodes(0), nodes=tuple(nodes)))
+        return SimpleNamespace(document=lambda: found)
 
-    monkeypatch.setattr(local, "local_nodes", listed)
+    monkeypatch.setattr(local, "answered", listed)
 
     assert typed(world, "--pool", "default") == 0
     assert list(asked_for(world)) == ["claim-n1"]

@@ -11,12 +11,14 @@ import pytest
 import pytest_asyncio
 
 from dovetail.answers.change.carried import packed
+from dovetail.answers.questions.table import QUESTIONS
 from dovetail.answers.record.entries import Entries, Period
 from dovetail.answers.record.history import HistoryAnswer, Story
 from dovetail.answers.record.log import LogAnswer
 from dovetail.answers.record.savings import savings_from
 from dovetail.answers.record.story import Line
 from dovetail.answers.serving.api import Api
+from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.shadow.comparing import GoneClaim, LaunchedNode, compared_launch
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.shown.documents import document
@@ -65,7 +67,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
     shadow.comparing.left(GoneClaim(claim="d", node="m", pool="default", reason="Drifted"), 60.0)
     made = LaunchedNode(pool="default", type="t", price=None)
     shadow.comparing.launched(compared_launch(70.0, ["default/a"], (made,), (made,)))
-    yield Api(settings, world, lambda: None, shadow)
+    yield Api(WorkerSource(settings, world, lambda: None, shadow))
     shadow.close()
     await world.close()
 
@@ -82,7 +84,7 @@ def test_every_kind_has_its_answer_here_or_on_real_servers() -> None:
 
 async def test_every_route_of_the_api_is_asked(api: Api) -> None:
     asked = {path.partition("?")[0] for path in ANSWERED} | {"history", "log", "savings", "replay"}
-    assert [route for route in api.routes if not any(path.startswith(route) for path in asked)] == []
+    assert [route for route in QUESTIONS if not any(path.startswith(route) for path in asked)] == []
 
 
 def test_what_is_made_of_temporal_s_record_is_what_its_schema_says() -> None:

@@ -13,8 +13,11 @@ import pytest_asyncio
 
 from dovetail.answers.change.carried import packed
 from dovetail.answers.change.documents import documents_of
-from dovetail.answers.serving import api as serving
-from dovetail.answers.serving.api import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE, Api
+from dovetail.answers.questions import ahead, fleet
+from dovetail.answers.serving import budget
+from dovetail.answers.serving.api import Api
+from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE
+from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.status.status import status_of
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.endpoints import Endpoint
@@ -47,7 +50,7 @@ class Door:
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
     simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
     world: World = await open_world(settings_of(simulated))
-    api = Api(settings_of(simulated), world, lambda: None)
+    api = Api(WorkerSource(settings_of(simulated), world, lambda: None))
     endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": api.reply})
     await endpoint.start()
     yield Door(api, endpoint)
@@ -116,9 +119,9 @@ async def test_an_error_is_kept_as_an_answer_is(door: Door, monkeypatch: pytest.
         made.append(given)
         return plain(*given)
 
-    monkeypatch.setattr(serving, "documents_of", counted)
+    monkeypatch.setattr(ahead, "documents_of", counted)
     now = [100.0]
-    door.api.clock = lambda: now[0]
+    door.api.budget.clock = lambda: now[0]
     target = STRANGE["200 kB of brackets"][0]
 
     replies = [await door.get(target) for _ in range(5)]
@@ -136,10 +139,10 @@ async def test_a_failure_of_ours_is_logged_once_while_it_is_kept(
     def fails(_: object) -> object:
         raise KeyError("x")
 
-    monkeypatch.setattr(serving, "status_of", fails)
+    monkeypatch.setattr(fleet, "status_of", fails)
     replies = [await door.get("status") for _ in range(3)]
     assert [status for status, _ in replies] == [500] * 3 and "KeyError" in replies[0][1]["message"]
-    assert len([record for record in caplog.records if record.name == serving.__name__]) == 1
+    assert len([record for record in caplog.records if record.name == budget.__name__]) == 1
 
 
 async def test_one_that_others_could_not_answer_is_asked_again_soon(
@@ -147,16 +150,16 @@ async def test_one_that_others_could_not_answer_is_asked_again_soon(
 ) -> None:
     """Temporal may be there again."""
     now = [100.0]
-    door.api.clock = lambda: now[0]
+    door.api.budget.clock = lambda: now[0]
 
     def away() -> None:
         now[0] += 60.0
         raise TimeoutError("no answer")
 
-    monkeypatch.setattr(door.api, "client", away)
+    monkeypatch.setattr(door.api.source, "client", away)
     assert (await door.get("log"))[0] == 503
     now[0] += 1.1
-    monkeypatch.setattr(door.api, "client", lambda: None)
+    monkeypatch.setattr(door.api.source, "client", lambda: None)
     status, found = await door.get("log")
     assert status == 503 and "not connected" in found["message"]
 
@@ -167,7 +170,7 @@ class Costs:
     def __init__(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.worked, self.slept = 100.0, 10.0, list[float]()
         self.takes, self.work = 10.0, 10.0
-        api.clock, api.processor = lambda: self.now, lambda: self.worked
+        api.budget.clock, api.budget.processor = lambda: self.now, lambda: self.worked
         plain = status_of
 
         def costly(look: Any) -> Any:
@@ -179,8 +182,8 @@ class Costs:
             self.slept.append(seconds)
             self.now += seconds
 
-        monkeypatch.setattr(serving, "status_of", costly)
-        monkeypatch.setattr(serving, "rest", sleeps)
+        monkeypatch.setattr(fleet, "status_of", costly)
+        monkeypatch.setattr(budget, "rest", sleeps)
 
 
 async def test_unlike_questions_are_held_to_a_fifth_of_a_core_together(
@@ -201,26 +204,26 @@ async def test_errors_count_and_waiting_for_others_does_not(door: Door, monkeypa
     costs.work = 0.0
     for number in range(12):
         await door.get(f"status?pool={number}")
-    assert set(costs.slept) == {0.0} and door.api._owed() == 0.0
+    assert set(costs.slept) == {0.0} and door.api.budget.owed() == 0.0
 
     def fails(_: object) -> object:
         costs.now += 10.0
         costs.worked += 10.0
         raise KeyError("x")
 
-    monkeypatch.setattr(serving, "status_of", fails)
+    monkeypatch.setattr(fleet, "status_of", fails)
     await door.get("status")
-    assert door.api._owed() == pytest.approx(10.0)
+    assert door.api.budget.owed() == pytest.approx(10.0)
 
 
 async def test_who_would_wait_too_long_for_the_share_is_refused_and_leaves_the_turn_to_others(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "BUSY_SECONDS", 0.05)
-    door.api._spent = (AT_ONCE_SECONDS + 100.0, door.api.clock())
+    monkeypatch.setattr(budget, "BUSY_SECONDS", 0.05)
+    door.api.budget.spent = (AT_ONCE_SECONDS + 100.0, door.api.budget.clock())
 
     status, found = await door.get("status")
-    door.api._spent = (0.0, 0.0)
+    door.api.budget.spent = (0.0, 0.0)
 
     assert status == 503 and "busy with other questions" in found["message"]
     assert (await door.get("status"))[0] == 200

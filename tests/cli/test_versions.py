@@ -1,21 +1,20 @@
 """`dovetail version` where no worker is asked: what can be seen from here, or what kept it from being seen."""
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dovetail.answers.serving import versions
-from dovetail.answers.serving.versions import VersionsAnswer
+from dovetail.answers.questions import checks
+from dovetail.answers.questions.versions import VersionsAnswer
 from dovetail.cli import version
-from dovetail.cli.main import main
+from dovetail.cli.main import main, parser
 from dovetail.connection import temporal as connecting
 from dovetail.connection.configuration import TemporalUnusable
 from tests.cli.worlds import a_world, settings_of
 
-GIVEN = argparse.Namespace(client=False, output="text")
+GIVEN = parser().parse_args(["version"])
 SEEN = VersionsAnswer(worker="0.1.0", workers=("one", "two"), kubernetes="", temporal="1.29.1")
 
 
@@ -29,7 +28,7 @@ async def test_from_here_it_says_who_polls_and_what_the_servers_are(
         return replace(SEEN, kubernetes=kubernetes)
 
     monkeypatch.setattr(connecting, "connect", connected)
-    monkeypatch.setattr(versions, "versions_of", asked)
+    monkeypatch.setattr(checks, "versions_of", asked)
 
     assert await version._here(GIVEN, settings_of(a_world(tmp_path))) == 0
     lines = capsys.readouterr().out.splitlines()

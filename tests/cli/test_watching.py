@@ -1,9 +1,9 @@
 """`-w`, `--every` and `--sort`: a watch outlives a worker's restart, and both commands read the same words."""
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,9 +12,9 @@ from dovetail.answers.shown.documents import Document
 from dovetail.answers.status.columns import SORTS
 from dovetail.answers.status.nodes_text import chosen
 from dovetail.cli.commands import status
-from dovetail.cli.commands.status import show_status
-from dovetail.cli.main import INTERRUPTED, main
+from dovetail.cli.main import INTERRUPTED, main, parser
 from dovetail.ports.failures import Failure
+from dovetail.settings.settings import read_settings
 from tests.cli.fleet import Reply, Served, a_fleet, documents, serving_by
 from tests.cli.test_status_text import a_status, some_nodes
 
@@ -81,26 +81,24 @@ def test_a_watch_whose_first_look_fails_ends(
     assert (code, pauses) == (1, []) and "no worker is ready" in capsys.readouterr().err
 
 
-async def test_a_watch_from_here_outlives_a_look_that_fails(
+def test_a_watch_from_here_outlives_a_look_that_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = argparse.Namespace(watch=True, every=1.0, pool="", check=False, output="name")
+    given = parser().parse_args(["status", "--watch", "--every", "1", "-o", "name"])
     looks: list[Document | Failure] = [a_status(), Failure("Node/list", "the API server does not answer"), a_status()]
 
-    async def ask() -> Document:
+    async def ask(*_: object) -> SimpleNamespace:
         if not looks:
             raise Stopped
         found = looks.pop(0)
         if isinstance(found, Failure):
             raise found
-        return found
+        return SimpleNamespace(document=lambda: found)
 
-    async def at_once(_: float) -> None:
-        """No pause."""
-
-    monkeypatch.setattr("asyncio.sleep", at_once)
+    monkeypatch.setattr(status, "answered_here", ask)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(Stopped):
-        await status._local(given, ask, show_status)
+        status._here(given, read_settings({"CLUSTER_NAME": "demo"}))
 
     printed = capsys.readouterr()
     assert printed.out.count("default-a1") == 2 and "the API server does not answer" in printed.err

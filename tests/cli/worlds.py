@@ -4,7 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dovetail.answers.change.answer import ChangeAnswer
+from dovetail.answers.change.documents import called, text_of
 from dovetail.answers.look.sources import Look, look
+from dovetail.answers.questions.asking import Answered, Asked, Source
+from dovetail.answers.questions.table import question
+from dovetail.cli.local import LocalSource
 from dovetail.model.json import Json
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
@@ -46,3 +51,21 @@ def settings_of(world: SimulatedWorld) -> Settings:
 async def looked(world: SimulatedWorld) -> Look:
     """A look at the world as it is now."""
     return await look(settings_of(world), None)
+
+
+async def asked_of(source: Source, route: str, name: str = "", **words: str) -> Answered:
+    """A question, put as a command puts it."""
+    return await question(route)(source, Asked(name=name, words=tuple(sorted(words.items()))))
+
+
+async def answered_here(settings: Settings, route: str, name: str = "", **words: str) -> Any:
+    """The answer of a command that asks no worker."""
+    return (await asked_of(LocalSource(settings), route, name, **words)).answer
+
+
+async def planned_change(settings: Settings, file: Path, snapshot: Path | None, ahead: float) -> ChangeAnswer:
+    """The answer of `plan -f`."""
+    words = {"file": text_of(file), "called": called(file), "for": f"{ahead:.0f}s"}
+    answer = (await asked_of(LocalSource(settings, snapshot), "plan", **words)).answer
+    assert isinstance(answer, ChangeAnswer)
+    return answer

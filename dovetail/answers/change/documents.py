@@ -38,11 +38,6 @@ class Document:
     place: str
 
 
-def read_documents(file: Path, node_classes: frozenset[tuple[str, str]]) -> tuple[Document, ...]:
-    """Every object of the file. `node_classes`: (group, kind) of those that the cloud understands."""
-    return documents_of(text_of(file), called(file), node_classes)
-
-
 def called(file: Path) -> str:
     """The file's name, for messages."""
     return "standard input" if file == STANDARD_INPUT else str(file)

@@ -8,17 +8,15 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Final
 
-from dovetail.answers.change.ground import Ground, ground_of
+from dovetail.answers.change.ground import Ground
 from dovetail.answers.change.supposition import standing
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import plural, shown, wrapped
 from dovetail.disruption.outlook.forecast import Coming, foretell
 from dovetail.model.time import format_time
 from dovetail.settings.deciding import disruption_settings
-from dovetail.settings.settings import Settings
 
 MOST: Final = 60  # lines; JSON has all
 
@@ -58,14 +56,8 @@ class ForecastAnswer:
     pauses: tuple[str, ...] = ()
 
 
-async def forecast(settings: Settings, file: Path | None, ahead: float, pool: str = "") -> ForecastAnswer:
-    """The cluster's next days, or those of one pool."""
-    async with ground_of(settings, file) as ground:
-        return await forecast_on(ground, ahead, pool)
-
-
 async def forecast_on(ground: Ground, ahead: float, pool: str = "") -> ForecastAnswer:
-    """The same on this ground."""
+    """The cluster's days to come, or those of one pool."""
     look, snapshot = ground.look, await standing(ground)
     if pool and pool not in snapshot.pools:
         raise CommandFailed(f"NodePool {pool}: there is no such NodePool")

@@ -1,21 +1,12 @@
-"""`dovetail plan -f FILE`, from its arguments to what is printed."""
+"""`dovetail plan -f FILE`: from the objects of the file to what is printed."""
 
 import asyncio
-from pathlib import Path
 
 from dovetail.answers.change.answer import ChangeAnswer, change_answer
-from dovetail.answers.change.documents import Document, read_documents
-from dovetail.answers.change.ground import Ground, ground_of
+from dovetail.answers.change.documents import Document
+from dovetail.answers.change.ground import Ground
 from dovetail.answers.change.supposition import suppose
 from dovetail.answers.change.text import change_markdown, change_text
-from dovetail.settings.settings import Settings
-
-
-async def planned_change(settings: Settings, file: Path, snapshot: Path | None, ahead: float) -> ChangeAnswer:
-    """What the file would bring about within so many seconds."""
-    async with ground_of(settings, snapshot) as ground:
-        documents = read_documents(file, ground.look.snapshot.supported_node_classes)
-        return await change_on(ground, documents, ahead)
 
 
 async def change_on(ground: Ground, documents: tuple[Document, ...], ahead: float) -> ChangeAnswer:

@@ -25,7 +25,6 @@ from dovetail.answers.record.kept import Archive, kept_about, kept_objects
 from dovetail.answers.record.made_for import origins_of, trail_of
 from dovetail.answers.record.story import Line, Pending, StoryLines, moment
 from dovetail.answers.wording import plural, price_text, shown
-from dovetail.connection.temporal import connect
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model.snapshot import Snapshot
@@ -64,11 +63,6 @@ class HistoryAnswer:
     name: str
     stories: tuple[Story, ...]
     notes: tuple[str, ...] = ()
-
-
-async def history(settings: Settings, name: str) -> HistoryAnswer:
-    """The stories of a node, a claim or a workflow."""
-    return await stories_or_kept(await connect(settings), settings, name, None)
 
 
 async def stories_or_kept(client: Client, settings: Settings, name: str, snapshot: Snapshot | None) -> HistoryAnswer:

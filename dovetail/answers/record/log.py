@@ -1,20 +1,15 @@
 """`dovetail log`: what happened, filtered and printed."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.record.entries import Entries, Entry, Period
-from dovetail.answers.record.kept import entries_of, kept_objects
-from dovetail.answers.record.made_for import with_pods
 from dovetail.answers.record.savings import with_dollars
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import duration_text, plural, shown
-from dovetail.connection.temporal import connect
 from dovetail.model.time import format_time
-from dovetail.settings.settings import Settings
 
 SHOWN_NODES: Final = 2
 COLUMNS: Final = (
@@ -63,17 +58,8 @@ class LogAnswer:
     notes: tuple[str, ...] = ()
 
 
-async def log(settings: Settings, wanted: Wanted) -> LogAnswer:
-    client = await connect(settings)
-    async with kept_objects(settings) as kept:
-        found = await entries_of(client, settings, kept, wanted.period)
-    if wanted.pod:
-        found = await with_pods(client, settings.cluster, wanted.period, found)
-    return log_from(settings.cluster, wanted, found, time.time())
-
-
 def log_from(cluster: str, wanted: Wanted, found: Entries, now: float) -> LogAnswer:
-    """The same, from entries that have been read."""
+    """From entries that have been read."""
     notes = []
     if found.cut:
         notes.append("there is more: ask for a shorter time")

@@ -11,13 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.answers.record.entries import Entries, Entry, Period
-from dovetail.answers.record.kept import entries_of, kept_objects
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
-from dovetail.connection.temporal import connect
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.time import format_time
-from dovetail.settings.settings import Settings
 
 BACK_SECONDS: Final = 86400.0
 HOUR: Final = 3600.0
@@ -78,15 +75,8 @@ class SavingsAnswer:
         return (head, least) if self.partial else (head,)
 
 
-async def savings(settings: Settings, period: Period, now: float) -> SavingsAnswer:
-    """Of everything that began in that time."""
-    async with kept_objects(settings) as kept:
-        found = await entries_of(await connect(settings), settings, kept, period)
-    return savings_from(settings.cluster, period, found, now)
-
-
 def savings_from(cluster: str, period: Period, found: Entries, now: float) -> SavingsAnswer:
-    """The same, from entries that have been read."""
+    """From entries that have been read."""
     until = min(period.until or now, now)
     pools = pool_savings(found.entries, until)
     notes = ("there is more: ask for a shorter time",) if found.cut else ()

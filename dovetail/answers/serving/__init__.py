@@ -1,1 +1,1 @@
-"""What a worker answers about the cluster it works for, to whoever may ask: read-only, as JSON or as text."""
+"""What a worker answers about the cluster it works for, read-only, as JSON or as text."""

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 BELOW: Final = "/api/v1/"
 
 
-def _loaded() -> "type[Api]":
-    """It takes longer than a heartbeat may wait."""
+def _loaded(settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None) -> "Api":
+    """With everything that answers; it takes longer than a heartbeat may wait."""
     from dovetail.answers.serving.api import Api
+    from dovetail.answers.serving.worker_source import WorkerSource
 
-    return Api
+    return Api(WorkerSource(settings, world, lambda: presence.client, shadow))
 
 
 def pages(
@@ -33,8 +34,7 @@ def pages(
 
     async def answer(target: str) -> Answer | Followed:
         if not made:
-            kind = await asyncio.to_thread(_loaded)
-            made.append(kind(settings, world, lambda: presence.client, shadow))
+            made.append(await asyncio.to_thread(_loaded, settings, world, presence, shadow))
         return await made[0].reply(target)
 
     return {BELOW: answer}

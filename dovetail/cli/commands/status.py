@@ -2,11 +2,12 @@
 
 import argparse
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.status.orders import SORT_HELP
+from dovetail.cli.commands.asking import Question, answered_here, asks, of_workers
 from dovetail.cli.remote.asking import add_place, where_of
 from dovetail.cli.shown.formats import add_output, rendered
 from dovetail.cli.shown.watching import Watch, add_every
@@ -17,63 +18,74 @@ if TYPE_CHECKING:
     from dovetail.cli.remote.workers import Workers
     from dovetail.settings.settings import Settings
 
-    Show = Callable[[Document, argparse.Namespace, Screen], tuple[str, int]]
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 NEEDS_PERSON = 4  # the exit code of --check where something needs a person
 
 
 def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register both."""
     shown = commands.add_parser(
         "status", parents=[shared], help="what it costs, what moves, what needs a person, and how to stop it"
     )
-    _shown(shown)
+    _add_shown(shown)
     shown.add_argument("--pool", default="", help="of this NodePool alone")
     shown.add_argument("--check", action="store_true", help=f"exit code {NEEDS_PERSON} where something needs a person")
-    shown.set_defaults(act=_status, remote=_remote_status)
+    _asks(shown, "status")
 
     rows = commands.add_parser("nodes", parents=[shared], help="every node: price, use, age, what becomes of it")
-    _shown(rows)
+    _add_shown(rows)
     rows.add_argument("--pool", default="", help="of this NodePool alone")
     rows.add_argument(
         "-l", "--selector", default="", help="of labels and fields: KEY=VALUE, KEY!=VALUE, KEY~PART, KEY, !KEY"
     )
     rows.add_argument("--sort", default="price", help=SORT_HELP)
-    rows.set_defaults(act=_nodes, remote=_remote_nodes)
+    _asks(rows, "nodes")
 
 
-def _shown(command: argparse.ArgumentParser) -> None:
+def _add_shown(command: argparse.ArgumentParser) -> None:
     add_place(command)
     add_output(command, "wide", "name", "markdown")
     command.add_argument("-w", "--watch", action="store_true", help="again and again, until it is interrupted")
     add_every(command, "with --watch")
 
 
-def _remote_status(given: argparse.Namespace, workers: "Workers") -> int:
-    return _again(given, workers, "status", show_status)
+def _asks(command: argparse.ArgumentParser, route: str) -> None:
+    asks(command, Question(route=route))
+    command.set_defaults(remote=_of_workers, act=_here)
 
 
-def _remote_nodes(given: argparse.Namespace, workers: "Workers") -> int:
-    return _again(given, workers, "nodes", show_nodes)
-
-
-def _again(given: argparse.Namespace, workers: "Workers | None", path: str, show: "Show") -> int:
-    """Once, or for as long as the person watches."""
-    from dovetail.answers.shown.screen import screen
+def _of_workers(given: argparse.Namespace, asked: "Workers") -> int:
     from dovetail.cli.remote.workers import Workers
 
-    watch = Watch(given)
+    kept: list[Workers] = [asked]
+
+    def look() -> "Document":
+        workers = kept.pop() if kept else Workers(where_of(given))
+        found = of_workers(given, workers).document()
+        _check_cluster(given, found)
+        kept.append(workers)  # after a failure they are asked anew, with the kubeconfig of then: a token may have ended
+        return found
+
+    return _again(given, look, (CommandFailed,))
+
+
+def _here(given: argparse.Namespace, settings: "Settings") -> int:
+    import asyncio
+
+    return _again(given, lambda: asyncio.run(answered_here(given, settings)).document(), _failures())
+
+
+def _again(given: argparse.Namespace, look: "Callable[[], Document]", lost: tuple[type[Exception], ...]) -> int:
+    """Once, or for as long as the person watches. `lost`: what a look may end with, and the next one may not."""
+    from dovetail.answers.shown.screen import screen
+
+    watch, show = Watch(given), SHOWS[given.asks.route]
     while True:
         on = screen()
         try:
-            workers = workers or Workers(where_of(given))
-            found = workers.document(path)
-            _check_cluster(given, found)
-            text, code = show(found, given, on)
-        except CommandFailed as error:
+            text, code = show(look(), given, on)
+        except lost as error:
             watch.keep(error, on)
-            workers = None  # asked anew, with the kubeconfig of then: a token may have ended
         else:
             watch.show(text, on)
             if not given.watch:
@@ -121,39 +133,7 @@ def show_nodes(found: "Document", given: argparse.Namespace, on: "Screen") -> tu
     return rendered(found, given.output, others), 0
 
 
-async def _status(given: argparse.Namespace, settings: "Settings") -> int:
-    from dovetail.answers.status.local import local_status
-
-    return await _local(given, lambda: local_status(settings), show_status)
-
-
-async def _nodes(given: argparse.Namespace, settings: "Settings") -> int:
-    from dovetail.answers.status.local import local_nodes
-
-    return await _local(given, lambda: local_nodes(settings), show_nodes)
-
-
-async def _local(given: argparse.Namespace, ask: "Callable[[], Awaitable[Document]]", show: "Show") -> int:
-    import asyncio
-
-    from dovetail.answers.shown.screen import screen
-
-    watch = Watch(given)
-    while True:
-        on = screen()
-        try:
-            text, code = show(await ask(), given, on)
-        except _failures() as error:
-            watch.keep(error, on)
-        else:
-            watch.show(text, on)
-            if not given.watch:
-                return code
-        await asyncio.sleep(given.every)
-
-
 def _failures() -> tuple[type[Exception], ...]:
-    """What a look from here may end with, and the next one may not."""
     from temporalio.service import RPCError
 
     from dovetail.connection.configuration import TemporalUnusable
@@ -161,3 +141,6 @@ def _failures() -> tuple[type[Exception], ...]:
     from dovetail.workflows.converter import UnreadablePayload
 
     return CommandFailed, Failure, RPCError, TemporalUnusable, UnreadablePayload
+
+
+SHOWS: Final = {"status": show_status, "nodes": show_nodes}

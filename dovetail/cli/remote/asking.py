@@ -46,7 +46,7 @@ def where_of(given: argparse.Namespace) -> "Where":
 
 
 def looks_itself(given: argparse.Namespace) -> bool:
-    """Whether no worker is to be asked: it was said so, or there is a file to look at."""
+    """Whether no worker is asked: --local or --json, or a file to look at."""
     files = (getattr(given, "world", None), getattr(given, "snapshot", None), os.environ.get("DOVETAIL_WORLD"))
     return bool(given.local or getattr(given, "json", False) or any(files))
 

@@ -76,9 +76,9 @@ def _text(file: str) -> str:
 def _of_program(access: Access, wanted: Entry) -> Identity:
     """Run it, as kubectl does, and read its ExecCredential."""
     command = [str(wanted.get("command", "")), *map(str, wanted.get("args") or ())]
-    told = {str(each["name"]): str(each["value"]) for each in wanted.get("env") or ()}
+    variables = {str(each["name"]): str(each["value"]) for each in wanted.get("env") or ()}
     info = {"apiVersion": wanted.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
-    environment = {**os.environ, **told, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+    environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)}
     try:
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=PROGRAM_SECONDS, check=True)
         status = json.loads(done.stdout)["status"]

@@ -30,7 +30,7 @@ class Where:
 
 
 class Workers:
-    """Whoever of them the Service chooses."""
+    """The worker that the Service chooses."""
 
     def __init__(self, where: Where, seconds: float = SECONDS) -> None:
         self._services = services_of(where)

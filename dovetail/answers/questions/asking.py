@@ -1,0 +1,104 @@
+"""What a question and its answer are, and what an answer is made from."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from temporalio.client import Client
+
+from dovetail.answers.change.ground import Ground
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import Look
+from dovetail.answers.shadow.comparing import ShadowReport
+from dovetail.answers.shown.documents import Document, document
+from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
+from dovetail.answers.wording import fitting
+from dovetail.model.snapshot import Snapshot
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
+
+T = TypeVar("T")
+Text = Callable[[str, int | None], str]  # of a format of -o, and of a width where there is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as it was put. `name`: the object that it is about; `words`: its parameters, sorted."""
+
+    name: str = ""
+    words: tuple[tuple[str, str], ...] = ()
+
+    def word(self, key: str, otherwise: str = "") -> str:
+        return dict(self.words).get(key, otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer and its two forms. `text`: None where a command makes it from the document, after choosing from it;
+    `besides`: fields of the document that are no part of the answer's type."""
+
+    kind: str
+    cluster: str
+    answer: object
+    text: Text | None = None
+    besides: Mapping[str, object] = field(default_factory=dict)
+
+    def document(self) -> Document:
+        return {**document(self.kind, self.cluster, self.answer), **self.besides}
+
+    def shown(self, form: str, width: int | None) -> str:
+        """For people; empty where the command makes it."""
+        with fitting(width):
+            return self.text(form, width) if self.text is not None else ""
+
+
+class Source(Protocol):
+    """Who answers: a worker from the view that it has anyway, or a command from a world that it opens.
+
+    `most_entries`: of how many workflows the histories are read for one log."""
+
+    settings: Settings
+    most_entries: int
+
+    async def look(self) -> Look: ...
+
+    async def fleet(self) -> Look:
+        """The look of status and nodes: a command has none without Temporal, which knows half of the answer."""
+        ...
+
+    async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
+        """Fields of the documents of status and nodes that only this source has, or has more of."""
+        ...
+
+    def ground(self) -> AbstractAsyncContextManager[Ground]: ...
+
+    def world(self) -> AbstractAsyncContextManager[World]: ...
+
+    def snapshot(self) -> Snapshot | None:
+        """The cluster as it is known already; None where it would have to be asked for."""
+        ...
+
+    async def temporal(self) -> Client:
+        """The connection; TimeoutError where a worker has none, TemporalUnusable where a command gets none."""
+        ...
+
+    async def doctor(self, *, preflight: bool) -> DoctorAnswer: ...
+
+    def shadow(self) -> ShadowReport: ...
+
+
+Ask = Callable[[Source, Asked], Awaitable[Answered]]
+
+
+def in_one_form(text: Callable[[T], str], answer: T) -> Text:
+    """Of an answer that has one text, whatever is asked for; its width is that of the block that it is made in."""
+    return lambda _form, _width: text(answer)
+
+
+def named(settings: Settings, why: str = "it names the cluster in workflow ids") -> str:
+    """The cluster's name, without which nothing of it is found in Temporal."""
+    if not settings.cluster:
+        raise CommandFailed(f"CLUSTER_NAME: not set; {why}")
+    return settings.cluster

@@ -1,0 +1,49 @@
+"""The table of questions, by the path below /api/v1/ at which a worker answers them.
+
+A worker serves all of them. A command that looks for itself loads the one that it asks.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dovetail.answers.questions.asking import Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a question is answered: a module of this package and its function. `parameters`: in the query of a request,
+    and by the same names among the arguments of the command."""
+
+    function: str
+    parameters: tuple[str, ...] = ()
+
+
+# The order is that of the message about an unknown path.
+QUESTIONS: Final[Mapping[str, Place]] = {
+    "status": Place("fleet.status"),
+    "nodes": Place("fleet.nodes"),
+    "pods": Place("fleet.pods"),
+    "plan": Place("ahead.plan", ("file", "called", "for", "diff")),
+    "forecast": Place("ahead.forecast", ("for", "pool")),
+    "explain/node": Place("decisions.node", ("at",)),
+    "explain/pod": Place("decisions.pod", ("at",)),
+    "history": Place("record.history"),
+    "log": Place("record.log", ("since", "until", "pool", "reason", "pod", "kind")),
+    "savings": Place("record.savings", ("since", "until")),
+    "doctor": Place("checks.doctor"),
+    "names": Place("fleet.names"),
+    "version": Place("checks.version"),
+    "shadow": Place("decisions.shadow"),
+    "replay": Place("decisions.replay"),
+}
+CARRIED: Final = "file"  # the parameter that is a whole text: it is packed for its way to a worker, and may be empty
+
+
+def question(route: str) -> "Ask":
+    """What answers it. To load it takes longer than a heartbeat may wait."""
+    module, _, function = QUESTIONS[route].function.partition(".")
+    found: Ask = getattr(import_module(f"{__package__}.{module}"), function)
+    return found

@@ -1,0 +1,77 @@
+"""What a command answers from without a worker: a world that it opens with a worker's settings, or a recorded file."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client
+
+from dovetail.answers.change.ground import Ground, ground_of
+from dovetail.answers.doctor import doctor as checks
+from dovetail.answers.doctor.doctor import DoctorAnswer
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import Look, look, look_now, opened, state_from
+from dovetail.answers.questions.asking import Answered, Asked
+from dovetail.answers.questions.table import question
+from dovetail.answers.record.entries import MOST
+from dovetail.answers.shadow.comparing import ShadowReport
+from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
+from dovetail.connection import temporal
+from dovetail.connection.configuration import link_words
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import PLACEMENT
+from dovetail.settings.settings import Settings
+from dovetail.wiring.world import World
+
+
+@dataclass(slots=True)
+class LocalSource:
+    """Each question opens what it needs and closes it again. `file`: a recorded snapshot to look at instead."""
+
+    settings: Settings
+    file: Path | None = None
+    most_entries: int = MOST
+    _client: Client | None = None
+
+    async def look(self) -> Look:
+        return await look(self.settings, self.file)
+
+    async def fleet(self) -> Look:
+        client = await self.temporal()
+        async with self.world() as world:
+            state, note = await state_from(client, self.settings.cluster, world.cluster_uid)
+            return await look_now(self.settings, world, state, note, PLACEMENT)
+
+    async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
+        client = await self.temporal()
+        address = client.service_client.config.target_host
+        link = f"Temporal at {address}, namespace {client.namespace}: {link_words(client)}"
+        return {"notes": [link, *getattr(answer, "notes", ())]}
+
+    def ground(self) -> AbstractAsyncContextManager[Ground]:
+        return ground_of(self.settings, self.file)
+
+    def world(self) -> AbstractAsyncContextManager[World]:
+        return opened(self.settings)
+
+    def snapshot(self) -> Snapshot | None:
+        return None
+
+    async def temporal(self) -> Client:
+        if self._client is None:
+            self._client = await temporal.connect(self.settings)
+        return self._client
+
+    async def doctor(self, *, preflight: bool) -> DoctorAnswer:
+        return await (checks.preflight if preflight else checks.doctor)(self.settings)
+
+    def shadow(self) -> ShadowReport:
+        raise CommandFailed(
+            "shadow report: only a worker with --beside-karpenter has watched; it cannot be made from here"
+        )
+
+
+async def answered(source: LocalSource, route: str, asked: Asked) -> Answered:
+    """What the table of questions answers from there."""
+    return await question(route)(source, asked)
