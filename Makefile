@@ -73,6 +73,9 @@ check: lint docs ## lint, the site and the fast tests
 test: $(STAMP) ## everything
 	@$(BIN)/python -m tests.run test
 
+pythons: $(STAMP) ## a short trial of each other Python that is promised and is on this machine
+	@$(BIN)/python -m tests.pythons
+
 coverage: $(STAMP) ## the share of the product's lines that the fast tests run
 	@$(BIN)/python -m tests.run coverage
 
@@ -129,4 +132,4 @@ $(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -minde
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
 		|| { echo "$$said"; rm -f $@; exit 1; }
 
-.PHONY: help setup lock format lint check test coverage demo testbed cluster up down vectors bench soak adopt record crds reference picture docs
+.PHONY: help setup lock format lint check test pythons coverage demo testbed cluster up down vectors bench soak adopt record crds reference picture docs

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
 from dovetail.connection.link import Link
-from dovetail.connection.owner import OtherCluster, check_owner, claim_singletons, singletons_of
+from dovetail.connection.owner import OtherCluster, check_owner, singletons_of
 from dovetail.connection.pollers import AbsentWorkers
 from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.search_attributes import register_search_attributes
@@ -70,7 +70,7 @@ class Singletons:
             await register_search_attributes(client)  # its database may be another one
         await take_over(client, self.ids, self._is_lost)
         await poke_for_new_version(client, deployment_of(settings), self.ids, self._told)
-        await claim_singletons(client, settings.cluster, uid, all_of_them=self._first)
+        await check_owner(client, settings.cluster, uid)
         await keep_singletons(client, settings, self._wiring)
         if self._first or self._returned:  # another cluster of the name may have started them in this moment
             await check_owner(client, settings.cluster, uid)

@@ -125,7 +125,7 @@ class Wiring:
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
         departing = DeparturePorts(known=known, nodes=w.nodes, cloud=w.cloud, unused=unused, places=self.places)
         return DepartureSteps(
-            departing=Departing(departing, now, few_steps=not self.settings.keep_way_back),
+            departing=Departing(departing, now),
             draining=Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
         )
 

@@ -1,11 +1,11 @@
 """Which changes of workflow code this worker begins.
 
 A change of a workflow's commands stands behind `workflow.patched`. A run that takes it has a marker in its history, and
-workers of an older version, which do not know the change, fail at that run's tasks: while both serve, and after a roll
-back until the newer version returns. So an upgrade has two steps where workers are not versioned: first this version
-with DOVETAIL_KEEP_WAY_BACK, which begins nothing that the previous version could not carry on; and once there is no
-need to go back, the same without it. What was begun stays as it is either way: only runs that come to a change for the
-first time are asked.
+workers of the version before, which do not know the change, fail at that run's tasks: while both serve, and after a
+roll back until the newer version returns. So an upgrade has two steps where workers are not versioned: first this
+version with DOVETAIL_KEEP_WAY_BACK, which begins nothing that the previous version could not carry on; and once there
+is no need to go back, the same without it. What was begun stays as it is either way: only runs that come to a change
+for the first time are asked.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from typing import Final
 
 from temporalio.worker import PatchActivationInput
 
-# The changes that the previous version knows. After a release: those of that release.
-PREVIOUS_KNOWS: Final = frozenset({"claims-are-deleted-together", "disruptions-start-in-parts"})
-PREVIOUS_KNOWS_ALL_OF: Final = ("task-ended-before-",)  # numbered by the guard of the task's size
+# The changes that the previous version knows. Empty before 0.2.0: the first is named once its release is the previous.
+PREVIOUS_KNOWS: Final = frozenset[str]()
+EVERY_VERSION_KNOWS: Final = ("task-ended-before-",)  # numbered by the guard of the task's size
 
 
 def changes_begun(*, keep_way_back: bool) -> Callable[[PatchActivationInput], bool] | None:
@@ -24,4 +24,4 @@ def changes_begun(*, keep_way_back: bool) -> Callable[[PatchActivationInput], bo
 
 
 def _known_before(asked: PatchActivationInput) -> bool:
-    return asked.patch_id in PREVIOUS_KNOWS or asked.patch_id.startswith(PREVIOUS_KNOWS_ALL_OF)
+    return asked.patch_id in PREVIOUS_KNOWS or asked.patch_id.startswith(EVERY_VERSION_KNOWS)

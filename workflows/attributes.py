@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
 # The phases that may last, of all workflows.
 LASTING: Final = frozenset(
     {
-        "registering",
         "initialising",
         "waiting for replacements",
         "draining before the delete",

@@ -16,7 +16,7 @@ from temporalio.exceptions import FailureError
 from dovetail.workflows.claim_owners import start_launches
 from dovetail.workflows.loops import Loops, said
 from dovetail.workflows.options import impatient, looking, planning, quick
-from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, renew
+from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import Ordering
@@ -73,13 +73,6 @@ class Caretaker:
     def poke(self) -> None:
         """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake()
-
-    @workflow.signal
-    def belong_to(self, cluster_uid: str) -> None:
-        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
-        if cluster_uid and not self.given.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
-            self.given = replace(self.given, cluster_uid=cluster_uid)
-            self.loops.leave()
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""

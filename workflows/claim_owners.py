@@ -67,14 +67,11 @@ async def start_terminations(
         await asyncio.gather(*[_start(cluster, owner) for owner in owners])
 
 
-def in_parts(things: Sequence[T], patch: str = "") -> Iterator[Sequence[T]]:
+def in_parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
     """Twenty at a time: a hundred starts in one workflow task may take long enough to count as a deadlock, and may be
-    more than the server takes. `patch` names the change since which a history has parts; without one it always had."""
-    size = STARTS_AT_ONCE
-    if patch and len(things) > size and not workflow.patched(patch):
-        size = len(things)
-    for first in range(0, len(things), size):
-        yield things[first : first + size]
+    more than the server takes."""
+    for first in range(0, len(things), STARTS_AT_ONCE):
+        yield things[first : first + STARTS_AT_ONCE]
 
 
 async def _start(cluster: str, owner: Owner) -> None:
@@ -82,7 +79,7 @@ async def _start(cluster: str, owner: Owner) -> None:
     try:
         await workflow.start_child_workflow(
             owner.type,
-            ClaimInput(cluster=cluster, claim=claim, joins_in_one_step=True),
+            ClaimInput(cluster=cluster, claim=claim),
             id=claim_owner_id(cluster, claim.name),
             task_queue=task_queue(cluster, "control"),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,

@@ -1,8 +1,7 @@
 """Hands the identity of its cluster on, from a workflow to every step and child that it asks for.
 
-It is in the header with which the workflow was started, and goes on as it came. A singleton that was started by a
-version without that header learns it once (`belong_to`), keeps it in its state, and has the header from its next run
-on. Headers are no part of what a replay compares.
+It is in the header with which the workflow was started, and goes on as it came. Headers are no part of what a replay
+compares.
 """
 
 from typing import Any, NoReturn
@@ -44,10 +43,9 @@ class _Outbound(WorkflowOutboundInterceptor):
         return await self.next.start_child_workflow(input)
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
-        learned = getattr(input.args[0], "cluster_uid", "") if input.args else ""
-        input.headers = _handed_on(input.headers, learned)
+        input.headers = _handed_on(input.headers)
         self.next.continue_as_new(input)
 
 
-def _handed_on(headers: Headers, learned: str = "") -> Headers:
-    return with_header(headers, cluster_uid_in(workflow.info().headers) or learned)
+def _handed_on(headers: Headers) -> Headers:
+    return with_header(headers, cluster_uid_in(workflow.info().headers))

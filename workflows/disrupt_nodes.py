@@ -46,9 +46,6 @@ with workflow.unsafe.imports_passed_through():
 # DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0
 
-# The claims of one command are deleted in one step.
-DELETE_TOGETHER = "claims-are-deleted-together"
-
 # A cancel waits for a step that writes: the undo must not overlap it.
 TO_THE_END = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 
@@ -289,9 +286,9 @@ class DisruptNodes:
             realised(command.reason.lower(), command.savings, len(record.deleted) / len(command.targets))
 
     async def delete_all(self) -> None:
-        """All claims in one step; histories before this have a step for each."""
-        if len(self.marked) < 2 or not workflow.patched(DELETE_TOGETHER):
-            await asyncio.gather(*[self.delete(target) for target in self.marked])
+        """All claims in one step."""
+        if len(self.marked) == 1:
+            await self.delete(self.marked[0])
             return
         await workflow.execute_activity_method(
             Deleting.delete_claims,

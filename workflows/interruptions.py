@@ -14,7 +14,7 @@ from temporalio.common import Priority
 from dovetail.workflows.claim_owners import start_terminations
 from dovetail.workflows.loops import Loops
 from dovetail.workflows.options import impatient, listening, quick
-from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, renew
+from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import Answering
@@ -45,13 +45,6 @@ class Interruptions:
     def poke(self) -> None:
         """Start the reading anew; sent after a deploy, so that the new version is used."""
         self.loops.wake()
-
-    @workflow.signal
-    def belong_to(self, cluster_uid: str) -> None:
-        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
-        if cluster_uid and not self.given.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
-            self.given = replace(self.given, cluster_uid=cluster_uid)
-            self.loops.leave()
 
     def show(self) -> None:
         """The Web UI's summary."""

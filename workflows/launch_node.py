@@ -73,17 +73,7 @@ class LaunchNode:
                 return "deleting"
             case "no_capacity" | "class_not_ready" | "timed_out":
                 return await self.give_up(launched.message)
-        if self.given.joins_in_one_step:
-            return await self.join()
-        self.enter("registering")
-        registered = await workflow.execute_activity_method(
-            Joining.await_registered, claim, summary="wait for the node to join", **waiting(cluster)
-        )
-        if registered.kind != "done":
-            return await self.unjoined(registered)
-        if registered.unmarked:
-            await self.tell_unmarked(registered.node)
-        return await self.initialise()
+        return await self.join()
 
     async def join(self) -> str:
         """Wait for a node that is ready for pods, in one step unless something is to be said on the way."""

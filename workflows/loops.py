@@ -94,10 +94,6 @@ class Loops:
         finally:
             self.woken.pop(name, None)
 
-    def leave(self) -> None:
-        """Begin again as new as soon as nothing is under way."""
-        self.waits.leave()
-
     def wake(self, *names: str) -> None:
         """Cancel these waits and end these pauses, or all of them where none is named: they look again at once."""
         self.waits.cancel(*names)

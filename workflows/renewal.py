@@ -12,9 +12,6 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.activities.identity.cluster_header import HEADER
     from dovetail.activities.identity.search_attributes import attributes
 
-# A worker of version 0.1.0 lets the signal `belong_to` lie; a run that has passed it there must not heed it later.
-LEARNS_ITS_CLUSTER = "learns-its-cluster"
-
 
 class SingletonState(Protocol):
     """What each singleton carries from run to run, whatever else it does."""
@@ -25,7 +22,7 @@ class SingletonState(Protocol):
 
     @property
     def cluster_uid(self) -> str:
-        """The UID of its namespace kube-system; empty in a run that a version without it has started."""
+        """The UID of its namespace kube-system; empty where that is not known."""
 
 
 def due_for_renewal(max_history: int = 0) -> bool:

@@ -15,7 +15,7 @@ from temporalio import workflow
 from dovetail.workflows.claim_owners import in_parts, start_launches
 from dovetail.workflows.loops import Loops, raise_first
 from dovetail.workflows.options import attending, impatient, planning, quick
-from dovetail.workflows.renewal import LEARNS_ITS_CLUSTER, due_for_renewal, renew
+from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.disruption.await_disruption_plan import Disrupting
@@ -38,12 +38,6 @@ with workflow.unsafe.imports_passed_through():
 MUST_SEE_SECONDS = 60.0
 RECENT_KEPT = 20
 NOTE_CHARACTERS = 300  # five hundred names would fill the state
-
-# The disruptions of one plan are started in parts; histories before this have all of them in one task.
-START_IN_PARTS = "disruptions-start-in-parts"
-
-# A paused Scheduler has no wait whose end would show it that another version is meant for it.
-LEAVES_A_PAUSE = "a-poke-lets-a-paused-scheduler-begin-as-new"
 
 # The loops' names, which also name their waits.
 PROVISIONING, DISRUPTION, MARK = "provisioning", "disruption", "mark"
@@ -69,32 +63,9 @@ class Scheduler:
         renew(replace(self.state.forget(now()), generation=self.state.generation + 1))
 
     @workflow.signal
-    def pause(self) -> None:
-        """Begin no plan; what has begun goes on."""
-        self.state = replace(self.state, paused=True)
-        self.show()
-        self.wake(PROVISIONING, DISRUPTION, MARK)
-
-    @workflow.signal
-    def resume(self) -> None:
-        """Plan again."""
-        self.state = replace(self.state, paused=False)
-        self.show()
-        self.wake(PROVISIONING, DISRUPTION)
-
-    @workflow.signal
     def poke(self) -> None:
         """Look again at once; sent after a deploy, so that the new version is used."""
-        self.wake(PROVISIONING, DISRUPTION)
-        if self.state.paused and due_for_renewal() and workflow.patched(LEAVES_A_PAUSE):
-            self.waits.leave_if_long(self.state.max_history)
-
-    @workflow.signal
-    def belong_to(self, cluster_uid: str) -> None:
-        """Learn whose this is, where the version that started it did not say; it begins again as new, and says it."""
-        if cluster_uid and not self.state.cluster_uid and workflow.patched(LEARNS_ITS_CLUSTER):
-            self.state = replace(self.state, cluster_uid=cluster_uid)
-            self.loops.leave()
+        self.loops.wake(PROVISIONING, DISRUPTION)
 
     @workflow.query
     def status(self) -> SchedulerState:
@@ -104,8 +75,7 @@ class Scheduler:
     def show(self) -> None:
         """The Web UI's summary."""
         lines = [f"- {r.text}" for r in reversed(self.state.recent)]
-        head = "**paused**" if self.state.paused else "**planning**"
-        workflow.set_current_details("\n".join([head, *self.loops.lines(), *lines]))
+        workflow.set_current_details("\n".join(["**planning**", *self.loops.lines(), *lines]))
 
     def note(self, text: str) -> None:
         """Remember what was done, for people; the oldest entry is dropped."""
@@ -113,24 +83,13 @@ class Scheduler:
         self.state = replace(self.state, recent=recent)
         self.show()
 
-    def wake(self, *names: str) -> None:
-        """Cancel these waits; what they wait for is found again."""
-        self.loops.wake(*names)
-
     def remember(self, writes: tuple[Write, ...]) -> None:
         """What the next snapshot must contain."""
         self.written.extend(writes)
         self.state = self.state.forget(now()).remember(writes, now() + MUST_SEE_SECONDS)
 
-    async def unpaused(self) -> bool:
-        """Wait out a pause; False where it is time to leave."""
-        await workflow.wait_condition(lambda: self.waits.leaving or not self.state.paused)
-        return not self.waits.leaving
-
     async def provisioning(self) -> None:
         """Await a plan for pending pods; create its claims; start their workflows."""
-        if not await self.unpaused():
-            return
         before = len(self.written)
         request = self.provisioning_request()
         step = workflow.start_activity_method(
@@ -140,13 +99,11 @@ class Scheduler:
             **impatient(planning(self.state.cluster)),
         )
         plan = await self.waits.wait(PROVISIONING, step)
-        if isinstance(plan, ProvisioningPlan) and self.may_begin() and not self.stale(plan.seen, before):
+        if isinstance(plan, ProvisioningPlan) and not self.waits.leaving and not self.stale(plan.seen, before):
             await self.carry_out_provisioning(plan)
 
     async def disruption(self) -> None:
         """Await the next disruption; hold it, drop it, or start its workflows and wait for their marks."""
-        if not await self.unpaused():
-            return
         if self.state.awaiting:
             await self.await_marked()
             return
@@ -159,7 +116,7 @@ class Scheduler:
             **impatient(planning(self.state.cluster)),
         )
         answer = await self.waits.wait(DISRUPTION, step)
-        if isinstance(answer, Hold | Go | Drop | NothingPlanned) and self.may_begin():
+        if isinstance(answer, Hold | Go | Drop | NothingPlanned) and not self.waits.leaving:
             await self.answer(answer, before)
 
     def provisioning_request(self) -> ProvisioningRequest:
@@ -203,10 +160,6 @@ class Scheduler:
                 pass
             case _:
                 assert_never(answer)
-
-    def may_begin(self) -> bool:
-        """Whether a plan that has just come may be carried out."""
-        return not self.waits.leaving and not self.state.paused
 
     def must_see(self) -> tuple[Write, ...]:
         """The writes of the last minute."""
@@ -255,7 +208,7 @@ class Scheduler:
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + plan.nominate_for)  # first: starting takes a while
         started: list[AwaitedMark | BaseException] = []
-        for part in in_parts(plan.commands, START_IN_PARTS):
+        for part in in_parts(plan.commands):
             starts = [self.start_disruption(plan, command) for command in part]
             started += await asyncio.gather(*starts, return_exceptions=True)
         # First what did start: no round may be planned before its marks are seen.

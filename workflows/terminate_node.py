@@ -73,7 +73,7 @@ class TerminateNode:
     async def empty(self, departure: Departure) -> None:
         """Pods out, then volumes off."""
         cluster = self.given.cluster
-        self.enter("draining", unless_known=departure.few_steps)
+        self.enter("draining", unless_known=True)
         drained = await workflow.execute_activity_method(
             Draining.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
         )

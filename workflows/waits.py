@@ -45,9 +45,5 @@ class Waits:
         outside the workflow's event loop.
         """
         if not self.leaving and due_for_renewal(max_history):
-            self.leave()
-
-    def leave(self) -> None:
-        """Cancel all waits for good."""
-        self.leaving = True
-        self.cancel()
+            self.leaving = True
+            self.cancel()

@@ -1,6 +1,6 @@
 """Waits until a launched instance is a node that is ready for pods.
 
-The second step of LaunchNode, in two parts that older runs take as two steps. Both look at the cache, write the Node in
+The second step of LaunchNode, in two parts. Both look at the cache, write the Node in
 one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes.
 Each part ends at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has
 lasted for a while, so that a start costs few requests and meets no other writer. Where the claim keeps places for its
@@ -29,7 +29,6 @@ from dovetail.lifecycle.registration import (
     NODE_NOT_FOUND,
     NodeChange,
     came_unmarked,
-    registered,
 )
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
@@ -78,19 +77,14 @@ class Joining:
 
         Where the node came without its taint that is to be said at once, so the step ends with the registration."""
         with self._following(ref):
-            registered = await self._await_registered(ref, ready_at_once=True)
+            registered = await self.await_registered(ref)
             if registered.kind != "done" or registered.unmarked:
                 return registered
             initialised = await self.await_initialized(ref)
         return replace(initialised, writes=(*registered.writes, *initialised.writes))
 
-    @activity.defn
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
         """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
-        with self._following(ref):
-            return await self._await_registered(ref, ready_at_once=False)
-
-    async def _await_registered(self, ref: ClaimRef, *, ready_at_once: bool) -> JoinOutcome:
         nominated = Nominated()
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
@@ -109,7 +103,7 @@ class Joining:
                 # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
                 await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
-                outcome = await self._register(claim, nodes[0], nominated, ready_at_once=ready_at_once)
+                outcome = await self._register(claim, nodes[0], nominated)
                 if outcome is not None:
                     return outcome
             elif len(nodes) > 1:
@@ -202,10 +196,7 @@ class Joining:
             return JoinOutcome(kind="deleting", node=claim.node_name)
         return claim
 
-    async def _register(
-        self, claim: NodeClaim, cached: Node, nominated: Nominated, *, ready_at_once: bool
-    ) -> JoinOutcome | None:
-        change_of = registered_and_ready if ready_at_once else registered
+    async def _register(self, claim: NodeClaim, cached: Node, nominated: Nominated) -> JoinOutcome | None:
         async with self.slots:
             # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
             live = await self.nodes.read(cached.name)
@@ -213,12 +204,12 @@ class Joining:
                 return None
             await self._keep_places(claim, live.name, nominated)  # just before the node is open for pods
             await self._until_places_stand(claim)
-            node = await revise_node(self.nodes, live, lambda found: change_of(claim, found))
+            node = await revise_node(self.nodes, live, lambda found: registered_and_ready(claim, found))
         if node is None:
             return None
         now = self.now()
         reached = [true(REGISTERED_CONDITION, now)]
-        if ready_at_once and node.labels.get(INITIALIZED) == "true":
+        if node.labels.get(INITIALIZED) == "true":
             reached += _ready(claim, node, now)
         written = await self._set(claim, node.name, *reached)
         if written is None:

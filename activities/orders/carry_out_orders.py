@@ -64,7 +64,7 @@ class Caretaking:
     async def start_owner(self, order: StartOwner) -> StepOutcome:
         """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
         identity = claim_owner_id(self.cluster, order.claim.name)
-        given = ClaimInput(cluster=self.cluster, claim=order.claim, joins_in_one_step=True)
+        given = ClaimInput(cluster=self.cluster, claim=order.claim)
         kind, claim = order.workflow_type, order.claim
         known = attributes(
             self.cluster, pool=claim.pool, claim=claim.name, node=order.node, phase=FIRST_PHASES.get(kind, "")

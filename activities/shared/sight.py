@@ -61,7 +61,7 @@ class Told:
 
 
 def told_in(details: Sequence[Any]) -> Told:
-    """By the details of a heartbeat; a worker of an older version tells nothing."""
+    """By the details of a heartbeat; nothing before the first that tells it."""
     match list(details):
         case [_, _, [int(version), bool(at_work)], *_]:
             return Told(version, at_work)

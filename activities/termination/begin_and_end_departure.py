@@ -60,10 +60,9 @@ class DeparturePorts:
 class Departing:
     """The steps around drain and termination."""
 
-    def __init__(self, ports: DeparturePorts, now: Callable[[], float], *, few_steps: bool = True) -> None:
+    def __init__(self, ports: DeparturePorts, now: Callable[[], float]) -> None:
         self.known, self.claims, self.nodes = ports.known, ports.known.claims, ports.nodes
         self.cloud, self.unused, self.places, self.now = ports.cloud, ports.unused, ports.places, now
-        self.few_steps = few_steps  # not while the way back to a version that would look for each step is kept
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
@@ -94,7 +93,7 @@ class Departing:
             instance_gone=gone,
             writes=(claim_write(written), *writes),
             tainted=tainted,
-            few_steps=self.few_steps,
+            is_final=True,
         )
 
     @activity.defn

@@ -4,18 +4,12 @@ A Node may be deleted by others in mid-drain and another be made under its name:
 an address that the cloud gave out again. By its UID it is another node, and nothing on it is ours to move.
 """
 
-from itertools import zip_longest
-
 from dovetail.messages.subjects import Departure
 from dovetail.model.nodes import Node
 from dovetail.ports.view import ClusterLookups
 
 
 def nodes_left(lookups: ClusterLookups, departure: Departure) -> list[Node]:
-    """The nodes that the cache has, by name and UID. A departure of an older version may not know the UIDs."""
-    found = []
-    for name, uid in zip_longest(departure.nodes, departure.node_uids[: len(departure.nodes)], fillvalue=""):
-        node = lookups.node(name)
-        if node is not None and uid in ("", node.uid):
-            found.append(node)
-    return found
+    """The nodes that the cache has, by name and UID."""
+    known = [(lookups.node(name), uid) for name, uid in zip(departure.nodes, departure.node_uids, strict=True)]
+    return [node for node, uid in known if node is not None and node.uid == uid]

@@ -115,7 +115,7 @@ class Draining:
 
     async def _drained(self, departure: Departure) -> DrainOutcome:
         """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""
-        if self.detaching is None or not departure.few_steps:
+        if self.detaching is None or not departure.is_final:
             return DrainOutcome(message="drained")
         writes = await self.detaching.find_detached(departure)
         if writes is None:

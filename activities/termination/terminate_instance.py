@@ -40,7 +40,7 @@ class Terminating:
         """Terminate it; done once the cloud says that it is gone. Nothing is waited for then, so the same step takes
         the finalizers off; where others hold a Node, the step after this one does."""
         ended = await self._end(departure)
-        if self.departing is None or not departure.few_steps:
+        if self.departing is None:
             return ended
         try:
             released = await self.departing.release_claim(departure)

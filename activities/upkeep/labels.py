@@ -1,4 +1,4 @@
-"""What claims and nodes of older versions lack: the label of their NodeClass.
+"""What claims and nodes of older Karpenters lack: the label of their NodeClass.
 
 Without it a node counts as unmanaged, and nothing would ever release it (LIF-70, PLM-2).
 """

@@ -1,27 +1,19 @@
 """`dovetail pause` and `dovetail resume`: what is begun, for one NodePool or for all.
 
 A pause is written on Kubernetes objects and nowhere else, so that it needs neither a worker nor Temporal, and kubectl
-can do the same. Until version 0.1.0 it was a signal to the Scheduler; one that still holds is ended by `resume`. Where
-Temporal answers, the workflows of CLUSTER_NAME must be this cluster's before anything is written or sent.
+can do the same. Where Temporal answers, the workflows of CLUSTER_NAME must be this cluster's before that.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from temporalio.client import Client, WorkflowQueryRejectedError
-from temporalio.service import RPCError
 
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.revisions import TRIES
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import author
 from dovetail.cli.output import say
-from dovetail.cli.target import Target, checked_target
-from dovetail.connection.temporal import ANSWER_SECONDS
-from dovetail.messages.states import SchedulerState
-from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.cli.target import checked_target
 from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_seconds
 from dovetail.model.pauses import (
@@ -92,8 +84,6 @@ async def resume(settings: Settings, what: str, pool: str) -> None:
         stopped = await _resume_launches(objects, pool) if pool and Activity.LAUNCHES in named else ""
     for line in _ended(found, left, pool, stopped):
         say(line)
-    if not pool and Activity.DISRUPTION in named:
-        await _end_signalled(target)
     say(target.words)
 
 
@@ -170,26 +160,3 @@ async def _resume_launches(objects: ClusterObjects, name: str) -> str:
     if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
     return f"NodePool {name}: launches go on; they were stopped since {stop.since}: {stop.why}"
-
-
-async def _end_signalled(target: Target) -> None:
-    """End the pause of a Scheduler that an older version's command paused."""
-    if not target.cluster:
-        say("CLUSTER_NAME is not set: a pause by a command of version 0.1.0, if there is one, still holds")
-        return
-    if target.client is None or not await _signalled(target.client, target.cluster):
-        say("the Scheduler could not be asked: a pause by a command of version 0.1.0, if there is one, still holds")
-
-
-async def _signalled(client: Client, cluster: str) -> bool:
-    """Send the signal where the Scheduler is paused by one; whether it answered."""
-    handle = client.get_workflow_handle(scheduler_id(cluster))
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            state = await handle.query("status", result_type=SchedulerState)
-        if state.paused:
-            await handle.signal("resume")
-            say(f"{cluster}: the Scheduler, which was paused by a signal, plans again")
-    except (TimeoutError, RPCError, WorkflowQueryRejectedError):
-        return False
-    return True

@@ -8,9 +8,9 @@ may annotate a NodePool or a NodeClaim and not read that Namespace: then the ans
 """
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 
-from temporalio.client import Client
 from temporalio.service import RPCError
 
 from dovetail.answers.failures import CommandFailed
@@ -25,11 +25,10 @@ from dovetail.wiring.world import ClusterObjects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The cluster of the kubeconfig. `client`: Temporal's, with which the name was compared; None where it was not."""
+    """The cluster of the kubeconfig."""
 
     cluster: str  # CLUSTER_NAME; empty where it is not set
     uid: str  # empty where this person may not read it
-    client: Client | None = None
 
     @property
     def words(self) -> str:
@@ -53,16 +52,14 @@ async def checked_target(settings: Settings, objects: ClusterObjects) -> Target:
         uid = await uid_of(objects)
     except Forbidden:
         return Target(cluster=settings.cluster, uid="")
-    client = await _compared(settings, uid) if settings.cluster else None
-    return Target(cluster=settings.cluster, uid=uid, client=client)
+    if settings.cluster:
+        await _compare(settings, uid)
+    return Target(cluster=settings.cluster, uid=uid)
 
 
-async def _compared(settings: Settings, uid: str) -> Client | None:
-    """Temporal's client once it has said whose the workflows are; None where it does not in time."""
-    try:
+async def _compare(settings: Settings, uid: str) -> None:
+    """Where Temporal says in time whose the workflows are."""
+    with contextlib.suppress(TemporalUnusable, TimeoutError, RPCError):
         client = await connect(settings)
         async with asyncio.timeout(ANSWER_SECONDS):
             await check_owner(client, settings.cluster, uid)
-    except (TemporalUnusable, TimeoutError, RPCError):
-        return None
-    return client

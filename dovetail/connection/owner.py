@@ -7,7 +7,7 @@ has ended, until the retention has passed. Every step says it once more in its h
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from temporalio.client import (
     Client,
@@ -22,8 +22,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.cluster_header import HEADER, with_header
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
-
-BELONG: Final = "belong_to"  # the signal; versions that do not know it let it lie
 
 
 class OtherCluster(Exception):
@@ -67,18 +65,14 @@ async def owner_of(described: WorkflowExecutionDescription | None) -> str:
     return "" if described is None else str(await described.memo_value(HEADER, "", type_hint=str))
 
 
-async def check_owner(client: Client, cluster: str, cluster_uid: str) -> tuple[str, ...]:
-    """OtherCluster where a singleton belongs to another cluster. The ids of those that run and do not say whose."""
-    silent = []
+async def check_owner(client: Client, cluster: str, cluster_uid: str) -> None:
+    """OtherCluster where a singleton belongs to another cluster."""
     for identity in singletons_of(cluster):
         described = await described_or_none(client, identity)
         running = described is not None and described.status == WorkflowExecutionStatus.RUNNING
         owner = await owner_of(described) if running or identity == scheduler_id(cluster) else ""
         if owner and owner != cluster_uid:
             raise OtherCluster(refusal(client, cluster, (owner, cluster_uid)))
-        if running and not owner:
-            silent.append(identity)
-    return tuple(silent)
 
 
 def refusal(client: Client, cluster: str, uids: tuple[str, str]) -> str:
@@ -90,20 +84,6 @@ def refusal(client: Client, cluster: str, uids: tuple[str, str]) -> str:
         "another CLUSTER_NAME or a Temporal namespace of its own; or, where it has taken the other's place: "
         f"dovetail take-over --cluster {cluster} --from {theirs}"
     )
-
-
-async def claim_singletons(client: Client, cluster: str, cluster_uid: str, *, all_of_them: bool) -> None:
-    """Tell those that run whose they are: all, after a start (a run of an older version may have forgotten it), later
-    those alone that do not say. One that knows it already does nothing."""
-    silent = await check_owner(client, cluster, cluster_uid)
-    if not cluster_uid:
-        return
-    for identity in singletons_of(cluster) if all_of_them else silent:
-        try:
-            await client.get_workflow_handle(identity).signal(BELONG, cluster_uid)
-        except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND:
-                raise
 
 
 async def described_or_none(client: Client, identity: str) -> WorkflowExecutionDescription | None:

@@ -1,6 +1,6 @@
 """What is wrong with claims and nodes that exist: labels that are missing, nodes that are too small.
 
-Hydration gives objects of older versions the label of their NodeClass, without which a node counts as unmanaged
+Hydration gives objects of older Karpenters the label of their NodeClass, without which a node counts as unmanaged
 (LIF-70, PLM-2). Consistency compares a node with what was launched (LIF-75 to LIF-77); it only informs.
 """
 

@@ -16,8 +16,6 @@ class ClaimInput:
 
     cluster: str
     claim: ClaimRef
-    # One step waits for registration and initialisation. Runs that began before that step existed go on with two.
-    joins_in_one_step: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

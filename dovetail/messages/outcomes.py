@@ -151,7 +151,7 @@ class DisruptionRecord:
     reason: str
     message: str = ""
     deleted: tuple[str, ...] = ()
-    by: str | None = None  # who called it off; empty: nobody said. None: an older history, whose message may say it
+    by: str = ""  # who called it off; empty: nobody said
 
     @property
     def words(self) -> str:

@@ -79,7 +79,6 @@ class SchedulerState:
 
     cluster: str
     generation: int = 0
-    paused: bool = False
     must_see: tuple[Remembered, ...] = ()
     nominations: tuple[tuple[str, float], ...] = ()  # node -> until
     launching: tuple[ClaimRef, ...] = ()  # claims of the last round, which the next one waits for

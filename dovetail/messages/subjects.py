@@ -30,5 +30,5 @@ class Departure:
     instance_gone: bool = False  # the drain is skipped (TRM-5)
     claim_gone: bool = False  # nothing to do
     writes: tuple[Write, ...] = ()
-    tainted: float | None = None  # since when its nodes carry the taint (TRM-17); an older version did not say
-    few_steps: bool = False  # a step may do the next one's work where there is nothing to wait for between them
+    tainted: float | None = None  # since when its nodes carry the taint (TRM-17)
+    is_final: bool = False  # the claim is deleted: the drain's step may do the next one's work, and not before that

@@ -43,10 +43,7 @@ def is_of(cluster: str, identity: str) -> bool:
 
 
 def query_of(cluster: str, condition: str) -> str:
-    """A query to the list of workflows that finds those of this cluster alone: names of nodes and claims repeat.
-
-    By the ids, which all of them have; workflows of older versions lack the attribute DovetailCluster.
-    """
+    """A query to the list of workflows that finds those of this cluster alone: names of nodes and claims repeat."""
     return f"WorkflowId STARTS_WITH '{cluster}/' AND ({condition})"
 
 

@@ -330,7 +330,7 @@ async def test_a_departure_begins_with_what_the_watch_has_shown(stage: Stage) ->
 
     departure = await stage.begin()
 
-    assert departure.nodes == ("node-1",) and departure.few_steps
+    assert departure.nodes == ("node-1",) and departure.is_final
     assert "get claim pool-1" not in stage.world.ledger
 
 
@@ -360,16 +360,6 @@ async def test_the_end_of_an_instance_releases_its_claim_in_the_same_step(stage:
 
     assert outcome.released
     assert (stage.world.instances, stage.world.claims, stage.world.nodes) == ({}, {}, {})
-
-
-async def test_a_departure_of_an_earlier_version_is_released_by_its_own_step(stage: Stage) -> None:
-    stage.world.put(a_leaving_claim(), a_joined_node())
-    stage.terminating.departing = stage.departing
-    departure = replace(await stage.begin(), few_steps=False)
-
-    outcome = await stage.terminating.terminate_instance(departure)
-
-    assert not outcome.released and "pool-1" in stage.world.claims
 
 
 async def test_a_release_that_fails_is_tried_again_with_the_end_of_the_instance(stage: Stage) -> None:

@@ -96,7 +96,7 @@ def stage() -> Stage:
 async def test_an_empty_node_is_drained_three_seconds_after_its_taint(
     stage: Stage, tainted: float | None, drained: float
 ) -> None:
-    """TRM-17, BEH-24. A departure of an older version does not know the taint: there the condition counts."""
+    """TRM-17, BEH-24. A drain before the delete does not know the taint: there the condition counts."""
     assert await stage.run(tainted=tainted) == DrainOutcome(message="drained")
     assert drained <= stage.world.clock <= drained + 0.5
 
@@ -481,7 +481,7 @@ async def test_a_drain_says_itself_that_no_volume_is_attached(stage: Stage) -> N
     """Decision 185: in one request with its own end."""
     stage.drain.detaching = stage.detach
 
-    assert (await stage.run(few_steps=True, tainted=900.0)).detached
+    assert (await stage.run(is_final=True, tainted=900.0)).detached
 
     assert conditions(stage.world) == {
         "Drained": ("True", "Drained"),
@@ -490,15 +490,15 @@ async def test_a_drain_says_itself_that_no_volume_is_attached(stage: Stage) -> N
     assert stage.world.ledger.count("patch status pool-1") == 1
 
 
-@pytest.mark.parametrize(("few_steps", "volumes"), [(True, ("a",)), (False, ())])
+@pytest.mark.parametrize(("is_final", "volumes"), [(True, ("a",)), (False, ())])
 async def test_a_drain_leaves_volumes_that_are_attached_to_the_next_step(
-    stage: Stage, few_steps: bool, volumes: tuple[str, ...]
+    stage: Stage, is_final: bool, volumes: tuple[str, ...]
 ) -> None:
-    """And all of them where the departure was begun by an earlier version, or drains before the delete."""
+    """And all of them where the drain comes before the delete."""
     stage.drain.detaching = stage.detach
     stage.world.attachments = {name: attached() for name in volumes}
 
-    assert not (await stage.run(few_steps=few_steps, tainted=900.0)).detached
+    assert not (await stage.run(is_final=is_final, tainted=900.0)).detached
 
     assert conditions(stage.world) == {"Drained": ("Unknown", "Draining")}
 

@@ -34,18 +34,6 @@ def test_a_check_of_one_pool_does_not_end_with_another_pools_trouble() -> None:
     assert "nothing needs a person" in text and "ip-10-0-3-17" not in text
 
 
-def test_what_a_worker_of_an_older_version_says_is_shown_as_it_is() -> None:
-    old = a_status()
-    for pool in old["pools"]:
-        del pool["pods"], pool["spot"]
-    for need in old["needsPerson"]:
-        del need["pool"]
-
-    text, code = status("gpu", old)
-
-    assert code == NEEDS_PERSON and "143 nodes" in text
-
-
 @pytest.mark.parametrize("show", [show_status, show_nodes])
 def test_a_pool_that_is_not_there_is_the_same_error_of_both(show: object) -> None:
     found, shown = (a_status(), show_status) if show is show_status else (some_nodes(), show_nodes)

@@ -48,9 +48,9 @@ def temporal(file: Path) -> Any:
 
 
 async def test_a_launch_names_the_pods_that_waited_for_it() -> None:
-    client = temporal(RECORDED / "interrupted.json")
-    pods = ("default/web-6588fd48f8-2hrrh", "default/web-6588fd48f8-k56mx")
-    launch, other = replace(LAUNCH, claims=("spot-a1291551bb-0",)), replace(LAUNCH, claims=("web-9",))
+    client = temporal(RECORDED / "cancelled.json")
+    pods = ("default/web-5a07fe8f5a-9e66050366",)
+    launch, other = replace(LAUNCH, claims=("pool-dce7bc055d-0",)), replace(LAUNCH, claims=("web-9",))
     period = Period(since=0.0, until=60.0)
 
     found = await with_pods(client, "demo", period, Entries(entries=(launch, other)))

@@ -17,8 +17,8 @@ from tests.cli.test_planned_pods import RECORDED, temporal
 from tests.cli.test_savings import DISRUPTION
 from tests.cli.worlds import a_ready_pool, a_world, looked, settings_of
 
-PLANNED = "default/web-6588fd48f8-2hrrh"  # a pod of the recorded Scheduler, and the claim that was made for it
-MADE = "demo/claim/spot-a1291551bb-0"
+PLANNED = "default/web-5a07fe8f5a-9e66050366"  # a pod of the recorded Scheduler, and the claim that was made for it
+MADE = "demo/claim/pool-dce7bc055d-0"
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(history, "story_of", told)
     monkeypatch.setattr(history, "_disruptions", nothing)
     monkeypatch.setattr(history, "_claims_of", itself)
-    return temporal(RECORDED / "interrupted.json")
+    return temporal(RECORDED / "cancelled.json")
 
 
 async def test_a_pod_that_runs_has_the_stories_of_its_node_and_of_what_made_one_for_it(
@@ -77,7 +77,7 @@ async def test_a_pod_that_is_gone_is_found_by_the_claim_that_was_made_for_it(tmp
     assert [story.workflow for story in answer.stories] == [MADE]
     assert answer.notes == (
         f"{PLANNED}: no such pod is there now",
-        "made for it within the last day: NodeClaim spot-a1291551bb-0",
+        "made for it within the last day: NodeClaim pool-dce7bc055d-0",
     )
 
 

@@ -6,11 +6,10 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from dovetail.answers.record.entries import Entries, Entry, Period, author_and_reason, instance_gone
+from dovetail.answers.record.entries import Entries, Entry, Period, instance_gone
 from dovetail.answers.record.facts import read_run
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
 from dovetail.answers.record.savings import pool_savings, savings_from, savings_markdown, savings_text
-from dovetail.messages.outcomes import DisruptionRecord
 
 HOUR = 3600.0
 DISRUPTION = Entry(
@@ -93,27 +92,6 @@ def test_entries_are_asked_for_by_pool_reason_pod_and_kind() -> None:
     assert Wanted(period=period, pod="shop/cart-1").takes(entry)
     for other in ({"pool": "db"}, {"reason": "Drifted"}, {"pod": "shop/cart-2"}, {"kinds": ("launch",)}):
         assert not Wanted(period=period, **other).takes(entry)
-
-
-@pytest.mark.parametrize("message", ["asked (by bob) in chat", "not now (by bob)"])
-@pytest.mark.parametrize("by", ["alice", ""])
-def test_nobody_is_named_by_what_is_written_into_a_reason(message: str, by: str) -> None:
-    record = DisruptionRecord(outcome="cancelled", reason="Drifted", message=message, by=by)
-    assert author_and_reason(record) == (by, message)
-
-
-@pytest.mark.parametrize(
-    ("message", "found"),
-    [
-        ("not now (by ann (system:admin))", ("ann (system:admin)", "not now")),
-        ("not now (by ann)", ("ann", "not now")),
-        ("asked (by bob) in chat (by alice)", ("alice", "asked (by bob) in chat")),
-        ("asked (by bob) in chat", ("", "asked (by bob) in chat")),
-        ("a node (m5.large) is full", ("", "a node (m5.large) is full")),
-    ],
-)
-def test_a_record_that_is_older_than_the_field_has_its_author_at_the_end(message: str, found: tuple[str, str]) -> None:
-    assert author_and_reason(DisruptionRecord(outcome="cancelled", reason="Drifted", message=message)) == found
 
 
 def test_the_log_is_one_line_each() -> None:

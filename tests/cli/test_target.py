@@ -39,10 +39,9 @@ def temporal(monkeypatch: pytest.MonkeyPatch, owner: str | Exception) -> None:
             raise owner
         return "client"
 
-    async def check(client: Any, cluster: str, uid: str) -> tuple[str, ...]:
+    async def check(client: Any, cluster: str, uid: str) -> None:
         if owner != uid:
             raise OtherCluster(f"{cluster} is {owner}'s, and this one is {uid}")
-        return ()
 
     monkeypatch.setattr(target, "connect", connect)
     monkeypatch.setattr(target, "check_owner", check)
@@ -51,7 +50,7 @@ def temporal(monkeypatch: pytest.MonkeyPatch, owner: str | Exception) -> None:
 async def test_an_order_for_the_cluster_of_the_kubeconfig_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     temporal(monkeypatch, "u-1")
     found = await checked_target(HERE, objects(a_namespace()))
-    assert found.client is not None and found.words == "cluster shop (UID u-1 of kube-system)"
+    assert found.words == "cluster shop (UID u-1 of kube-system)"
 
 
 async def test_an_order_for_another_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +62,7 @@ async def test_an_order_for_another_cluster_is_refused(monkeypatch: pytest.Monke
 async def test_without_temporal_an_order_is_carried_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     temporal(monkeypatch, TemporalAway("no server"))
     found = await checked_target(HERE, objects(a_namespace()))
-    assert (found.client, found.words) == (None, "cluster shop (UID u-1 of kube-system)")
+    assert found.words == "cluster shop (UID u-1 of kube-system)"
 
 
 async def test_without_a_name_temporal_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,10 @@ from tests.replay.fingerprints import fingerprint_of
 # Publishes a notice and does nothing else: killed or repeated, it publishes once more.
 NOTICES_ONLY = {"publish"}
 
-# Of runs that began with an earlier version, and the second where a node came without its taint; `await_joined`, which
-# is both in one, is struck. So is the drain, which does without `await_detached` where no volume is attached, and the
-# end of the instance, which releases the claim. A claim that is given up deletes itself, which the lives of failed
-# launches go through.
-SELDOM = {"await_registered", "await_initialized", "await_detached", "release_claim", "delete_claim"}
+# Where a node came without its taint; `await_joined`, which has the same wait in it, is struck. So is the drain, which
+# does without `await_detached` where no volume is attached, and the end of the instance, which releases the claim. A
+# claim that is given up deletes itself, which the lives of failed launches go through.
+SELDOM = {"await_initialized", "await_detached", "release_claim", "delete_claim"}
 
 
 def steps_of(workflow: type) -> set[str]:

@@ -66,12 +66,19 @@ BREAKING: Final = (
         what="several claims are deleted one by one again",
         noticed_by="several-nodes-are-deleted-in-one-step-and-each-gets-its-termination@0.1.0",
         file="disrupt_nodes.py",
-        edits=(("if len(self.marked) < 2 or", "if len(self.marked) < 200 or"),),
+        edits=(
+            (
+                "        if len(self.marked) == 1:\n            await self.delete(self.marked[0])\n",
+                """        if len(self.marked) < 200:
+            await asyncio.gather(*[self.delete(target) for target in self.marked])
+""",
+            ),
+        ),
         types=("DisruptNodes",),
     ),
     Change(
         what="a disruption ends before its nodes are gone",
-        noticed_by="a-nominated-node-is-named-to-the-planner-and-not-disrupted@0.1.0",
+        noticed_by="an-empty-node-is-marked-deleted-and-awaited@0.1.0",
         file="disrupt_nodes.py",
         edits=(
             (
@@ -123,21 +130,21 @@ BREAKING: Final = (
     ),
     Change(
         what="volumes that the drain found detached are waited for again",
-        noticed_by="a-step-that-did-the-next-ones-work-is-not-followed-by-it-detached@0.2.0",
+        noticed_by="a-step-that-did-the-next-ones-work-is-not-followed-by-it-detached@0.1.0",
         file="terminate_node.py",
         edits=(("if drained.instance_gone or drained.detached:", "if drained.instance_gone:"),),
         types=("TerminateNode",),
     ),
     Change(
         what="a drain that searches find from the start is shown once more",
-        noticed_by="a-drain-that-searches-find-from-the-start-is-not-shown-once-more-True-1@0.2.0",
+        noticed_by="a-drain-that-searches-find-from-the-start-is-not-shown-once-more-TerminateNode-1@0.1.0",
         file="attributes.py",
         edits=(("if phase in LASTING and not is_known:", "if phase in LASTING:"),),
         types=("TerminateNode",),
     ),
     Change(
         what="a claim that was released with the end of its instance is released again",
-        noticed_by="a-step-that-did-the-next-ones-work-is-not-followed-by-it-released@0.2.0",
+        noticed_by="a-step-that-did-the-next-ones-work-is-not-followed-by-it-released@0.1.0",
         file="terminate_node.py",
         edits=(("        if not ended.released:\n", "        if True:\n"),),
         types=("TerminateNode",),
@@ -160,23 +167,16 @@ BREAKING: Final = (
     ),
     Change(
         what="a claim that is deleted while it is launched does not become its termination",
-        noticed_by="a-claim-deleted-while-it-is-launched-becomes-its-termination-launch0-launch-instance@0.1.0",
+        noticed_by="a-claim-deleted-while-it-is-launched-becomes-its-termination-launching@0.1.0",
         file="launch_node.py",
         edits=(('        if ending == "deleting":\n', '        if ending == "never":\n'),),
         types=("LaunchNode",),
     ),
     Change(
         what="a node that came without its taint is not spoken of",
-        noticed_by="a-node-that-came-without-its-taint-is-reported-False@0.1.0",
+        noticed_by="a-node-that-came-without-its-taint-is-reported@0.1.0",
         file="launch_node.py",
         edits=(("            await self.tell_unmarked(joined.node)\n", ""),),
-        types=("LaunchNode",),
-    ),
-    Change(
-        what="old launches wait for their node in one step",
-        noticed_by="a-claim-deleted-while-it-is-launched-becomes-its-termination-launch3-await-registered@0.1.0",
-        file="launch_node.py",
-        edits=(("        if self.given.joins_in_one_step:\n", "        if True:\n"),),
         types=("LaunchNode",),
     ),
     Change(
@@ -188,7 +188,7 @@ BREAKING: Final = (
     ),
     Change(
         what="a gate that waits before it looks",
-        noticed_by="a-version-of-which-nothing-is-wrong-passes@0.2.0",
+        noticed_by="a-version-of-which-nothing-is-wrong-passes@0.1.0",
         file="gate.py",
         edits=(
             (
@@ -225,17 +225,10 @@ BREAKING: Final = (
         types=("Scheduler",),
     ),
     Change(
-        what="a paused Scheduler goes on asking for plans",
-        noticed_by="a-pause-while-a-mark-is-awaited-forgets-no-mark@0.1.0",
-        file="scheduler.py",
-        edits=(("lambda: self.waits.leaving or not self.state.paused)", "lambda: True)"),),
-        types=("Scheduler",),
-    ),
-    Change(
         what="disruptions of one plan are started all at once",
         noticed_by="more-launches-and-disruptions-than-begin-at-once-are-started-in-parts@0.1.0",
         file="scheduler.py",
-        edits=(("in_parts(plan.commands, START_IN_PARTS)", "[plan.commands]"),),
+        edits=(("in_parts(plan.commands)", "[plan.commands]"),),
         types=("Scheduler",),
     ),
     Change(
@@ -303,7 +296,7 @@ BREAKING: Final = (
         what="a short phase is written to the search attributes too",
         noticed_by="a-claim-that-has-its-owner-already-holds-nothing-up@0.1.0",
         file="attributes.py",
-        edits=(('        "registering",\n', '        "registering",\n        "tainting",\n        "launching",\n'),),
+        edits=(('        "initialising",\n', '        "initialising",\n        "tainting",\n        "launching",\n'),),
         types=("LaunchNode", "TerminateNode"),
     ),
 )

@@ -24,7 +24,6 @@ AROUND = (
 # By function, with the reason why no history can run it.
 _ASKED: Final = "asked from outside, which leaves nothing in a history"
 _CHANCE: Final = "only where two things fall into one task, which no test brings about yet"
-_OLD: Final = "a singleton that version 0.1.0 started learns its cluster: tests/system/test_two_clusters.py"
 _TEXT: Final = "only the text of a log line or of the details"
 
 UNREACHED: Final = {
@@ -34,22 +33,13 @@ UNREACHED: Final = {
     "scheduler.py status": _ASKED,
     "terminate_node.py status": _ASKED,
     "disrupt_nodes.py enter": _CHANCE,
-    "disrupt_nodes.py count": "what is saved is counted by the first run alone",
     "claim_owners.py _start": "a start that fails otherwise than because it runs already",
-    "claim_owners.py in_parts": "histories from before disruptions were started in parts: none was released",
-    "caretaker.py belong_to": _OLD,
-    "interruptions.py belong_to": _OLD,
-    "scheduler.py belong_to": _OLD,
-    "loops.py leave": _OLD,
     "caretaker.py fill": _TEXT,
     "loops.py go_on": "the whole workflow is cancelled, which nobody does to a singleton",
     "loops.py raise_first": _CHANCE,
     "loops.py said": _TEXT,
     "scheduler.py answer": "a decision that planned nothing, and what cannot be",
     "scheduler.py carry_out_provisioning": "a plan that only nominates, which no test of the workflow brings yet",
-    "scheduler.py disruption": "a paused Scheduler that leaves: since this version, by versions in Temporal alone",
-    "scheduler.py provisioning": "likewise",
-    "scheduler.py poke": "likewise",
     "shielding.py shielded": "work that ends by its own cancel",
 }
 

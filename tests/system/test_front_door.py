@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
 from dovetail.model.json import Json
 from testing.stage.stage import Stage, is_tainted, node_pool
@@ -171,29 +170,6 @@ async def test_a_pause_counts_also_while_no_worker_runs(settled: Stage) -> None:
 
     assert paused[0] == 0
     assert not [e for e in stage.world.ledger(mark) if e.operation == "cluster:create" and e.kind == "NodeClaim"]
-
-
-async def test_a_pause_by_signal_holds_until_the_command_resumes_it(settled: Stage) -> None:
-    """As the command of version 0.1.0 sent it; one that was in flight holds after an upgrade."""
-    stage = settled
-    handle = await stage.workflow(scheduler_id(stage.cluster))
-    await handle.signal("pause")
-    stage.deploy(1, "more")
-    mark = max(e.id for e in stage.world.ledger())
-    await asyncio.sleep(6.0)
-
-    begun = [e for e in stage.world.ledger(mark) if e.operation == "cluster:create" and e.kind == "NodeClaim"]
-    _, plan, _ = await stage.dovetail("plan")
-    code, resumed, _ = await stage.dovetail("resume")
-    await stage.until(lambda: stage.running_pods() == 2, 60, "all pods run after the resume")
-
-    assert begun == [] and "by a command of version 0.1.0" in plan
-    assert code == 0
-    assert resumed.splitlines() == [
-        "all NodePools: nothing was paused",
-        f"{stage.cluster}: the Scheduler, which was paused by a signal, plans again",
-        target(stage),
-    ]
 
 
 # Bad input: one clear line that names it; the worker goes on with the rest, or ends.

@@ -6,7 +6,6 @@ Worlds, workers and the CLI are processes on one real server.
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -17,18 +16,17 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in
 from dovetail.activities.identity.search_attributes import NODE, NODE_CLAIM, NODE_POOL, PHASE, attributes
 from dovetail.connection.owner import client_of
-from dovetail.messages.inputs import CaretakerInput, ClaimInput
+from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import (
-    caretaker_id,
     claim_owner_id,
     disruption_id,
     node_owner_id,
     scheduler_id,
     task_queue,
 )
-from dovetail.messages.workflow_types import CARETAKER, DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
+from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
 from dovetail.model.json import Json
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage
@@ -175,40 +173,6 @@ async def test_a_worker_that_is_handed_another_clusters_step_does_not_take_it(st
     assert before is not None and after is not None
     assert after["spec"] == before["spec"] and stage.tainted() == []
     assert not [e for e in stage.world.objects("Event") if "it is for the cluster" in str(e.get("message"))]
-
-
-async def test_a_resume_with_another_clusters_kubeconfig_leaves_a_pause_by_signal_alone(
-    stage: Stage, twin: Stage
-) -> None:
-    """CLUSTER_NAME leads to one cluster's Scheduler, the kubeconfig to the other's objects."""
-    await one_node(stage)
-    scheduler = (await stage.client()).get_workflow_handle(scheduler_id(stage.cluster))
-    await scheduler.signal("pause")
-
-    code, out, err = await twin.dovetail("resume")
-
-    assert (code, out) == (3, "") and f"another cluster is called {stage.cluster}" in err
-    assert (await scheduler.query("status", result_type=SchedulerState)).paused
-    assert (await stage.dovetail("resume"))[0] == 0
-    assert not (await scheduler.query("status", result_type=SchedulerState)).paused
-
-
-async def test_what_an_older_version_has_started_learns_whose_it_is_and_forgets_nothing(stage: Stage) -> None:
-    """Singletons of 0.1.0: no header, no memo, no UID in the input; the Scheduler is paused."""
-    client = await stage.client()
-    queue = task_queue(stage.cluster, "control")
-    old = SchedulerState(cluster=stage.cluster, paused=True)
-    await client.start_workflow(SCHEDULER, old, id=scheduler_id(stage.cluster), task_queue=queue)
-    caretaker = CaretakerInput(cluster=stage.cluster)
-    await client.start_workflow(CARETAKER, caretaker, id=caretaker_id(stage.cluster), task_queue=queue)
-
-    stage.start_worker()
-    for identity in (scheduler_id(stage.cluster), caretaker_id(stage.cluster)):
-        assert await until_answered(partial(memo_of, client, identity), 60, "it says whose it is") == uid_of(stage)
-    state = await client.get_workflow_handle(scheduler_id(stage.cluster)).query("status", result_type=SchedulerState)
-
-    assert (state.cluster_uid, state.paused, state.generation) == (uid_of(stage), True, 1)
-    assert await replay_all(client, stage.cluster) > 0
 
 
 async def test_a_rebuilt_cluster_takes_the_name_over_and_works(stage: Stage) -> None:

@@ -209,20 +209,6 @@ async def test_a_version_without_a_share_takes_nothing(versions: Versions) -> No
     assert untouched == runs and pokes == [0, 0]
 
 
-async def test_a_paused_scheduler_follows_the_version_and_stays_paused(versions: Versions) -> None:
-    versions.start("one")
-    await versions.set_current("one")
-    await versions.singletons_are_on("one")
-    scheduler = versions.client.get_workflow_handle(scheduler_id(versions.stage.cluster))
-    await scheduler.signal("pause")
-
-    versions.start("two")
-    await versions.set_current("two")
-    await versions.singletons_are_on("two")
-
-    assert (await versions.client.get_workflow_handle(scheduler.id).query("status"))["paused"]
-
-
 async def test_without_versions_in_temporal_a_new_build_pokes_once_whichever_of_its_workers_is_first(
     versions: Versions,
 ) -> None:

@@ -32,8 +32,7 @@ class Flight(ABC):
         self.cluster, self.scenes = cluster, scenes
         self.version: Version | None = None  # whose command line an operator has
         self.workflows: dict[str, str] = {}  # by scene
-        self.paused_on_objects = False  # and not by a signal, as version 0.1.0 did
-        self.joined: set[str] = set()  # the scenes whose step is part of the one before
+        self.paused = False
 
     # What differs from cluster to cluster
 
@@ -136,9 +135,7 @@ class Flight(ABC):
         async def all_there() -> bool:
             for scene in scenes:
                 seen[scene.pool] = await self.phase_in_time(scene)
-                if scene.joined_phase and await self._in_few_steps(scene):
-                    self.joined.add(scene.pool)
-            return all(seen[scene.pool] == self._phase(scene) for scene in scenes)
+            return all(seen[scene.pool] == scene.phase for scene in scenes)
 
         try:
             await self.until(all_there, REACHED_SECONDS, f"{[s.pool for s in scenes]} are in their phases")
@@ -173,42 +170,17 @@ class Flight(ABC):
         return said
 
     async def pause(self) -> None:
-        """Whatever the version's command calls it, nothing new is to begin."""
-        self.paused_on_objects = await self.pauses_on_objects()
-        await self.operator("pause", *(("all", "--reason", "the drill") if self.paused_on_objects else ()))
-        if self.paused_on_objects:
-            await self.until(self._has_acted, REACHED_SECONDS, "the pause has stopped what was about to begin")
+        """Nothing new is to begin."""
+        await self.operator("pause", "all", "--reason", "the drill")
+        self.paused = True
+        await self.until(self._has_acted, REACHED_SECONDS, "the pause has stopped what was about to begin")
 
     async def _has_acted(self) -> bool:
-        """A pause on objects is read by steps that are being tried too: no mark is put any more, a replacement that was
+        """A pause is read by steps that are being tried too: no mark is put any more, a replacement that was
         not created yet is not wanted, and a plan is dropped at its second look, to be made anew after the resume."""
         stopped = [await self.phase_in_time(s) == s.paused_phase for s in self.scenes if s.paused_phase]
         return all(stopped) and not (await self.scheduler())["held"]
 
     def expected(self, scene: Scene) -> str:
         """The phase in which it stands as long as the pause lasts."""
-        return (self.paused_on_objects and scene.paused_phase) or self._phase(scene)
-
-    def _phase(self, scene: Scene) -> str:
-        return scene.joined_phase if scene.pool in self.joined else scene.phase
-
-    async def _in_few_steps(self, scene: Scene) -> bool:
-        """Whether its departure, as its history has it, lets one step do the next one's work."""
-        identity = self.workflows.get(scene.pool) or scene.workflow_of(self.cluster, await self.claims())
-        if not identity:
-            return False
-        history = await (await self.client()).get_workflow_handle(identity).fetch_history()
-        answers = [event.activity_task_completed_event_attributes.result.payloads for event in history.events]
-        return any(b'"few_steps":true' in payload.data for payloads in answers for payload in payloads)
-
-    async def pauses_on_objects(self) -> bool:
-        """Whether the version whose command the operator has does so."""
-        return "--reason" in await self.operator("pause", "--help")
-
-    async def prepare_for(self, after: Version) -> None:
-        """What docs/upgrading.md asks for before going back to a version that does not read a pause on objects: set it
-        once more in that version's way."""
-        before, self.version = self.version, after
-        if self.paused_on_objects and not await self.pauses_on_objects():
-            await self.operator("pause")
-        self.version = before
+        return (self.paused and scene.paused_phase) or scene.phase

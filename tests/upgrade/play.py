@@ -110,7 +110,6 @@ Change = tuple[Crews, Swap, Version, Version]
 async def change(flight: Flight, played: Played, by: Change) -> None:
     """The workers change. Afterwards every scene is as it was, and in the hands of those that came."""
     crews, swap, before, after = by
-    await flight.prepare_for(after)
     where, hands_before = f"{before.name} to {after.name}", await hands(flight)
     await swap(crews, before, after)
     flight.version = after
@@ -123,9 +122,8 @@ async def change(flight: Flight, played: Played, by: Change) -> None:
         found = await flight.told_of(scene)
         if found != flight.expected(scene):
             played.note(scene.pool, f"{where}: {found or 'nothing'} instead of {flight.expected(scene)!r}")
-    if bool((await flight.scheduler())["held"]) == flight.paused_on_objects:
-        held = "held again under the pause" if flight.paused_on_objects else "forgotten"
-        played.note(PLAN_HELD, f"{where}: the plan is {held}")
+    if (await flight.scheduler())["held"]:
+        played.note(PLAN_HELD, f"{where}: the plan is held again under the pause")
     for text in await flight.begun():
         played.note(PAUSE, f"{where}: {text}")
 

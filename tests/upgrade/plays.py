@@ -1,8 +1,6 @@
 """The plays of the drill: every way of swapping, there and back again, and begun by the new version.
 
 Where the previous version comes back, or both serve for a while, this one keeps the way back (decision record 97).
-Where it comes back to a pause that this one has set, the pause is set once more in the previous version's way, as
-docs/upgrading.md says (decision record 99).
 """
 
 from tests.upgrade.play import KEPT, NEW, OLD, Play

@@ -2,7 +2,7 @@
 
 Each has a NodePool of its own, by whose name its claims are found, so that all stand on one cluster at once. What holds
 a workflow in its phase is the world and nothing in the worker: an instance that does not boot, a pod that takes an hour
-to stop, a call that fails until it is mended.
+to stop, a call that fails until it is mended, another's finalizer.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,7 @@ class Scene:
     phase: str  # what the workflow itself answers when it is asked
     settled: bool = True  # whether it begins with a node on which a pod runs
     slow: bool = False  # whether that pod takes an hour to stop
-    joined_phase: str = ""  # where its step is part of the one before, if a departure may have few steps
-    paused_phase: str = ""  # where a pause on objects takes it, which its steps read live; empty: nowhere else
+    paused_phase: str = ""  # where a pause takes it, which its steps read live; empty: nowhere else
 
     def workflow_of(self, cluster: str, claims: list[Json]) -> str:
         """The id of its workflow; empty while there is none."""
@@ -58,7 +57,7 @@ TAINTING = Scene(pool="tainting", owner="claim", phase="tainting")
 DRAINING = Scene(pool="draining", owner="claim", phase="draining", slow=True)
 DETACHING = Scene(pool="detaching", owner="claim", phase="detaching")
 TERMINATING = Scene(pool="terminating", owner="claim", phase="terminating")
-RELEASING = Scene(pool="releasing", owner="claim", phase="releasing", joined_phase="terminating")
+RELEASING = Scene(pool="releasing", owner="claim", phase="releasing")
 CLAIMLESS = Scene(pool="claimless", owner="node", phase="draining", settled=False)
 
 # Disruptions

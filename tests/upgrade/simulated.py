@@ -47,6 +47,7 @@ from tests.upgrade.scenes import (
 )
 
 ALWAYS: Final = 10**6  # more often than any step is tried
+OTHERS: Final = "example.com/keeps"
 
 
 class SimulatedFlight(Flight):
@@ -55,6 +56,7 @@ class SimulatedFlight(Flight):
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage.cluster, SCENES)
         self.stage, self.world = stage, stage.world
+        self.kept = ""  # the Node that others hold
 
     def crews(self) -> Crews:
         return Crews(
@@ -145,6 +147,7 @@ class SimulatedFlight(Flight):
         self.world.set(shutdown=LONG)
         [detaching] = claims_of(self.stage, DETACHING.pool)
         self.world.apply(attachment(detaching["status"]["nodeName"]))
+        self._keep_node(RELEASING)
         for scene in (DRAINING, DETACHING, TERMINATING, RELEASING):
             deletes_claim(self.stage, scene)
         self.world.apply(node_without_claim(CLAIMLESS.pool))
@@ -154,6 +157,11 @@ class SimulatedFlight(Flight):
         self.world.delete("Node", CLAIMLESS.pool)
         await self._drift_empty(LEAVING)
         await self.reach(DRAINING, DETACHING, TERMINATING, CLAIMLESS, LEAVING)
+
+    def _keep_node(self, scene: Scene) -> None:
+        """By the finalizer of others, beside ours."""
+        self.kept = self._node_of(scene)
+        self.world.patch("Node", self.kept, {"metadata": {"finalizers": [names.TERMINATION_FINALIZER, OTHERS]}})
 
     async def _drift_empty(self, scene: Scene) -> None:
         self.world.delete("Pod", scene.pool)
@@ -193,15 +201,16 @@ class SimulatedFlight(Flight):
             return bool((await self.scheduler())["held"])
 
         await self.until(held, REACHED_SECONDS, "a plan is held")
-        self.world.fail("cluster:patch Node", "before", times=ALWAYS)
-        drift(self.stage, MARKING)
         # A slow drain lets the planner launch a node for the pod that leaves: then there are two.
         [released] = [c for c in claims_of(self.stage, RELEASING.pool) if "deletionTimestamp" in c["metadata"]]
         self.world.hasten(released["metadata"]["name"])
+        await self.reach(RELEASING)
+        self.world.fail("cluster:patch Node", "before", times=ALWAYS)
+        drift(self.stage, MARKING)
         self.workflows[UNDOING.pool] = UNDOING.workflow_of(self.cluster, self.stage.claims())
         await self.operator("cancel", self._node_of(UNDOING), "--reason", "the drill")
         deletes_claim(self.stage, TAINTING)
-        await self.reach(RELEASING, UNDOING, TAINTING, MARKING)
+        await self.reach(UNDOING, TAINTING, MARKING)
 
     def _node_of(self, scene: Scene) -> str:
         [claim] = [c for c in claims_of(self.stage, scene.pool) if c.get("status", {}).get("nodeName")]
@@ -221,6 +230,7 @@ class SimulatedFlight(Flight):
         self.world.set(shutdown=0.2)
         self.world.hasten()
         self.world.patch("VolumeAttachment", "drill", {"metadata": {"finalizers": []}})
+        self.world.patch("Node", self.kept, {"metadata": {"finalizers": []}})
         for scene in (*[s for s in SCENES if s.slow], CLAIMLESS):
             self.world.patch("Pod", scene.pool, {"metadata": {"annotations": {STOPS_SLOWLY: "0"}}})
 

@@ -49,7 +49,8 @@ def test_what_runs_in_its_environment_is_the_commit_s_own_code() -> None:
     code = "import dovetail.workflows.scheduler as s, dovetail.worker.run as r; print(s.__file__, r.__file__)"
     assert all(Path(file).is_relative_to(package) for file in said_by(python, "-c", code).split())
     for folder in ("workflows", "activities", "worker"):
-        listed = git("ls-tree", "-r", "--name-only", previous.commit, folder).decode().split()
+        found = git("ls-tree", "-r", "--name-only", previous.commit, folder).decode().split()
+        listed = [name for name in found if name.endswith(".py")]
         assert listed
         assert {name: (package / name).read_bytes() for name in listed} == {
             name: git("show", f"{previous.commit}:{name}") for name in listed

@@ -180,7 +180,7 @@ async def test_what_was_answered_is_not_asked_about_again_and_what_comes_later_i
 
 
 async def test_pokes_that_help_nobody_become_rare() -> None:
-    """A worker of an older version tells nothing; one in an hour's time is no harm to it."""
+    """A worker that is at its first look tells nothing; one in an hour's time is no harm to it."""
     scene = Scene(one_pod())
     watch = scene.watch()
 

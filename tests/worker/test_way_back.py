@@ -15,16 +15,13 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import PatchActivationInput, Replayer, UnsandboxedWorkflowRunner, Worker
 
 from dovetail.settings.settings import read_settings
-from dovetail.wiring.world import open_world
 from dovetail.worker.run import queue_worker
-from dovetail.worker.steps import Wiring
-from dovetail.worker.way_back import PREVIOUS_KNOWS, PREVIOUS_KNOWS_ALL_OF, changes_begun
-from tests.cli.worlds import a_world
+from dovetail.worker.way_back import EVERY_VERSION_KNOWS, PREVIOUS_KNOWS, changes_begun
 from tests.upgrade.previous import ROOT, named
 
 Answer = Callable[[PatchActivationInput], bool] | None
 NEWER = "a-change-that-the-previous-version-does-not-know"
-OLDER = "claims-are-deleted-together"
+OLDER = "a-change-that-the-previous-version-knows"
 
 
 @workflow.defn
@@ -33,12 +30,15 @@ class Changed:
 
     @workflow.run
     async def run(self) -> list[str]:
-        return [name for name in (NEWER, OLDER, f"{PREVIOUS_KNOWS_ALL_OF[0]}7") if workflow.patched(name)]
+        return [name for name in (NEWER, OLDER, f"{EVERY_VERSION_KNOWS[0]}7") if workflow.patched(name)]
 
 
 @pytest.mark.temporal
 @pytest.mark.parametrize("keeps", [True, False])
-async def test_a_newer_change_is_begun_only_where_there_is_no_way_back(keeps: bool) -> None:
+async def test_a_newer_change_is_begun_only_where_there_is_no_way_back(
+    monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    monkeypatch.setattr("dovetail.worker.way_back.PREVIOUS_KNOWS", frozenset({OLDER}))
     server = Path(sys.executable).parent / "temporal-test-server"
     async with await WorkflowEnvironment.start_time_skipping(test_server_existing_path=str(server)) as environment:
         begun, markers = await one_run(environment.client, changes_begun(keep_way_back=keeps))
@@ -76,19 +76,6 @@ def test_a_worker_asks_only_where_its_setting_says_so(given: dict[str, str], kee
     assert (asked is not None) is keeps
 
 
-@pytest.mark.parametrize(("given", "few"), [({}, True), ({"DOVETAIL_KEEP_WAY_BACK": "true"}, False)])
-async def test_a_departure_has_a_step_for_each_part_while_the_way_back_is_kept(
-    tmp_path: Path, given: dict[str, str], few: bool
-) -> None:
-    """The previous version would look for each of them in the history of a termination that this one has begun."""
-    settings = read_settings({"CLUSTER_NAME": "c", **given}, world=a_world(tmp_path).file)
-    world = await open_world(settings)
-    try:
-        assert Wiring(settings=settings, world=world).departure.departing.few_steps is few
-    finally:
-        await world.close()
-
-
 def test_what_the_previous_version_knows_is_what_its_workflows_say() -> None:
     """The ids that stand in its code; those that it makes up as it goes begin as its code says."""
     words = ["git", "grep", "-h", "-E", r"patched\(|^[A-Z_]+ = \"[a-z-]+\"$", named().commit, "--", "workflows"]
@@ -96,7 +83,6 @@ def test_what_the_previous_version_knows_is_what_its_workflows_say() -> None:
     constants = dict(re.findall(r'^([A-Z_]+) = "([a-z-]+)"$', said, re.MULTILINE))
     made_up = tuple(re.findall(r'patched\(f"([a-z-]+)\{', said))
     called = {constants[name] for name in re.findall(r"patched\(([A-Z_]+)\)", said)}
-    handed_on = {constants["START_IN_PARTS"]} if "patched(patch)" in said else set[str]()
 
-    assert called | handed_on == PREVIOUS_KNOWS
-    assert made_up == PREVIOUS_KNOWS_ALL_OF
+    assert called == PREVIOUS_KNOWS
+    assert made_up == EVERY_VERSION_KNOWS

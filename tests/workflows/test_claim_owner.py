@@ -20,7 +20,7 @@ from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome, JoinOutcome, LaunchOutcome, StepOutcome, TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
-from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.workflows.launch_node import LaunchNode
 from dovetail.workflows.terminate_node import TerminateNode
 from tests.workflows.conftest import Serving
@@ -31,7 +31,8 @@ pytestmark = pytest.mark.temporal
 STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Noticing, Terminating)
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
 LAUNCH = ["launch_instance", "await_joined"]
-LAUNCH_OF_OLD = ["launch_instance", "await_registered", "await_initialized"]  # as runs of earlier versions go on
+UNMARKED = JoinOutcome(kind="done", node="node-1", unmarked=True)
+UNMARKED_LAUNCH = [*LAUNCH, "publish", "await_initialized"]
 TERMINATION = ["begin_departure", "drain_node", "await_detached", "terminate_instance", "release_claim"]
 
 
@@ -40,7 +41,6 @@ def willing(**other: Any) -> FakeSteps:
     answers: dict[str, Any] = {
         "launch_instance": LaunchOutcome(kind="launched", provider_id="test://1"),
         "await_joined": JoinOutcome(kind="done", node="node-1"),
-        "await_registered": JoinOutcome(kind="done", node="node-1"),
         "await_initialized": JoinOutcome(kind="done", node="node-1"),
         "delete_claim": StepOutcome(),
         "begin_departure": Departure(claim=CLAIM, provider_id="test://1", nodes=("node-1",), node_uids=("n-1",)),
@@ -52,43 +52,32 @@ def willing(**other: Any) -> FakeSteps:
     return FakeSteps(**{**answers, **other})
 
 
-async def start(
-    env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run, *, old: bool = False
-) -> WorkflowHandle[Any, Any]:
-    given = ClaimInput(cluster=cluster, claim=CLAIM, joins_in_one_step=not old)
+async def start(env: WorkflowEnvironment, cluster: str, kind: Any = LaunchNode.run) -> WorkflowHandle[Any, Any]:
+    given = ClaimInput(cluster=cluster, claim=CLAIM)
     handle: WorkflowHandle[Any, Any] = await env.client.start_workflow(
         kind, given, id=claim_owner_id(cluster, CLAIM.name), task_queue=task_queue(cluster, "control")
     )
     return handle
 
 
-async def run(
-    env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run, *, old: bool = False
-) -> str:
+async def run(env: WorkflowEnvironment, serving: Serving, steps: FakeSteps, kind: Any = LaunchNode.run) -> str:
     async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
-        return str(await (await start(env, cluster, kind, old=old)).result())
+        return str(await (await start(env, cluster, kind)).result())
 
 
-@pytest.mark.parametrize("old", [False, True])
-async def test_a_claim_is_launched_registered_and_initialised(
-    skipping: WorkflowEnvironment, serving: Serving, old: bool
-) -> None:
+async def test_a_claim_is_launched_registered_and_initialised(skipping: WorkflowEnvironment, serving: Serving) -> None:
     steps = willing()
 
-    ending = await run(skipping, serving, steps, old=old)
+    ending = await run(skipping, serving, steps)
 
-    assert (ending, steps.names()) == ("initialised", LAUNCH_OF_OLD if old else LAUNCH)
+    assert (ending, steps.names()) == ("initialised", LAUNCH)
 
 
-@pytest.mark.parametrize("old", [False, True])
-async def test_a_node_that_came_without_its_taint_is_reported(
-    skipping: WorkflowEnvironment, serving: Serving, old: bool
-) -> None:
+async def test_a_node_that_came_without_its_taint_is_reported(skipping: WorkflowEnvironment, serving: Serving) -> None:
     """LIF-22, EVT-7."""
-    unmarked = JoinOutcome(kind="done", node="node-1", unmarked=True)
-    steps = willing(await_registered=unmarked, await_joined=unmarked, publish=None)
+    steps = willing(await_joined=UNMARKED, publish=None)
 
-    ending = await run(skipping, serving, steps, old=old)
+    ending = await run(skipping, serving, steps)
 
     assert steps.names()[-1] == "await_initialized"
 
@@ -113,17 +102,24 @@ async def test_a_claim_that_cannot_be_launched_is_deleted_and_terminated_under_t
     assert (ending, steps.names()) == ("terminated", ["launch_instance", "delete_claim", *TERMINATION])
 
 
-@pytest.mark.parametrize(("launch", "step"), [(launch, step) for launch in (LAUNCH, LAUNCH_OF_OLD) for step in launch])
+@pytest.mark.parametrize(
+    ("answers", "launch"),
+    [
+        ({"launch_instance": LaunchOutcome(kind="deleting")}, LAUNCH[:1]),
+        ({"await_joined": JoinOutcome(kind="deleting")}, LAUNCH),
+        ({"await_joined": UNMARKED, "await_initialized": JoinOutcome(kind="deleting")}, UNMARKED_LAUNCH),
+    ],
+    ids=["launching", "joining", "initialising"],
+)
 async def test_a_claim_deleted_while_it_is_launched_becomes_its_termination(
-    skipping: WorkflowEnvironment, serving: Serving, launch: list[str], step: str
+    skipping: WorkflowEnvironment, serving: Serving, answers: dict[str, Any], launch: list[str]
 ) -> None:
-    outcome: Any = LaunchOutcome if step == "launch_instance" else JoinOutcome
-    steps = willing(**{step: outcome(kind="deleting")})
+    steps = willing(publish=None, **answers)
 
-    ending = await run(skipping, serving, steps, old=launch is LAUNCH_OF_OLD)
+    ending = await run(skipping, serving, steps)
 
     assert ending == "terminated"
-    assert steps.names() == [*launch[: launch.index(step) + 1], *TERMINATION]
+    assert steps.names() == [*launch, *TERMINATION]
 
 
 async def test_a_node_that_does_not_register_in_time_is_given_up(
@@ -203,13 +199,12 @@ async def test_a_step_that_did_the_next_ones_work_is_not_followed_by_it(
     assert (ending, steps.names()) == ("terminated", [step for step in TERMINATION if step not in left_out])
 
 
-@pytest.mark.parametrize(("few_steps", "shown"), [(True, 1), (False, 2)])
+@pytest.mark.parametrize(("begun_with", "shown"), [(TERMINATE_NODE, 1), (LAUNCH_NODE, 2)])
 async def test_a_drain_that_searches_find_from_the_start_is_not_shown_once_more(
-    skipping: WorkflowEnvironment, serving: Serving, few_steps: bool, shown: int
+    skipping: WorkflowEnvironment, serving: Serving, begun_with: str, shown: int
 ) -> None:
     """Decision 185: each change is a write to the index of visibility."""
-    departure = Departure(claim=CLAIM, nodes=("n",), node_uids=("u",), few_steps=few_steps)
-    steps = willing(begin_departure=departure, drain_node=DrainOutcome(detached=True))
+    steps = willing(drain_node=DrainOutcome(detached=True))
 
     async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:
         handle: WorkflowHandle[Any, Any] = await skipping.client.start_workflow(
@@ -217,7 +212,7 @@ async def test_a_drain_that_searches_find_from_the_start_is_not_shown_once_more(
             ClaimInput(cluster=cluster, claim=CLAIM),
             id=claim_owner_id(cluster, CLAIM.name),
             task_queue=task_queue(cluster, "control"),
-            search_attributes=attributes(cluster, claim=CLAIM.name, phase=FIRST_PHASES[TERMINATE_NODE]),
+            search_attributes=attributes(cluster, claim=CLAIM.name, phase=FIRST_PHASES[begun_with]),
         )
         await handle.result()
         history = await handle.fetch_history()

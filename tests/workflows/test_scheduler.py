@@ -432,74 +432,8 @@ async def test_held_plans_that_are_due_together_are_marked_before_the_next_decis
     assert [h.plan for h in requests(steps, "await_disruption_plan")[4].held] == [between]
 
 
-async def test_no_plan_begins_while_paused_and_all_do_after_the_resume(full_server: Client) -> None:
-    script = Script()
-    steps = script.steps()
-
-    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
-        handle = await start(full_server, cluster)
-        await until(lambda: steps.arguments("await_provisioning_plan") and steps.arguments("await_disruption_plan"))
-        await handle.signal("pause")
-        assert (await state_of(handle)).paused
-        script.provisioning.append(provisioning_plan())
-        script.disruption.append(Go(plan=disruption_plan()))
-        await asyncio.sleep(3)
-        begun = [*steps.arguments("create_node_claims"), *steps.arguments("mark_nodes")]
-        await handle.signal("resume")
-        await until(lambda: steps.arguments("create_node_claims") and steps.arguments("mark_nodes"))
-        await handle.terminate()
-
-    assert begun == []
-
-
-async def test_a_plan_that_arrives_with_the_pause_is_not_carried_out(full_server: Client) -> None:
-    """The pause is a signal; the plan may stand in the same workflow task."""
-    paused = asyncio.Event()
-    script = Script(provisioning=deque([lambda given: provisioning_plan() if paused.is_set() else wait()]))
-    steps = script.steps()
-
-    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
-        handle = await start(full_server, cluster)
-        await until(lambda: steps.arguments("await_provisioning_plan"))
-        paused.set()
-        await handle.signal("pause")
-        await asyncio.sleep(3)
-        state = await state_of(handle)
-        await handle.terminate()
-
-    assert state.paused and steps.arguments("create_node_claims") == []
-
-
 def wait() -> Any:
     raise not_yet()
-
-
-async def test_a_pause_while_a_mark_is_awaited_forgets_no_mark(full_server: Client) -> None:
-    seen = asyncio.Event()
-    write = Write(kind="Node", name="node-1", uid="n", version=9)
-
-    def once_seen(given: Any) -> StepOutcome:
-        if not seen.is_set():
-            raise not_yet()
-        return StepOutcome(writes=(write,))
-
-    script = Script(disruption=deque([Go(plan=disruption_plan())]), marked=deque([once_seen]))
-    steps = script.steps()
-
-    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
-        handle = await start(full_server, cluster)
-        await until(lambda: steps.arguments("await_marked"))
-        await handle.signal("pause")
-        await asyncio.sleep(3)
-        awaited = (await state_of(handle)).awaiting
-        seen.set()
-        await handle.signal("resume")
-        await until(lambda: must_see(steps, "await_disruption_plan") == (write,))
-        await handle.terminate()
-
-    owner = steps.arguments("mark_nodes")[0].owner
-    assert [one.workflow_id for one in awaited] == [owner]
-    assert {one.workflow_id for given in steps.arguments("await_marked") for one in given} == {owner}
 
 
 async def test_nothing_is_planned_between_a_disruption_and_its_mark(full_server: Client) -> None:

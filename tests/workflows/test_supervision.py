@@ -199,7 +199,7 @@ async def test_a_singleton_goes_on_whichever_of_its_steps_fails(full_server: Cli
 
 
 async def test_a_failed_turn_forgets_nothing_and_the_other_loop_goes_on(full_server: Client) -> None:
-    """Held plan, awaited mark, nominations and pause outlive a refused step; its text stands in the details."""
+    """Held plan, awaited mark and nominations outlive a refused step; its text stands in the details."""
     refused = translate(failures.Forbidden("NodeClaim/a", "an admission policy says no"))
 
     def refuse(given: Any) -> Any:
@@ -215,8 +215,6 @@ async def test_a_failed_turn_forgets_nothing_and_the_other_loop_goes_on(full_ser
     async with serving_on(full_server, sandboxed=False)([Scheduler], steps.of(*SCHEDULER)) as cluster:
         handle = await start(full_server, cluster, Scheduler)
         await until(lambda: steps.arguments("await_marked") and len(steps.arguments("await_provisioning_plan")) >= 2)
-        await handle.signal("pause")
-        await until_answered(lambda: paused(handle))
         state = await state_of(handle)
         description = await handle.describe()
         await handle.terminate()
@@ -293,10 +291,6 @@ def test_what_a_person_mends_is_tried_again_slowly_and_what_is_wrong_is_not() ->
     slow = {name for name, error in found.items() if isinstance(error, ApplicationError) and error.next_retry_delay}
     assert final == {"Permanent", "Refused", "Taken"}
     assert slow == {"Forbidden", "Misconfigured", "Unauthenticated"}
-
-
-async def paused(handle: WorkflowHandle[Any, Any]) -> bool:
-    return (await state_of(handle)).paused
 
 
 async def renewed(handle: WorkflowHandle[Any, Any]) -> bool:

@@ -77,7 +77,7 @@ async def test_a_task_ends_before_it_asks_for_a_megabyte_and_the_rest_follows(fu
 
 
 async def test_what_was_recorded_without_the_guard_replays_with_it(skipping: WorkflowEnvironment) -> None:
-    """The task of an older version was too large and passed all the same, where a server takes it."""
+    """The task was too large and passed all the same, where a server takes it."""
     done, history = await run_greedy(skipping.client, [])
 
     assert done and max(task_sizes(history)) > TASK_BYTES

@@ -5,7 +5,7 @@ from typing import Final
 
 from temporalio.client import Client
 
-from dovetail.answers.doctor.findings import Check, failed, fine, skipped, warned
+from dovetail.answers.doctor.findings import Check, failed, fine, skipped
 from dovetail.connection.owner import OtherCluster, check_owner, described_or_none, owner_of
 from dovetail.messages.workflow_ids import scheduler_id
 
@@ -28,12 +28,9 @@ async def identity_check(client: Client, cluster: str, cluster_uid: str) -> Chec
     if not cluster_uid:
         return skipped(NAME, "there is no cluster to compare with")
     try:
-        silent = await check_owner(client, cluster, cluster_uid)
+        await check_owner(client, cluster, cluster_uid)
     except OtherCluster as error:
         return failed(NAME, str(error), "no worker starts here before that, and none takes a step of the other's")
-    if silent:
-        found = f"{', '.join(silent)} does not say whose it is: an older version started it"
-        return warned(NAME, found, "start a worker of this version: it tells it")
     if not await owner_of(await described_or_none(client, scheduler_id(cluster))):
         return skipped(NAME, f"no Scheduler of {cluster} has run yet")
     return fine(NAME, f"the workflows of {cluster} belong to this cluster ({cluster_uid})")

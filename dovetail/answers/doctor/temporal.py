@@ -156,7 +156,5 @@ async def _planning(client: Client, cluster: str) -> Check:
             state = await handle.query("status", result_type=SchedulerState)
     except (TimeoutError, RPCError, UnreadablePayload):
         return skipped("planning", "the Scheduler does not answer; see the checks above")
-    if state.paused:
-        return warned("planning", "paused: no plan is carried out", f"dovetail resume --cluster {cluster}")
     held = f", {plural(len(state.held), 'plan')} waiting for a second look" if state.held else ""
     return fine("planning", f"goes on{held}")

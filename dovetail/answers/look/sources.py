@@ -72,7 +72,7 @@ async def look_now(
         unreadable=world.view.unreadable(),
         source=f"cluster {settings.cluster}, {moment_text(snapshot.now)}",
         notes=(note,) if note else (),
-        pauses=pause_lines(snapshot, state),
+        pauses=pause_lines(snapshot),
         held=state.held if state is not None else (),
         state=state,
     )

@@ -6,7 +6,6 @@ as it was decided, with its prices, and how it ended. What Temporal's retention 
 """
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -35,7 +34,6 @@ Kind = Literal["disruption", "launch", "termination"]
 T = TypeVar("T")
 
 _KINDS: Final[dict[str, Kind]] = {DISRUPT_NODES: "disruption", LAUNCH_NODE: "launch", TERMINATE_NODE: "termination"}
-_WRITTEN_BEHIND: Final = re.compile(r"(?P<why>.*) \(by (?P<by>[^()]+(?:\([^()]*\))?)\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +199,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
     given, record = values.given(DisruptInput), values.result(DisruptionRecord)
     command = given.command
     planned = sorted({f"{pod.namespace}/{pod.name}" for made in command.replacements for pod in made.pods})
-    by, message = author_and_reason(record) if record is not None else ("", "")
-    known = command.price or None  # plans of older versions do not say what their nodes cost
+    known = command.price or None  # nothing is known of what its nodes cost
     return replace(
         base,
         outcome=record.outcome if record is not None else base.outcome,
@@ -217,19 +214,10 @@ def _disruption(values: _Values, base: Entry) -> Entry:
         price_before=known,
         price_after=None if known is None else known - command.savings,
         saved=command.savings,
-        by=by,
+        by=record.by if record is not None else "",
         asked_by=command.asked_by,
-        message=message,
+        message=record.message if record is not None else "",
     )
-
-
-def author_and_reason(record: DisruptionRecord) -> tuple[str, str]:
-    """Who called it off, empty where this is not known; and why it ended as it did. Only where a history is
-    older than the field is the author looked for in the reason, which people write as they like."""
-    if record.outcome != "cancelled" or record.by is not None:
-        return record.by or "", record.message
-    found = _WRITTEN_BEHIND.fullmatch(record.message)
-    return (found["by"], found["why"]) if found else ("", record.message)
 
 
 def _launch(values: _Values, base: Entry) -> Entry:

@@ -132,8 +132,8 @@ def _ends(entries: Sequence[Entry]) -> _Ends:
 
 
 def _held(entry: Entry, ends: _Ends, until: float) -> float:
-    """For how many seconds the promise held. Records of older versions do not say when instances ended: then the end of
-    the disruption counts, which is a moment later."""
+    """For how many seconds the promise held. Where the record does not say when an instance ended, the end of the
+    disruption counts, which is a moment later."""
     begins = entry.ended if entry.ended is not None else until
     if all(claim in ends.gone for claim in entry.claims):
         begins = max((ends.gone[claim] for claim in entry.claims), default=begins)

@@ -12,7 +12,6 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.converter import PayloadConverter
 
 from dovetail.answers.record.decoding import Values, failure_text, plain, shortened, typed
-from dovetail.answers.record.entries import author_and_reason
 from dovetail.answers.record.facts import (
     Answered,
     Asked,
@@ -28,7 +27,6 @@ from dovetail.answers.record.facts import (
 )
 from dovetail.answers.wording import duration_text, plural, price_text, shown
 from dovetail.messages.inputs import DisruptInput
-from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.plans import DisruptionCommand
 from dovetail.messages.workflow_types import DISRUPT_NODES
 
@@ -190,8 +188,8 @@ def command_text(command: DisruptionCommand) -> str:
 
 
 def _price(command: DisruptionCommand) -> str:
-    """Plans of older versions do not say what their nodes cost, only what is saved; and what comes in the place of a
-    node that leaves at once is not known beforehand."""
+    """Where no price of the nodes is known, only what is saved; and what comes in the place of a node that leaves at
+    once is not known beforehand."""
     if command.price and not command.replacements and not command.savings:
         return f"{price_text(command.price)} until it leaves"
     if command.price:
@@ -203,11 +201,8 @@ def called_off_text(result: Any) -> str:
     """Who called a disruption off and why, from how it ended; empty where it was not."""
     if not isinstance(result, dict) or result.get("outcome") != "cancelled":
         return ""
-    message = str(result.get("message") or "")
-    author, message = author_and_reason(
-        DisruptionRecord(outcome="cancelled", reason="", message=message, by=result.get("by"))
-    )
-    return f"called off by {author}: {message}" if author else ""
+    author = result.get("by")
+    return f"called off by {author}: {result.get('message') or ''}" if author else ""
 
 
 def outcome_text(value: Any) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.documents import Document
 
-# A worker of an older version says less of a NodePool: then the totals stay those of the whole cluster.
 _SUMS = ("price", "cpu", "memory", "pods", "pendingPods", "unpriced", "spot")
 
 
@@ -32,8 +31,5 @@ def status_of_pool(found: Document, pool: str) -> Document:
 
 
 def _totals(found: Document, pool: Document) -> Document:
-    if any(name not in pool for name in _SUMS):
-        whole: Document = found["totals"]
-        return whole
     sums = {name: pool[name] for name in _SUMS}
     return {**found["totals"], "nodes": pool["nodes"], "claims": pool["nodes"], "notOurs": 0, **sums}

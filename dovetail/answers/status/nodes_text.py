@@ -92,8 +92,7 @@ def chosen(found: Document, pool: str, selector: str, order: str) -> tuple[Docum
     terms = terms_of(selector)
     answer = read_document(NodesAnswer, found)
     if pool:
-        # A worker of an older version names the NodePools of nodes alone.
-        check_pool(pool, answer.pools if "pools" in found else {node.pool for node in answer.nodes})
+        check_pool(pool, answer.pools)
     kept = (node for node in answer.nodes if (not pool or node.pool == pool) and meets(node, terms))
     nodes = tuple(ordered(kept, *checked_sort(order)))
     documents = {id(node): each for node, each in zip(answer.nodes, found["nodes"], strict=True)}

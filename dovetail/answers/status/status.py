@@ -36,9 +36,7 @@ def status_of(look: Look) -> StatusAnswer:
 
 
 def _scheduler(look: Look) -> str:
-    if look.state is None:
-        return "no answer"
-    return "paused by a signal of version 0.1.0" if look.state.paused else "planning"
+    return "no answer" if look.state is None else "planning"
 
 
 def _of_interest(snapshot: Snapshot) -> frozenset[str]:

@@ -11,7 +11,6 @@ CONTROLLERS: Final = {
     "create_node_claims": "provisioner",
     "launch_instance": "nodeclaim.lifecycle",
     "await_joined": "nodeclaim.lifecycle",
-    "await_registered": "nodeclaim.lifecycle",
     "await_initialized": "nodeclaim.lifecycle",
     "terminate_instance": "nodeclaim.lifecycle",
     "release_claim": "nodeclaim.lifecycle",

@@ -27,7 +27,7 @@ _QUEUE_TIMES: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0,
 WAITS: Final = frozenset(
     {
         *("await_provisioning_plan", "await_disruption_plan", "await_orders", "keep_up", "watch_interruptions"),
-        *("await_joined", "await_registered", "await_initialized", "await_marked", "await_ready", "await_gone"),
+        *("await_joined", "await_initialized", "await_marked", "await_ready", "await_gone"),
         *("drain_node", "await_detached", "terminate_instance"),
     }
 )

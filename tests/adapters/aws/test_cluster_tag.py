@@ -24,7 +24,7 @@ TAG = "dovetail.sh/cluster-uid"
 
 @pytest.fixture
 async def ours(stage: Stage, aws_server: CloudServer, aws_calls: Calls) -> AsyncIterator[Stage]:
-    """The stage of a worker that knows its cluster's UID; `stage` is one that does not, as older versions did not."""
+    """The stage of a worker that knows its cluster's UID; `stage` is one that does not, as Karpenter is."""
     adapter: AwsAdapter = open_adapter(aws_server, stage.classes, aws_calls, cluster_uid=UID)
     yield replace(stage, adapter=adapter, _upkeep=None)
     await adapter.close()

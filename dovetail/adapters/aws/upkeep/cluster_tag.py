@@ -1,6 +1,6 @@
 """Gives instances that were launched before their cluster's UID was known to launches a tag with it.
 
-Those are instances that were adopted, and those of older versions. Afterwards two clusters of one name can tell their
+Those are instances that Karpenter launched. Afterwards two clusters of one name can tell their
 instances apart. An instance that has the tag keeps it, whatever it says: one of another cluster is never touched, and
 our rights do not allow it. That it is there is written on the claim, so that it is looked at once.
 """
