@@ -117,8 +117,9 @@ record: $(STAMP) ## record a history of each branch of the workflows (VERSION=0.
 crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m dovetail.api.crds deploy/crds
 
-reference: $(STAMP) ## write docs/reference from the code
+reference: $(STAMP) ## write docs/reference from the code, and the pages of the rule book
 	@$(BIN)/python -m acceptance.reference docs/reference
+	@$(BIN)/python -m acceptance.reference.rule_book docs/rules
 
 picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README; draw the recorded day
 	@$(BIN)/dovetail demo | $(BIN)/python -m acceptance.terminal_picture docs/pictures/demo.txt -

@@ -1,4 +1,4 @@
-"""The rule book (docs/rules) is complete, and what it names exists.
+"""The rule book (docs/rules) is complete, its pages are current, and what it names exists.
 
 Each rule has one id and one row. A row that says "same" or "different" names tests that `make test` runs; every id that
 is cited anywhere in the project has its row. Without this, a renamed test or a rule that is dropped would leave a
@@ -10,19 +10,18 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 
+from acceptance.reference.rule_book import BOOK, RuleBookError, Subject, page_of, read_book
 from tests.recorded import RESULTS
 from tests.recorded.test_aws_traffic import PART
 
 ROOT: Final = Path(__file__).parents[1]
-PAGES: Final = ROOT / "docs" / "rules"
-COLUMNS: Final = ("id", "was", "rule", "Dovetail", "module", "test")
-VERDICTS: Final = re.compile(r"same(?:$|[:;,]? \S)|different: \S|not ours: \S|open: \S")
 NOT_IN_MAKE_TEST: Final = frozenset({"soak", "skip", "skipif", "xfail"})
 
 
@@ -62,21 +61,22 @@ CHAPTERS: Final = {
 }
 ID: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(CHAPTERS)})-\d+[a-z]?(?!\w)")
 OLD_NUMBER: Final = re.compile(rf"(?<![\w./-])[{''.join({c.letter for c in CHAPTERS.values()})}]-\d+[a-z]?(?!\w)")
-# Numbers from before the rule book stand in its column "was", in recorded results, and in what is history.
+# Numbers from before the rule book stand in its field "was", in recorded results, and in what is history.
 NO_TEXTS: Final = frozenset({"build", "histories", "__pycache__", "node_modules"})
 ENDINGS: Final = (".py", ".md", ".yaml", ".toml", "Makefile")
 MAY_HOLD_OLD_NUMBERS: Final = ("docs/rules/", "tests/recorded/", "CHANGELOG.md", "tests/test_rules.py")
 
 
 class Row(NamedTuple):
-    """One rule."""
+    """One rule, and the page that it is on."""
 
     where: str
     page: str
     id: str
     was: str
     rule: str
-    verdict: str
+    mark: str
+    note: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
 
@@ -86,38 +86,18 @@ class Row(NamedTuple):
 
     @property
     def promises(self) -> bool:
-        return self.verdict.startswith(("same", "different"))
-
-
-def cells_of(line: str) -> tuple[str, ...]:
-    """What stands between the bars; a bar behind a backslash is text."""
-    return tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        return self.mark in ("same", "different")
 
 
 @cache
-def tables() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Place, page and cells of every line of the rule book that belongs to a table of rules, headers too."""
-    found = []
-    for page in sorted(PAGES.glob("*.md")):
-        inside = False
-        for number, line in enumerate(page.read_text().splitlines(), 1):
-            cells = cells_of(line) if line.startswith("|") else ()
-            inside = bool(cells) and (inside or cells[0] == "id" or bool(ID.fullmatch(cells[0])))
-            if inside and set(line) - set("|- "):
-                found.append((f"docs/rules/{page.name}:{number}: {cells[0]}", page.stem, cells))
-    return tuple(found)
-
-
-def rows() -> Iterator[Row]:
+def rows() -> tuple[Row, ...]:
     """Every rule."""
-    for where, page, cells in tables():
-        if len(cells) == len(COLUMNS) and cells != COLUMNS:
-            id_, was, rule, verdict, module, test = cells
-            yield Row(where, page, id_, was, rule, verdict, quoted(module), quoted(test))
-
-
-def quoted(cell: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"`([^`]+)`", cell))
+    return tuple(
+        Row(f"docs/rules/{subject.name}.toml: {rule.id}", subject.name, **asdict(rule))
+        for subject in read_book(BOOK)
+        for section in subject.sections
+        for rule in section.rules
+    )
 
 
 @cache
@@ -212,26 +192,31 @@ def test_every_rule_of_a_chapter_has_a_row_on_its_page(prefix: str) -> None:
     assert {row.page for row in found} == {CHAPTERS[prefix].page}
 
 
-def test_every_table_has_the_six_columns() -> None:
-    assert_none(where for where, _, cells in tables() if len(cells) != len(COLUMNS))
-    assert {cells for _, _, cells in tables() if cells[0] == "id"} == {COLUMNS}
-
-
 def test_every_id_is_defined_once() -> None:
     assert_none(one for one, times in Counter(row.id for row in rows()).items() if times > 1)
     assert_none(row.where for row in rows() if not ID.fullmatch(row.id))
 
 
 def test_every_row_says_which_number_it_had() -> None:
-    """The same number under the letter of its document; – where the rule book has split a rule."""
+    """The same number under the letter of its document; none where the rule book has split a rule."""
     before = {row.where: (row.was, CHAPTERS[row.prefix].letter + row.id[len(row.prefix) :]) for row in rows()}
 
-    assert_none(f"{where}: {was}" for where, (was, wanted) in before.items() if was not in (wanted, "–"))
+    assert_none(f"{where}: {was}" for where, (was, wanted) in before.items() if was not in (wanted, ""))
 
 
-def test_every_rule_has_a_text_and_a_verdict() -> None:
+def test_every_rule_has_a_text_and_says_why_it_is_not_the_same() -> None:
     assert_none(row.where for row in rows() if len(row.rule) < 10)
-    assert_none(f"{row.where}: {row.verdict}" for row in rows() if not VERDICTS.match(row.verdict))
+    assert_none(f"{row.where}: {row.mark}" for row in rows() if row.mark != "same" and not row.note)
+
+
+@pytest.mark.parametrize("subject", read_book(BOOK), ids=lambda subject: subject.name)
+def test_the_page_is_that_of_the_book(subject: Subject) -> None:
+    page = BOOK / f"{subject.name}.md"
+    assert page.read_text(encoding="utf-8") == page_of(subject), "run `make reference`"
+
+
+def test_every_page_is_of_a_file_of_the_book() -> None:
+    assert {page.stem for page in BOOK.glob("*.md")} - {"README"} == {subject.name for subject in read_book(BOOK)}
 
 
 def test_every_promise_names_a_test() -> None:
@@ -298,5 +283,47 @@ def test_a_test_that_make_test_runs_is_found(test: str) -> None:
     assert runs_in_make_test(test)
 
 
-def test_a_bar_behind_a_backslash_is_text() -> None:
-    assert cells_of(r"| a | b \| c | d |") == ("a", r"b \| c", "d")
+RULE = """
+[[section.rule]]
+id = "PLC-1"
+was = ""
+rule = "What Karpenter does."
+mark = "different"
+note = "what we do instead"
+modules = ["a/module.py"]
+tests = ["tests/test_a.py::test_one", "tests/test_a.py::test_two", "tests/test_b.py::test_three"]
+"""
+HEAD = 'title = "A subject"\nintro = "Words."\n[[section]]\ntitle = "A part"\nlevel = 2\ntext = "Of it."\n'
+
+
+def test_a_rule_is_written_for_people(tmp_path: Path) -> None:
+    (tmp_path / "subject.toml").write_text(HEAD + RULE)
+
+    [subject] = read_book(tmp_path)
+
+    assert page_of(subject).partition("-->")[2].split("\n\n")[1:] == [
+        "# A subject",
+        "Words.",
+        "## A part",
+        "Of it.",
+        "#### PLC-1",
+        "What Karpenter does.",
+        "**different**: what we do instead",
+        "*In* `a/module.py`. *Shown by* `tests/test_a.py`: `test_one`, `test_two`, `tests/test_b.py`: `test_three`.\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "fault"),
+    [
+        ('was = ""\n', "", "subject.toml: PLC-1: missing, or not known: was"),
+        ('was = ""\n', 'was = ""\nwhy = ""\n', "subject.toml: PLC-1: missing, or not known: why"),
+        ('"different"', '"alike"', "subject.toml: PLC-1: mark: 'alike' is none of same, different, not ours, open"),
+        ("level = 2\n", "", "subject.toml: A part: missing, or not known: level"),
+    ],
+)
+def test_a_file_that_is_not_of_the_book_names_its_fault(tmp_path: Path, said: str, instead: str, fault: str) -> None:
+    (tmp_path / "subject.toml").write_text((HEAD + RULE).replace(said, instead))
+
+    with pytest.raises(RuleBookError, match=f"^{re.escape(fault)}$"):
+        read_book(tmp_path)

@@ -13,7 +13,7 @@ from dovetail.worker.sandbox import runner
 from tests.replay.changed import Change, first_failure, in_place
 from tests.replay.recorded import HISTORIES, read_history
 
-TERMINATION = HISTORIES / "TerminateNode" / "interrupted.json"
+TERMINATION = HISTORIES / "TerminateNode" / "killed.json"
 MODULES = sorted(Path(inspect.getfile(workflows)).parent.glob("*.py"))
 
 FORBIDDEN = {
