@@ -17,10 +17,10 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.worker import Worker
 
-from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
-from dovetail.activities.interruptions.watch_interruptions import Watching
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
@@ -92,10 +92,10 @@ class Scene:
         """Serve the cluster's queues, Interruptions running; leaving it is a worker that is gone."""
         claims: Any = FakeClaims(self.world)
         view: Any = self
-        answering = Answering(view, claims, queue, time.time)
-        answers = DirectAnswers(answering, TellingOfInterruptions(self.notices, view), time.time, lambda: False)
+        answering = AnswerInterruptions(view, claims, queue, time.time)
+        answers = DirectAnswers(answering, TellInterruptions(self.notices, view), time.time, lambda: False)
         steps: list[Any] = [
-            Watching(self.cluster, queue, time.time, answers).watch_interruptions,
+            WatchInterruptions(self.cluster, queue, time.time, answers).watch_interruptions,
             answering.answer_interruptions,
             answers.telling.tell_interruptions,
         ]

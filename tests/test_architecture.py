@@ -77,7 +77,7 @@ def forbidden_in(kind: Any, path: str, seen: frozenset[Any] = frozenset()) -> li
 
 
 def test_the_steps_are_found() -> None:
-    assert len(STEPS) > 25 and "Launching.launch_instance" in STEPS
+    assert len(STEPS) > 25 and "LaunchInstance.launch_instance" in STEPS
 
 
 @pytest.mark.parametrize("step", STEPS)

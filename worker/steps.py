@@ -12,28 +12,28 @@ from functools import cached_property
 from temporalio import activity
 from temporalio.client import Client
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking, MarkPorts
-from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.identity.judge_version import Findings, Judging, nobody_looks
-from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
+from dovetail.activities.disruption.publish_notices import PublishNotices
+from dovetail.activities.identity.judge_version import Findings, JudgeVersion, nobody_looks
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
-from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.launch.await_registered_and_initialized import Joining, JoinPorts
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
 from dovetail.activities.launch.kept_places import KeptPlaces
-from dovetail.activities.launch.launch_instance import Launching
-from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.launch.launch_instance import LaunchInstance
+from dovetail.activities.orders.await_orders import AwaitOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.orders.finders import Finder
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.flights import DecisionFollowers, Flights, NoFlights
@@ -42,19 +42,19 @@ from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.shared.step_health import StepHealth
-from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
-from dovetail.activities.termination.drain_node import Draining, DrainPorts, EvictionLimits
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.faults import FaultUpkeep
-from dovetail.activities.upkeep.keep_up import Upkeep, UpkeepTask
+from dovetail.activities.upkeep.keep_up import KeepUp, UpkeepTask
 from dovetail.activities.upkeep.labels import LabelUpkeep
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
@@ -125,15 +125,15 @@ class Wiring:
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
         departing = DeparturePorts(known=known, nodes=w.nodes, cloud=w.cloud, unused=unused, places=self.places)
         return DepartureSteps(
-            departing=Departing(departing, now),
-            draining=Draining(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
+            departing=BeginAndEndDeparture(departing, now),
+            draining=DrainNode(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
         )
 
     @cached_property
-    def detaching(self) -> Detaching:
+    def detaching(self) -> AwaitDetached:
         """The wait for volumes."""
         w = self.world
-        return Detaching(w.view, w.claims, w.notices, self.now)
+        return AwaitDetached(w.view, w.claims, w.notices, self.now)
 
     @cached_property
     def places(self) -> KeptPlaces:
@@ -147,7 +147,10 @@ class Wiring:
         w, queue = self.world, self.world.interruptions
         if queue is None:
             return None
-        answering, telling = Answering(w.view, w.claims, queue, self.now), TellingOfInterruptions(w.notices, w.view)
+        answering, telling = (
+            AnswerInterruptions(w.view, w.claims, queue, self.now),
+            TellInterruptions(w.notices, w.view),
+        )
         return DirectAnswers(answering, telling, self.now, self.is_away, w.why_unfit)
 
     def _control(self) -> list[object]:
@@ -157,22 +160,22 @@ class Wiring:
         pauses = LivePauses(pools=pools, namespaces=SharedReads(w.namespaces.read), now=now)
         mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses)
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
-        marking, known = Marking(mark, now), KnownClaims(w.view, w.claims)
+        marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
         return [
-            Awaiting(w.view, known, now),
-            Caretaking(self.settings.cluster, w.claims, w.cloud, marking, now),
-            Creating(w.claims, pools, w.notices, now, pauses),
-            Deleting(w.claims, w.notices, w.view),
+            AwaitProgress(w.view, known, now),
+            CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
+            CreateNodeClaims(w.claims, pools, w.notices, now, pauses),
+            DeleteClaims(w.claims, w.notices, w.view),
             self.departure.departing,
             self.detaching,
             self.departure.draining,
-            GivingBack(w.claims, w.pods),
-            Joining(join, now),
-            Judging(self.findings),
-            Launching(known, w.cloud, w.notices, now),
+            GiveBack(w.claims, w.pods),
+            AwaitRegisteredAndInitialized(join, now),
+            JudgeVersion(self.findings),
+            LaunchInstance(known, w.cloud, w.notices, now),
             marking,
-            Noticing(w.notices, w.view),
-            Terminating(known, w.cloud, now, self.departure.departing),
+            PublishNotices(w.notices, w.view),
+            TerminateInstance(known, w.cloud, now, self.departure.departing),
             *self._of_interruptions(),
         ]
 
@@ -181,7 +184,7 @@ class Wiring:
         queue, answers = self.world.interruptions, self.answers
         if queue is None or answers is None:
             return []
-        watching = Watching(self.settings.cluster, queue, self.now, answers, self.client)
+        watching = WatchInterruptions(self.settings.cluster, queue, self.now, answers, self.client)
         return [watching, answers.answering, answers.telling]
 
     def _plan(self) -> list[object]:
@@ -200,10 +203,10 @@ class Wiring:
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
         followers = DecisionFollowers(decisions=decisions, faults=self.faults, flights=self.flights)
         return [
-            Provisioning(braked, publisher, provisioning, now, followers),
-            Disrupting(snapshots, w.notices, disruption, now, followers),
-            Upkeep(snapshots, self._upkeep_tasks, w.classes, now),
-            Ordering(settings.cluster, snapshots, self._finders(), now),
+            AwaitProvisioningPlan(braked, publisher, provisioning, now, followers),
+            AwaitDisruptionPlan(snapshots, w.notices, disruption, now, followers),
+            KeepUp(snapshots, self._upkeep_tasks, w.classes, now),
+            AwaitOrders(settings.cluster, snapshots, self._finders(), now),
         ]
 
     def _brake(self) -> LaunchBrake:

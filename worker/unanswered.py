@@ -22,8 +22,8 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+from dovetail.activities.orders.await_orders import AwaitOrders
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
 from dovetail.activities.shared.sight import Told, told_in
 from dovetail.connection.owner import singletons_of
@@ -106,12 +106,12 @@ def waits_of(cluster: str, view: ClusterView, catalogues: Catalogues) -> tuple[W
     return (
         Wait(
             workflow_id=scheduler_id(cluster),
-            step=Provisioning.await_provisioning_plan.__name__,
+            step=AwaitProvisioningPlan.await_provisioning_plan.__name__,
             subjects=partial(pods_in, view),
         ),
         Wait(
             workflow_id=caretaker_id(cluster),
-            step=Ordering.await_orders.__name__,
+            step=AwaitOrders.await_orders.__name__,
             subjects=partial(departures_in, cluster, view, catalogues),
         ),
     )

@@ -19,10 +19,10 @@ from dovetail.workflows.options import impatient, looking, planning, quick
 from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.orders.await_orders import Ordering
-    from dovetail.activities.orders.carry_out_orders import Caretaking
-    from dovetail.activities.provisioning.create_node_claims import Creating
-    from dovetail.activities.upkeep.keep_up import Upkeep
+    from dovetail.activities.orders.await_orders import AwaitOrders
+    from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+    from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+    from dovetail.activities.upkeep.keep_up import KeepUp
     from dovetail.messages.inputs import CaretakerInput
     from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
     from dovetail.messages.outcomes import CreateOutcome, StepOutcome
@@ -38,12 +38,12 @@ ORDER_SECONDS = timedelta(seconds=25)
 
 # The step for each kind of order.
 CARRIED_OUT_BY = {
-    "start_owner": Caretaking.start_owner.__name__,
-    "start_release": Caretaking.start_release.__name__,
-    "take_off_mark": Caretaking.take_off_mark.__name__,
-    "delete_claim": Caretaking.delete_claim_for.__name__,
-    "terminate_orphan": Caretaking.terminate_orphan.__name__,
-    "fill_pool": Creating.create_node_claims.__name__,
+    "start_owner": CarryOutOrders.start_owner.__name__,
+    "start_release": CarryOutOrders.start_release.__name__,
+    "take_off_mark": CarryOutOrders.take_off_mark.__name__,
+    "delete_claim": CarryOutOrders.delete_claim_for.__name__,
+    "terminate_orphan": CarryOutOrders.terminate_orphan.__name__,
+    "fill_pool": CreateNodeClaims.create_node_claims.__name__,
 }
 
 # For this time the next looks must have seen what an order has written.
@@ -86,14 +86,14 @@ class Caretaker:
     async def upkeep(self) -> None:
         """Conditions, hashes, statuses, labels: level-triggered, so there is nothing to remember."""
         step = workflow.start_activity_method(
-            Upkeep.keep_up, summary="conditions, hashes, counters, labels", **impatient(planning(self.given.cluster))
+            KeepUp.keep_up, summary="conditions, hashes, counters, labels", **impatient(planning(self.given.cluster))
         )
         await self.waits.wait("upkeep", step)
 
     async def orders(self) -> None:
         """One look after another; each order is a step of its own."""
         step = workflow.start_activity_method(
-            Ordering.await_orders,
+            AwaitOrders.await_orders,
             self.known(),
             summary="look for what is unfinished",
             **impatient(planning(self.given.cluster)),
@@ -137,7 +137,7 @@ class Caretaker:
     async def fill(self, request: CreateRequest) -> None:
         """The claims that a pool with a fixed number of nodes lacks."""
         outcome: CreateOutcome = await workflow.execute_activity_method(
-            Creating.create_node_claims,
+            CreateNodeClaims.create_node_claims,
             request,
             summary=f"{len(request.proposed)} claims for NodePool {request.proposed[0].pool}",
             schedule_to_close_timeout=ORDER_SECONDS,

@@ -19,13 +19,13 @@ from dovetail.workflows.options import ending, impatient, quick, waiting, watchi
 from dovetail.workflows.shielding import shielded
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.disruption.await_progress import Awaiting
-    from dovetail.activities.disruption.delete_claim import Deleting
-    from dovetail.activities.disruption.give_back import GivingBack
-    from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-    from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.provisioning.create_node_claims import Creating
-    from dovetail.activities.termination.drain_node import Draining
+    from dovetail.activities.disruption.await_progress import AwaitProgress
+    from dovetail.activities.disruption.delete_claim import DeleteClaims
+    from dovetail.activities.disruption.give_back import GiveBack
+    from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+    from dovetail.activities.disruption.publish_notices import PublishNotices
+    from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+    from dovetail.activities.termination.drain_node import DrainNode
     from dovetail.messages.inputs import DisruptInput
     from dovetail.messages.outcomes import DisruptionRecord
     from dovetail.messages.plans import Target, name_of
@@ -108,7 +108,7 @@ class DisruptNodes:
         nodes = tuple(t.node for t in self.given.command.targets)
         request = NoticeRequest(nodes=nodes, reason="DisruptionCancelTooLate", message=message, warning=True)
         await workflow.execute_activity_method(
-            Noticing.publish, request, summary="say that the cancel came too late", **quick(self.given.cluster)
+            PublishNotices.publish, request, summary="say that the cancel came too late", **quick(self.given.cluster)
         )
 
     @workflow.query
@@ -165,7 +165,7 @@ class DisruptNodes:
         command = self.given.command
         request = MarkRequest(owner=workflow.info().workflow_id, command=command, seen=self.given.seen)
         outcome = await workflow.execute_activity_method(
-            Marking.mark_nodes,
+            MarkAndUnmarkNodes.mark_nodes,
             request,
             summary=f"mark {self.names()}"[:200],
             cancellation_type=TO_THE_END,
@@ -186,7 +186,7 @@ class DisruptNodes:
             owner=workflow.info().workflow_id,
         )
         outcome = await workflow.execute_activity_method(
-            Creating.create_node_claims,
+            CreateNodeClaims.create_node_claims,
             request,
             summary="create the replacements",
             cancellation_type=TO_THE_END,
@@ -201,7 +201,7 @@ class DisruptNodes:
         """All initialised, or the command is undone."""
         request = ReadyRequest(claims=claims, until=workflow.now().timestamp() + REPLACEMENT_SECONDS)
         outcome = await workflow.execute_activity_method(
-            Awaiting.await_ready,
+            AwaitProgress.await_ready,
             request,
             summary="wait until the replacements are ready",
             **impatient(watching(self.given.cluster)),
@@ -222,7 +222,7 @@ class DisruptNodes:
             reason=self.given.command.reason,
         )
         await workflow.execute_activity_method(
-            Draining.drain_node, departure, summary=f"drain {target.node}", **impatient(waiting(self.given.cluster))
+            DrainNode.drain_node, departure, summary=f"drain {target.node}", **impatient(waiting(self.given.cluster))
         )
 
     async def undo(self, record: DisruptionRecord) -> None:
@@ -252,7 +252,7 @@ class DisruptNodes:
             owner=workflow.info().workflow_id, claims=targets, why=record.words, rest=rest, reason=record.reason
         )
         await workflow.execute_activity_method(
-            Marking.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster, len(targets))
+            MarkAndUnmarkNodes.unmark_nodes, unmark, summary="take the marks off", **quick(given.cluster, len(targets))
         )
 
     async def give_back(self, record: DisruptionRecord) -> None:
@@ -263,7 +263,7 @@ class DisruptNodes:
         names = tuple(name_of(r, given.plan_id, i) for i, r in enumerate(given.command.replacements))
         request = GiveBackRequest(plan_id=given.plan_id, names=names, why=record.words, method=given.command.method)
         await workflow.execute_activity_method(
-            GivingBack.give_back, request, summary="give the replacements back", **quick(given.cluster, len(names))
+            GiveBack.give_back, request, summary="give the replacements back", **quick(given.cluster, len(names))
         )
 
     async def from_the_delete(self) -> DisruptionRecord:
@@ -274,7 +274,7 @@ class DisruptNodes:
         await start_terminations(given.cluster, claims, nodes={t.claim: t.node for t in self.marked})
         self.enter("draining")
         await workflow.execute_activity_method(
-            Awaiting.await_gone, claims, summary="wait until the nodes are gone", **ending(given.cluster)
+            AwaitProgress.await_gone, claims, summary="wait until the nodes are gone", **ending(given.cluster)
         )
         self.enter("done")
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
@@ -291,7 +291,7 @@ class DisruptNodes:
             await self.delete(self.marked[0])
             return
         await workflow.execute_activity_method(
-            Deleting.delete_claims,
+            DeleteClaims.delete_claims,
             DeletesRequest(targets=self.marked, reason=self.given.command.reason),
             summary=f"delete {len(self.marked)} claims",
             **quick(self.given.cluster, len(self.marked)),
@@ -300,7 +300,7 @@ class DisruptNodes:
     async def delete(self, target: Target) -> None:
         """Delete the claim; TerminateNode carries that out, whether or not this workflow runs on."""
         await workflow.execute_activity_method(
-            Deleting.delete_claim,
+            DeleteClaims.delete_claim,
             DeleteRequest(
                 name=target.claim,
                 uid=target.claim_uid,

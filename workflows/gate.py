@@ -13,7 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from dovetail.workflows.options import judging
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.identity.judge_version import NOT_FIT, Judging
+    from dovetail.activities.identity.judge_version import NOT_FIT, JudgeVersion
     from dovetail.messages.inputs import GateInput
     from dovetail.messages.workflow_types import GATE
 
@@ -29,7 +29,7 @@ class Gate:
         workflow.set_current_details(f"looking for what must stop this version, again for {seconds:.0f} s")
         try:
             await workflow.execute_activity_method(
-                Judging.judge_version,
+                JudgeVersion.judge_version,
                 summary="look as dovetail doctor does",
                 schedule_to_close_timeout=timedelta(seconds=seconds),
                 **judging(workflow.info().task_queue),

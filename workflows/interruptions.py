@@ -17,9 +17,9 @@ from dovetail.workflows.options import impatient, listening, quick
 from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.interruptions.answer_interruptions import Answering
-    from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
-    from dovetail.activities.interruptions.watch_interruptions import Watching
+    from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
+    from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+    from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
 
@@ -53,7 +53,7 @@ class Interruptions:
     async def read(self) -> None:
         """For an hour."""
         step = workflow.start_activity_method(
-            Watching.watch_interruptions, summary="read warnings", **impatient(listening(self.given.cluster))
+            WatchInterruptions.watch_interruptions, summary="read warnings", **impatient(listening(self.given.cluster))
         )
         await self.loops.waits.wait("reading", step)
 
@@ -75,7 +75,7 @@ class AnswerInterruption:
         lines = [f"{each.reason.replace('_', ' ')}: {', '.join(each.instances)}" for each in given.interruptions]
         workflow.set_current_details("\n\n".join(lines))
         answered = await workflow.execute_activity_method(
-            Answering.answer_interruptions,
+            AnswerInterruptions.answer_interruptions,
             given.interruptions,
             summary="delete the claims",
             **quick(given.cluster),
@@ -84,7 +84,7 @@ class AnswerInterruption:
         if len(given.interruptions) < BURST:
             await start_terminations(given.cluster, tuple(ordered), URGENT)
         await workflow.execute_activity_method(
-            TellingOfInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
+            TellInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )
         deleted = [name for each in answered for name in each.deleted]
         return f"deleted {', '.join(deleted)}" if deleted else "nothing to delete"

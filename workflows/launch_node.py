@@ -13,10 +13,10 @@ from dovetail.workflows.shielding import shielded
 from dovetail.workflows.terminate_node import TerminateNode
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.disruption.delete_claim import Deleting
-    from dovetail.activities.disruption.publish_notices import Noticing
-    from dovetail.activities.launch.await_registered_and_initialized import Joining
-    from dovetail.activities.launch.launch_instance import Launching
+    from dovetail.activities.disruption.delete_claim import DeleteClaims
+    from dovetail.activities.disruption.publish_notices import PublishNotices
+    from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
+    from dovetail.activities.launch.launch_instance import LaunchInstance
     from dovetail.messages.inputs import ClaimInput
     from dovetail.messages.outcomes import JoinOutcome
     from dovetail.messages.requests import DeleteRequest, NoticeRequest
@@ -61,7 +61,7 @@ class LaunchNode:
         self.enter("launching")
         cluster, claim = self.given.cluster, self.given.claim
         launched = await workflow.execute_activity_method(
-            Launching.launch_instance, claim, summary=f"launch an instance for {claim.name}", **launching(cluster)
+            LaunchInstance.launch_instance, claim, summary=f"launch an instance for {claim.name}", **launching(cluster)
         )
         match launched.kind:
             case "launched":
@@ -79,7 +79,7 @@ class LaunchNode:
         """Wait for a node that is ready for pods, in one step unless something is to be said on the way."""
         self.show("joining")
         joined = await workflow.execute_activity_method(
-            Joining.await_joined,
+            AwaitRegisteredAndInitialized.await_joined,
             self.given.claim,
             summary="wait for the node to be ready for pods",
             **waiting(self.given.cluster),
@@ -96,7 +96,10 @@ class LaunchNode:
         cluster, claim = self.given.cluster, self.given.claim
         self.enter("initialising")
         initialised = await workflow.execute_activity_method(
-            Joining.await_initialized, claim, summary="wait for the node to be ready for pods", **waiting(cluster)
+            AwaitRegisteredAndInitialized.await_initialized,
+            claim,
+            summary="wait for the node to be ready for pods",
+            **waiting(cluster),
         )
         if initialised.kind != "done":
             return await self.unjoined(initialised)
@@ -105,7 +108,7 @@ class LaunchNode:
     async def tell_unmarked(self, node: str) -> None:
         """EVT-7: a notice that pods may have been bound too early."""
         await workflow.execute_activity_method(
-            Noticing.publish,
+            PublishNotices.publish,
             NoticeRequest(
                 nodes=(node,),
                 reason="UnregisteredTaintMissing",
@@ -127,7 +130,7 @@ class LaunchNode:
         self.enter("giving up")
         workflow.set_current_details(f"**giving up**: NodeClaim {self.given.claim.name}: {why}")
         await workflow.execute_activity_method(
-            Deleting.delete_claim,
+            DeleteClaims.delete_claim,
             DeleteRequest(name=self.given.claim.name, uid=self.given.claim.uid, pool=self.given.claim.pool),
             summary=f"delete the claim: {why}"[:200],
             **quick(self.given.cluster),

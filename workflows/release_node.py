@@ -11,9 +11,9 @@ from dovetail.workflows.options import quick, waiting
 from dovetail.workflows.shielding import shielded
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.begin_and_end_departure import Departing
-    from dovetail.activities.termination.drain_node import Draining
+    from dovetail.activities.termination.await_detached import AwaitDetached
+    from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+    from dovetail.activities.termination.drain_node import DrainNode
     from dovetail.messages.inputs import NodeInput
     from dovetail.messages.workflow_types import RELEASE_NODE
 
@@ -41,21 +41,21 @@ class ReleaseNode:
         cluster = self.given.cluster
         self.enter("tainting")
         departure = await workflow.execute_activity_method(
-            Departing.begin_release, self.given, summary="taint the node", **quick(cluster)
+            BeginAndEndDeparture.begin_release, self.given, summary="taint the node", **quick(cluster)
         )
         if departure.nodes and not departure.instance_gone:
             self.enter("draining")
             drained = await workflow.execute_activity_method(
-                Draining.drain_node, departure, summary=f"drain {self.given.node}", **waiting(cluster)
+                DrainNode.drain_node, departure, summary=f"drain {self.given.node}", **waiting(cluster)
             )
             if not drained.instance_gone:
                 self.enter("detaching")
                 await workflow.execute_activity_method(
-                    Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
+                    AwaitDetached.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
                 )
         self.enter("releasing")
         await workflow.execute_activity_method(
-            Departing.release_node, departure, summary="release the finalizer", **quick(cluster)
+            BeginAndEndDeparture.release_node, departure, summary="release the finalizer", **quick(cluster)
         )
         self.enter("released")
         return "released"

@@ -18,11 +18,11 @@ from dovetail.workflows.options import attending, impatient, planning, quick
 from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.disruption.await_disruption_plan import Disrupting
-    from dovetail.activities.disruption.await_progress import Awaiting
+    from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+    from dovetail.activities.disruption.await_progress import AwaitProgress
     from dovetail.activities.identity.search_attributes import attributes
-    from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-    from dovetail.activities.provisioning.create_node_claims import Creating
+    from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
+    from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
     from dovetail.messages.inputs import DisruptInput
     from dovetail.messages.outcomes import Drop, Go, Hold, NothingPlanned, StepOutcome
     from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProvisioningPlan, Seen
@@ -93,7 +93,7 @@ class Scheduler:
         before = len(self.written)
         request = self.provisioning_request()
         step = workflow.start_activity_method(
-            Provisioning.await_provisioning_plan,
+            AwaitProvisioningPlan.await_provisioning_plan,
             request,
             summary="await pending pods and plan for them",
             **impatient(planning(self.state.cluster)),
@@ -110,7 +110,7 @@ class Scheduler:
         before = len(self.written)
         request = self.disruption_request()
         step = workflow.start_activity_method(
-            Disrupting.await_disruption_plan,
+            AwaitDisruptionPlan.await_disruption_plan,
             request,
             summary="await the next disruption",
             **impatient(planning(self.state.cluster)),
@@ -188,7 +188,7 @@ class Scheduler:
         with traced(plan_id):
             request = CreateRequest(plan_id=plan_id, proposed=plan.proposed, type_lists=plan.type_lists, seen=plan.seen)
             outcome = await workflow.execute_activity_method(
-                Creating.create_node_claims,
+                CreateNodeClaims.create_node_claims,
                 request,
                 summary=f"create {len(plan.proposed)} NodeClaims",
                 **impatient(quick(self.state.cluster)),
@@ -252,7 +252,7 @@ class Scheduler:
     async def await_marked(self) -> None:
         """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
         step = workflow.start_activity_method(
-            Awaiting.await_marked,
+            AwaitProgress.await_marked,
             self.state.awaiting,
             summary="await the marks",
             **impatient(attending(self.state.cluster)),

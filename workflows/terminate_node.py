@@ -12,10 +12,10 @@ from dovetail.workflows.options import looking, quick, waiting
 from dovetail.workflows.shielding import shielded
 
 with workflow.unsafe.imports_passed_through():
-    from dovetail.activities.termination.await_detached import Detaching
-    from dovetail.activities.termination.begin_and_end_departure import Departing
-    from dovetail.activities.termination.drain_node import Draining
-    from dovetail.activities.termination.terminate_instance import Terminating
+    from dovetail.activities.termination.await_detached import AwaitDetached
+    from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+    from dovetail.activities.termination.drain_node import DrainNode
+    from dovetail.activities.termination.terminate_instance import TerminateInstance
     from dovetail.messages.inputs import ClaimInput
     from dovetail.messages.subjects import Departure
     from dovetail.messages.workflow_types import TERMINATE_NODE
@@ -51,7 +51,10 @@ class TerminateNode:
         cluster = self.given.cluster
         self.enter("tainting")
         departure = await workflow.execute_activity_method(
-            Departing.begin_departure, self.given.claim, summary="taint the node, fix the deadline", **quick(cluster)
+            BeginAndEndDeparture.begin_departure,
+            self.given.claim,
+            summary="taint the node, fix the deadline",
+            **quick(cluster),
         )
         if departure.claim_gone:
             self.enter("gone")
@@ -60,12 +63,12 @@ class TerminateNode:
             await self.empty(departure)
         self.enter("terminating")
         ended = await workflow.execute_activity_method(
-            Terminating.terminate_instance, departure, summary="terminate the instance", **looking(cluster)
+            TerminateInstance.terminate_instance, departure, summary="terminate the instance", **looking(cluster)
         )
         if not ended.released:
             self.enter("releasing")
             await workflow.execute_activity_method(
-                Departing.release_claim, departure, summary="release the finalizers", **quick(cluster)
+                BeginAndEndDeparture.release_claim, departure, summary="release the finalizers", **quick(cluster)
             )
         self.enter("terminated")
         return "terminated"
@@ -75,11 +78,11 @@ class TerminateNode:
         cluster = self.given.cluster
         self.enter("draining", unless_known=True)
         drained = await workflow.execute_activity_method(
-            Draining.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
+            DrainNode.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
         )
         if drained.instance_gone or drained.detached:
             return
         self.enter("detaching")
         await workflow.execute_activity_method(
-            Detaching.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
+            AwaitDetached.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
         )

@@ -53,7 +53,7 @@ PATIENCE_SECONDS = 30.0
 TOGETHER_SECONDS = 1.0
 
 
-class Disrupting:
+class AwaitDisruptionPlan:
     """The step that the disruption loop waits for."""
 
     def __init__(

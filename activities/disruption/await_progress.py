@@ -27,7 +27,7 @@ from dovetail.ports.view import ClusterView
 LOOK_SECONDS = 1.0
 
 
-class Awaiting:
+class AwaitProgress:
     """The long waits that act on nothing."""
 
     def __init__(self, view: ClusterView, known: KnownClaims, now: Callable[[], float]) -> None:

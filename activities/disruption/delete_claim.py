@@ -26,7 +26,7 @@ from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 AT_ONCE: Final = 20
 
 
-class Deleting:
+class DeleteClaims:
     """The step that deletes."""
 
     def __init__(self, claims: NodeClaims, notices: Notices, lookups: ClusterLookups) -> None:

@@ -22,7 +22,7 @@ from dovetail.telemetry.metrics.disruption import failed
 from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 
 
-class GivingBack:
+class GiveBack:
     """The step that gives back."""
 
     def __init__(self, claims: NodeClaims, pods: Pods) -> None:

@@ -60,7 +60,7 @@ class MarkPorts:
     pauses: LivePauses | None = None  # None: nothing can be paused
 
 
-class Marking:
+class MarkAndUnmarkNodes:
     """The steps that mark and unmark."""
 
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:

@@ -8,7 +8,7 @@ from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterLookups
 
 
-class Noticing:
+class PublishNotices:
     """The step that publishes."""
 
     def __init__(self, notices: Notices, lookups: ClusterLookups) -> None:

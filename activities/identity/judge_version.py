@@ -18,7 +18,7 @@ async def nobody_looks() -> tuple[str, ...]:
     return ("this worker was started without the checks of doctor",)
 
 
-class Judging:
+class JudgeVersion:
     """The step that judges."""
 
     def __init__(self, findings: Findings) -> None:

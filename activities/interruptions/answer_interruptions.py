@@ -21,7 +21,7 @@ from dovetail.telemetry.log import departures
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 
 
-class Answering:
+class AnswerInterruptions:
     """The step that acts."""
 
     def __init__(

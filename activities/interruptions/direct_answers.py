@@ -13,8 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dovetail.activities.interruptions.answer_interruptions import Answering
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.failures import Retryable
 from dovetail.telemetry.metrics.absence import answered_directly
@@ -30,8 +30,8 @@ class DirectAnswers:
 
     def __init__(
         self,
-        answering: Answering,
-        telling: TellingOfInterruptions,
+        answering: AnswerInterruptions,
+        telling: TellInterruptions,
         now: Callable[[], float],
         is_away: Callable[[], bool],
         why_unfit: Callable[[], str] = str,

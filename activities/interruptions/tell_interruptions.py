@@ -14,7 +14,7 @@ from dovetail.ports.view import ClusterView
 READS = NODES
 
 
-class TellingOfInterruptions:
+class TellInterruptions:
     """The step that publishes."""
 
     def __init__(self, notices: Notices, view: ClusterView) -> None:

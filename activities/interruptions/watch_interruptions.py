@@ -102,7 +102,7 @@ class WarningReader:
             slots.release()
 
 
-class Watching:
+class WatchInterruptions:
     """The step that reads."""
 
     def __init__(

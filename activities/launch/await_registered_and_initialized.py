@@ -60,7 +60,7 @@ class JoinPorts:
     places: KeptPlaces | None = None  # nominates the pods that wait for the node; None: nobody does
 
 
-class Joining:
+class AwaitRegisteredAndInitialized:
     """The waits for a node."""
 
     def __init__(

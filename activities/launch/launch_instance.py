@@ -66,7 +66,7 @@ class _Attempt:
     claim: NodeClaim
 
 
-class Launching:
+class LaunchInstance:
     """The step that launches."""
 
     def __init__(self, known: KnownClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:

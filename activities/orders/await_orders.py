@@ -65,7 +65,7 @@ class _Handed:
         return self.at + min(REPEAT_SECONDS * 2.0 ** min(max(self.times - OFTEN, 0), 10), LONGEST_REPEAT_SECONDS)
 
 
-class Ordering:
+class AwaitOrders:
     """The look over everything."""
 
     def __init__(

@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
 from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
@@ -48,11 +48,11 @@ class _Start:
     summary: str
 
 
-class Caretaking:
+class CarryOutOrders:
     """The steps that carry orders out."""
 
     def __init__(
-        self, cluster: str, claims: NodeClaims, cloud: Cloud, marking: Marking, now: Callable[[], float]
+        self, cluster: str, claims: NodeClaims, cloud: Cloud, marking: MarkAndUnmarkNodes, now: Callable[[], float]
     ) -> None:
         self.cluster = cluster
         self.claims = claims

@@ -54,7 +54,7 @@ class ProvisioningSettings:
     seconds: float = math.inf  # how long a pass may take
 
 
-class Provisioning:
+class AwaitProvisioningPlan:
     """The step that the provisioning loop waits for."""
 
     def __init__(

@@ -39,7 +39,7 @@ from dovetail.telemetry.metrics.lifecycle import claim_created, is_first_attempt
 AT_ONCE = 20
 
 
-class Creating:
+class CreateNodeClaims:
     """The step that turns proposed nodes into claims."""
 
     def __init__(

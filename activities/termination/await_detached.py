@@ -30,7 +30,7 @@ from dovetail.telemetry.metrics.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
 
 
-class Detaching:
+class AwaitDetached:
     """The wait for volumes."""
 
     def __init__(

@@ -57,7 +57,7 @@ class DeparturePorts:
     places: KeptPlaces | None = None  # takes nominations back; None: nobody nominates
 
 
-class Departing:
+class BeginAndEndDeparture:
     """The steps around drain and termination."""
 
     def __init__(self, ports: DeparturePorts, now: Callable[[], float]) -> None:

@@ -13,7 +13,7 @@ from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.repeated_looks import one_more_waits
-from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
@@ -54,7 +54,7 @@ class DrainPorts:
     notices: Notices
     cloud: Cloud
     pauses: PauseLookups | None = None  # None: nothing can be paused
-    detaching: Detaching | None = None  # None: volumes are a step of their own in any case
+    detaching: AwaitDetached | None = None  # None: volumes are a step of their own in any case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class EvictionLimits:
     turns: OwnerTurns
 
 
-class Draining:
+class DrainNode:
     """The wait for pods to leave."""
 
     def __init__(

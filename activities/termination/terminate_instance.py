@@ -14,7 +14,7 @@ from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.begin_and_end_departure import Departing, NodesHeld
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, NodesHeld
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -26,11 +26,11 @@ from dovetail.telemetry.metrics.lifecycle import instance_terminated
 from dovetail.termination import timing
 
 
-class Terminating:
+class TerminateInstance:
     """The step that ends the instance."""
 
     def __init__(
-        self, known: KnownClaims, cloud: Cloud, now: Callable[[], float], departing: Departing | None = None
+        self, known: KnownClaims, cloud: Cloud, now: Callable[[], float], departing: BeginAndEndDeparture | None = None
     ) -> None:
         self.known, self.claims, self.cloud, self.now = known, known.claims, cloud, now
         self.departing = departing  # None: the release is a step of its own in any case

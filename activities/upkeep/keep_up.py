@@ -43,7 +43,7 @@ class UpkeepTask(Protocol):
         """The writes that are due."""
 
 
-class Upkeep:
+class KeepUp:
     """The long step."""
 
     def __init__(

@@ -11,15 +11,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from dovetail.activities.launch.await_registered_and_initialized import Joining, JoinPorts
-from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
+from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
@@ -90,16 +90,18 @@ class Worker:
         cloud: Any = Watched(adapter.cloud, fate)
         notices: Any = adapter.notices
         now, view = time.time, adapter.view
-        self.launching = Launching(KnownClaims(view, claims), cloud, notices, now)
-        self.joining = Joining(JoinPorts(lookups=view, claims=claims, nodes=nodes), now)
-        self.departing = Departing(DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now)
-        self.draining = Draining(
+        self.launching = LaunchInstance(KnownClaims(view, claims), cloud, notices, now)
+        self.joining = AwaitRegisteredAndInitialized(JoinPorts(lookups=view, claims=claims, nodes=nodes), now)
+        self.departing = BeginAndEndDeparture(
+            DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now
+        )
+        self.draining = DrainNode(
             DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
             unlimited(EvictionPace(now)),
             now,
         )
-        self.detaching = Detaching(view, claims, notices, now)
-        self.terminating = Terminating(KnownClaims(view, claims), cloud, now)
+        self.detaching = AwaitDetached(view, claims, notices, now)
+        self.terminating = TerminateInstance(KnownClaims(view, claims), cloud, now)
 
 
 class Life:

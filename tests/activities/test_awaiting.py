@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.await_progress import Awaiting
+from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.messages.states import AwaitedMark
 from dovetail.messages.subjects import ClaimRef
@@ -63,7 +63,7 @@ def a_target(world: World, name: str, *, marked: bool, **fields: Any) -> None:
 async def waited(world: World, disruption: Disruption) -> list[str] | None:
     """The claim with the newest mark that was seen, which stands for the older ones; None where it still waits."""
     view: Any = View(world)
-    step = Awaiting(view, KnownClaims(view, FakeClaims(world)), world.now)
+    step = AwaitProgress(view, KnownClaims(view, FakeClaims(world)), world.now)
     environment = ActivityEnvironment(client=cast(Client, disruption))
     try:
         async with asyncio.timeout(0.5):

@@ -12,7 +12,7 @@ from dovetail.activities.disruption import await_disruption_plan
 from dovetail.activities.interruptions import answer_interruptions, tell_interruptions
 from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep import keep_up
@@ -99,7 +99,7 @@ def test_a_disruption_needs_what_buffers_refer_to_where_there_are_buffers() -> N
 def disruption_reads(view: CachedView) -> Kinds:
     nothing: Any = None
     snapshots = Snapshots(view, nothing)
-    return await_disruption_plan.Disrupting(snapshots, nothing, DisruptionSettings(), time.time)._reads()
+    return await_disruption_plan.AwaitDisruptionPlan(snapshots, nothing, DisruptionSettings(), time.time)._reads()
 
 
 def test_what_is_broken_is_named() -> None:
@@ -135,7 +135,7 @@ async def plan_of(stage: Stage, *broken: str) -> object:
     view = CachedView(stage.adapter.view.cache, problem)
     publisher = PlacementPublisher(stage.adapter.notices, None, time.time)
     settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
-    step = Provisioning(Snapshots(view, stage.adapter.catalogues), publisher, settings, time.time)
+    step = AwaitProvisioningPlan(Snapshots(view, stage.adapter.catalogues), publisher, settings, time.time)
     return await asyncio.wait_for(
         step.await_provisioning_plan(ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)), 30
     )

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import MarkRequest
@@ -46,7 +46,7 @@ async def mark(world: World, cache: FakeLookups) -> MarkOutcome:
     target = target_of(claim, node)
     command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(target,))
     seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
-    step = Marking(mark_ports(world, lookups=cache), world.now)
+    step = MarkAndUnmarkNodes(mark_ports(world, lookups=cache), world.now)
     request = MarkRequest(owner=OWNER, command=command, seen=seen)
     return cast(MarkOutcome, await ActivityEnvironment().run(step.mark_nodes, request))
 

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
@@ -147,7 +147,7 @@ async def test_a_claim_that_is_being_deleted_is_told_that_it_is_too_late() -> No
 
 async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_called_off() -> None:
     nothing = cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
     held = [replace(a_held_plan(name), due=due) for name, due in (("due", 0.5), ("later", 9.0))]
     request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=tuple(held))
 
@@ -166,7 +166,7 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
 async def test_a_plan_that_nobody_called_off_goes_when_it_is_due() -> None:
     world = a_world([a_pair("n1")])
     nothing = cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: world.now)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: world.now)
     answer, _ = await step._choose(world)
     held = replace(a_held_plan("n1"), plan=cast(Any, answer).plan, due=world.now)
     request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=(held,))

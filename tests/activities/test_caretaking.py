@@ -6,8 +6,8 @@ from typing import cast
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.messages.orders import TakeOffMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
@@ -30,8 +30,8 @@ async def test_a_predecessors_mark_comes_off_although_it_names_no_owner() -> Non
         a_joined_node(taints=(Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule"),)),
     )
     claims, nodes = FakeClaims(world), FakeNodes(world)
-    marking = Marking(mark_ports(world, claims=claims, nodes=nodes), world.now)
-    caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
+    marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
+    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
 
     # An environment without a client: asking one would be an error here.
     await ActivityEnvironment().run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=""))
@@ -60,8 +60,8 @@ async def test_a_mark_stays_where_its_owner_runs_after_all() -> None:
     taint = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
     world.put(a_joined_claim(annotations={names.OWNER: owner}), a_joined_node(taints=(taint,)))
     claims, nodes = FakeClaims(world), FakeNodes(world)
-    marking = Marking(mark_ports(world, claims=claims, nodes=nodes), world.now)
-    caretaking = Caretaking("c", claims, FakeCloud(world), marking, world.now)
+    marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims, nodes=nodes), world.now)
+    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
     environment = ActivityEnvironment(client=cast(Client, RunningWorkflows(owner)))
 
     outcome = await environment.run(caretaking.take_off_mark, TakeOffMark(claim=REF, owner=owner))

@@ -6,7 +6,7 @@ from typing import Any, cast
 from temporalio.client import Client
 
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.watch_interruptions import Watching
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.messages.interruptions import Interruption
 
 WARNING = Interruption(id="i-1", reason="spot_interrupted", instances=("i-1",), at=0.0)
@@ -32,7 +32,7 @@ async def test_an_answer_is_started_through_the_client_of_the_moment_and_before_
     clients = Clients()
     nobody: Any = None
     answers = DirectAnswers(nobody, nobody, lambda: 0.0, lambda: False)
-    step = Watching("c", nobody, lambda: 0.0, answers, clients)
+    step = WatchInterruptions("c", nobody, lambda: 0.0, answers, clients)
 
     await step._start([WARNING])
     clients.now = "new"

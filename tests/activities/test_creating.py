@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import PlannedPod, ProposedNode
 from dovetail.messages.requests import CreateRequest
@@ -33,7 +33,7 @@ NODE = ProposedNode(
 
 
 async def create(world: World, pool: NodePool, *proposed: ProposedNode) -> CreateOutcome:
-    creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     request = CreateRequest(plan_id="plan", proposed=proposed, type_lists=(("small", "large"),))
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
     return outcome

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode
 from dovetail.messages.requests import CreateRequest
@@ -30,7 +30,7 @@ NODE = ProposedNode(
 
 
 async def created(world: World, pool: NodePool, node: ProposedNode = NODE) -> CreateOutcome:
-    step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),))
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
     return outcome

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.disruption.delete_claim import Deleting
+from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import DeleteRequest
@@ -44,8 +44,8 @@ def an_instance(provider_id: str = "aws:///zone/i-1", claim_uid: str = "uid-pool
 class Stage:
     world: World
     cloud: FakeCloud
-    departing: Departing
-    terminating: Terminating
+    departing: BeginAndEndDeparture
+    terminating: TerminateInstance
 
     async def begin(self) -> Departure:
         return await self.departing.begin_departure(REF)
@@ -61,8 +61,8 @@ def new_stage() -> Stage:
     stage = Stage(
         world,
         cloud,
-        Departing(DeparturePorts(known=known, nodes=nodes, cloud=cloud), world.now),
-        Terminating(known, cloud, world.now),
+        BeginAndEndDeparture(DeparturePorts(known=known, nodes=nodes, cloud=cloud), world.now),
+        TerminateInstance(known, cloud, world.now),
     )
     stage.has(an_instance())
     return stage
@@ -482,7 +482,7 @@ async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given
 
 async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
     stage.world.put(a_joined_claim())
-    step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
     other = await step.delete_claim(replace(ORDER, uid="another"))
     assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
@@ -498,7 +498,7 @@ async def test_a_notice_is_published_when_a_marked_claim_is_deleted(stage: Stage
     """DIS-151."""
     marked = Condition(type="DisruptionReason", status="True", reason="Drifted")
     stage.world.put(a_joined_claim(conditions=(marked,)), a_joined_node())
-    step = Deleting(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
     await step.delete_claim(ORDER)
 

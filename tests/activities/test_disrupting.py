@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.revalidate import Invalid, SecondLook, Valid
 from dovetail.disruption.rounds import Round
@@ -47,7 +47,7 @@ async def test_only_what_was_held_before_a_plan_counts_as_taken(
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
     clock: Callable[[], float] = lambda: 1.0  # noqa: E731
-    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), clock)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), clock)
     request = DisruptionRequest(
         must_see=(), nominations=(), quiet_until=0.0, held=tuple(a_held_plan(n) for n in ("first", "second", "third"))
     )
@@ -71,7 +71,7 @@ async def test_all_held_plans_that_are_due_go_together(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(disrupting, "look_again", look_again)
     nothing = cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
     later = replace(a_held_plan("later"), due=2.0)
     held = (*[a_held_plan(n) for n in ("first", "full", "second")], later, *[a_held_plan(n) for n in ("changed", "x")])
 
@@ -102,7 +102,7 @@ async def test_what_holds_other_nodes_is_published_although_a_plan_was_found() -
     held = a_pair("held", node={"annotations": {names.DO_NOT_DISRUPT: "true"}})
     world = a_world([a_pair("empty"), held], [a_pod("held")])
     published, nothing = PublishedNotices(), cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
 
     answer, _ = await step._choose(world)
     await asyncio.gather(*step.publishing)
@@ -119,7 +119,7 @@ async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> 
     """DIS-187, DIQ-14: upstream remembers the object alone, so that the first reason hides all others for 15 min."""
     pools = [a_pool(policy="WhenEmpty"), a_pool(consolidate_after=None)]
     published, nothing = PublishedNotices(), cast(Any, None)
-    step = Disrupting(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
 
     for pool in pools:
         await step._choose(a_world([a_pair("n1", type_name="m2")], [a_pod("n1")], pools=[pool]))

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.activities.termination.await_detached import Detaching
+from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -51,8 +51,8 @@ class Stage:
     world: World
     pods: FakePods
     cloud: FakeCloud
-    drain: Draining
-    detach: Detaching
+    drain: DrainNode
+    detach: AwaitDetached
 
     def holds(self, *pods: Pod) -> None:
         self.world.put(*pods)
@@ -82,8 +82,8 @@ def new_stage() -> Stage:
         world,
         pods,
         cloud,
-        Draining(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
-        Detaching(lookups, FakeClaims(world), notices, world.now, world.pause),
+        DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
+        AwaitDetached(lookups, FakeClaims(world), notices, world.now, world.pause),
     )
 
 

@@ -10,11 +10,11 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ExecuteActivityInput
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.orders.await_orders import AwaitOrders
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.ending import PURE_WAITS, EndingWaits
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.messages.interruptions import Interruption
@@ -112,7 +112,7 @@ async def test_a_reader_of_warnings_answers_what_it_has_and_waits_for_no_more() 
         await asyncio.sleep(0.3)
 
     answers = SimpleNamespace(is_away=lambda: True, answer=slow)
-    watching = Watching("c", cast(Any, Queue()), lambda: 0.0, cast(Any, answers))
+    watching = WatchInterruptions("c", cast(Any, Queue()), lambda: 0.0, cast(Any, answers))
 
     with pytest.raises(ApplicationError) as raised:
         await Stopped("watch_interruptions", watching.watch_interruptions).outcome(begun)
@@ -122,6 +122,6 @@ async def test_a_reader_of_warnings_answers_what_it_has_and_waits_for_no_more() 
 
 
 def test_the_waits_are_steps_of_the_worker() -> None:
-    owners = (Disrupting, Awaiting, Ordering, Provisioning)
+    owners = (AwaitDisruptionPlan, AwaitProgress, AwaitOrders, AwaitProvisioningPlan)
     served = {name for owner in owners for name, found in vars(owner).items() if hasattr(found, DEFINITION)}
     assert served == PURE_WAITS

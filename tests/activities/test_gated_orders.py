@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import AT_ONCE, ReplicaFinder
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.lifecycle.node_checks import class_label
 from dovetail.messages.orders import DeleteClaim, FillPool, Order
 from dovetail.messages.subjects import ClaimRef
@@ -60,10 +60,10 @@ class OnePool:
         raise NotImplementedError
 
 
-def caretaking(world: World) -> Caretaking:
+def caretaking(world: World) -> CarryOutOrders:
     claims = FakeClaims(world)
-    marking = Marking(mark_ports(world, claims=claims), world.now)
-    return Caretaking("c", claims, FakeCloud(world), marking, world.now)
+    marking = MarkAndUnmarkNodes(mark_ports(world, claims=claims), world.now)
+    return CarryOutOrders("c", claims, FakeCloud(world), marking, world.now)
 
 
 async def carry_out(world: World, order: DeleteClaim) -> str:
@@ -171,7 +171,7 @@ def filled(orders: Sequence[Order]) -> list[tuple[int, ...]]:
 
 
 async def create(world: World, pool: NodePool, orders: Sequence[Order]) -> list[str]:
-    step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     for order in orders:
         if isinstance(order, FillPool):
             await ActivityEnvironment().run(step.create_node_claims, order.request)

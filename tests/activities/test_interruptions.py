@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pytest import MonkeyPatch
 
-from dovetail.activities.interruptions.answer_interruptions import Answering
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.messages.interruptions import Interruption, InterruptionReason
@@ -89,8 +89,8 @@ def a_warning(reason: InterruptionReason, instance: str = "i-0a") -> Interruptio
 
 async def answered(world: World, warning: Interruption) -> list[str]:
     """What was done, and the reasons of what was said."""
-    result = await Answering(world, world, world, lambda: NOW).answer_interruptions((warning,))  # type: ignore[arg-type]
-    await TellingOfInterruptions(world, world).tell_interruptions(result)  # type: ignore[arg-type]
+    result = await AnswerInterruptions(world, world, world, lambda: NOW).answer_interruptions((warning,))  # type: ignore[arg-type]
+    await TellInterruptions(world, world).tell_interruptions(result)  # type: ignore[arg-type]
     return world.done + sorted(f"{notice.kind} {notice.reason}" for notice in world.said)
 
 

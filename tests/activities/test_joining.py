@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
 from dovetail.lifecycle.node_checks import CONSISTENT
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
@@ -38,7 +38,7 @@ def a_registered_claim() -> NodeClaim:
 @dataclass(slots=True)
 class Stage:
     world: World
-    step: Joining
+    step: AwaitRegisteredAndInitialized
 
     async def register(self) -> JoinOutcome:
         return await self.step.await_registered(REF)
@@ -61,7 +61,7 @@ class Stage:
 def stage_over(world: World) -> Stage:
     return Stage(
         world,
-        Joining(
+        AwaitRegisteredAndInitialized(
             join_ports(world),
             world.now,
             world.pause,
@@ -140,7 +140,7 @@ async def test_an_attempt_that_is_late_takes_nothing_back(before: NodeClaim, kin
         world.put(a_joined_node(conditions=NOT_READY))
     claims, nodes = FakeClaims(world), FakeNodes(world)
     stale = replace(before, resource_version="7")
-    step = Joining(
+    step = AwaitRegisteredAndInitialized(
         join_ports(world, lookups=LateLookups(world, stale, until=1030.0), claims=claims, nodes=nodes),
         world.now,
         world.pause,

@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 
 from dovetail.activities.launch import kept_places
-from dovetail.activities.launch.await_registered_and_initialized import Joining
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
 from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -67,8 +67,8 @@ class Changes:
 class Stage:
     world: World
     pods: FakePods
-    joining: Joining
-    departing: Departing
+    joining: AwaitRegisteredAndInitialized
+    departing: BeginAndEndDeparture
 
     async def join(self) -> JoinOutcome:
         return await self.joining.await_joined(REF)
@@ -95,10 +95,10 @@ def stage() -> Stage:
     pods, claims, nodes = FakePods(world), FakeClaims(world), FakeNodes(world)
     lookups = FakeLookups(world)
     places = KeptPlaces(lookups, pods, FakeNotices(world), world.now)
-    joining = Joining(
+    joining = AwaitRegisteredAndInitialized(
         join_ports(world, lookups=lookups, claims=claims, nodes=nodes, places=places), world.now, world.pause
     )
-    departing = Departing(
+    departing = BeginAndEndDeparture(
         DeparturePorts(known=KnownClaims(lookups, claims), nodes=nodes, cloud=FakeCloud(world), places=places),
         world.now,
     )

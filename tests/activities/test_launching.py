@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.lifecycle.launch_requests import LaunchRequest, frozen_request
 from dovetail.messages.outcomes import LaunchOutcome
@@ -26,7 +26,7 @@ class Stage:
 
     world: World
     cloud: FakeCloud
-    step: Launching
+    step: LaunchInstance
 
     async def launch(self) -> LaunchOutcome:
         return await self.step.launch_instance(REF)
@@ -43,7 +43,7 @@ def new_stage() -> Stage:
     world = World()
     world.put(a_claim())
     cloud = FakeCloud(world)
-    return Stage(world, cloud, Launching(known(world, FakeClaims(world)), cloud, FakeNotices(world), world.now))
+    return Stage(world, cloud, LaunchInstance(known(world, FakeClaims(world)), cloud, FakeNotices(world), world.now))
 
 
 @pytest.fixture
@@ -355,7 +355,9 @@ async def test_a_launch_goes_on_while_the_cache_cannot_be_used(stage: Stage) -> 
             raise NotSeenYet("cluster view", "no watch")
 
     claims = FakeClaims(stage.world)
-    step = Launching(KnownClaims(Blind(stage.world), claims), stage.cloud, FakeNotices(stage.world), stage.world.now)
+    step = LaunchInstance(
+        KnownClaims(Blind(stage.world), claims), stage.cloud, FakeNotices(stage.world), stage.world.now
+    )
 
     assert (await step.launch_instance(REF)).kind == "launched"
 
@@ -368,7 +370,7 @@ async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
             raise Conflict("NodeClaim/pool-1", "modified")
 
     busy = known(stage.world, Busy(stage.world))
-    step = Launching(busy, stage.cloud, FakeNotices(stage.world), stage.world.now)
+    step = LaunchInstance(busy, stage.cloud, FakeNotices(stage.world), stage.world.now)
 
     with pytest.raises(Conflict):
         await step.launch_instance(REF)

@@ -6,9 +6,9 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.delete_claim import AT_ONCE, Deleting
+from dovetail.activities.disruption.delete_claim import AT_ONCE, DeleteClaims
 from dovetail.activities.disruption.mark_and_unmark_nodes import AT_ONCE as MARKS_AT_ONCE
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import DeletesRequest, MarkRequest, UnmarkRequest
@@ -70,7 +70,7 @@ def a_mark(world: World, targets: tuple[Target, ...]) -> MarkRequest:
 async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
     world, targets = a_fleet()
     claims = SlowClaims(world)
-    deleting = Deleting(claims, FakeNotices(world), FakeLookups(world))
+    deleting = DeleteClaims(claims, FakeNotices(world), FakeLookups(world))
 
     await run(deleting.delete_claims, DeletesRequest(targets=targets, reason="Empty"))
 
@@ -80,7 +80,7 @@ async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
 
 async def test_a_second_try_deletes_the_others_only() -> None:
     world, targets = a_fleet(5)
-    deleting = Deleting(FakeClaims(world), FakeNotices(world), FakeLookups(world))
+    deleting = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world))
 
     await run(deleting.delete_claims, DeletesRequest(targets=targets, reason="Empty"), ("claim-0", "claim-3"))
 
@@ -91,7 +91,9 @@ async def test_marks_are_made_ten_at_a_time_and_taken_off_likewise() -> None:
     """Five hundred one after another, six requests each, did not fit into the minute that the step has."""
     world, targets = a_fleet()
     claims = SlowClaims(world)
-    marking = Marking(mark_ports(world, claims=claims, lookups=FakeLookups(World())), world.now)  # all is read live
+    marking = MarkAndUnmarkNodes(
+        mark_ports(world, claims=claims, lookups=FakeLookups(World())), world.now
+    )  # all is read live
 
     outcome: MarkOutcome = await run(marking.mark_nodes, a_mark(world, targets))
     most_marked, claims.most = claims.most, 0
@@ -107,7 +109,7 @@ async def test_marks_are_made_ten_at_a_time_and_taken_off_likewise() -> None:
 
 async def test_a_second_try_of_a_mark_reports_what_the_first_has_marked() -> None:
     world, targets = a_fleet(3)
-    marking = Marking(
+    marking = MarkAndUnmarkNodes(
         mark_ports(world),
         world.now,
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
@@ -63,7 +63,7 @@ async def drained(numbers: range, blocked: int) -> list[float]:
     ports = DrainPorts(
         lookups=ByNode(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
     )
-    step = Draining(ports, unlimited(EvictionPace(time.time)), time.time)
+    step = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
     started = time.time()
 
     async def one(number: int) -> float:

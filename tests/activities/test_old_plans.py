@@ -5,8 +5,8 @@ from dataclasses import replace
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS, Marking
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS, MarkAndUnmarkNodes
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
 from dovetail.messages.plans import PLAN_SECONDS, DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, MarkRequest
@@ -49,7 +49,7 @@ class Schedulers:
 
 
 async def mark(world: World, request: MarkRequest, scheduler: Schedulers | None = None) -> MarkOutcome:
-    marking = Marking(
+    marking = MarkAndUnmarkNodes(
         mark_ports(world),
         world.now,
     )
@@ -115,7 +115,7 @@ async def test_a_mark_of_a_scheduler_that_is_no_more_comes_off_before_its_taint(
 
 async def create(world: World, request: CreateRequest) -> CreateOutcome:
     pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
-    creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     outcome: CreateOutcome = await ActivityEnvironment().run(creating.create_node_claims, request)
     return outcome
 

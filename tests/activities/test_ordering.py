@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.activities.orders.await_orders import Ordering, _Handed
+from dovetail.activities.orders.await_orders import AwaitOrders, _Handed
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.messages.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
@@ -87,11 +87,13 @@ class Stage:
     workflows: dict[str, str] = field(default_factory=dict)  # id -> type that runs
     pools: dict[str, NodePool] = field(default_factory=dict)
 
-    def ordering(self) -> Ordering:
+    def ordering(self) -> AwaitOrders:
         collecting = LostInstanceFinder(self.cloud, FakeNotices(self.world), self.world.now)
-        return Ordering("c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now)
+        return AwaitOrders(
+            "c", Snapshots(FakeView(self.world, self.pools), FakeClasses()), [collecting], self.world.now
+        )
 
-    async def orders(self, ordering: Ordering | None = None) -> tuple[Order, ...]:
+    async def orders(self, ordering: AwaitOrders | None = None) -> tuple[Order, ...]:
         found = await asyncio.wait_for((ordering or self.ordering()).await_orders(None), timeout=20)
         return found.orders
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.activities.termination.drain_node import Draining, DrainPorts, EvictionLimits
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -56,7 +56,7 @@ class Drains:
         self.lookups = FakeLookups(self.world)
         self.share = share
 
-    def step(self) -> Draining:
+    def step(self) -> DrainNode:
         """Of a worker of its own."""
         world, now = self.world, self.world.now
         ports = DrainPorts(
@@ -69,7 +69,7 @@ class Drains:
         limits = EvictionLimits(
             pace=EvictionPace(now, world.pause), turns=OwnerTurns(self.share, self.lookups.all_pods, now)
         )
-        return Draining(ports, limits, now, self.pause)
+        return DrainNode(ports, limits, now, self.pause)
 
     async def pause(self, seconds: float) -> None:
         """Time passes for all drains together."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.messages.orders import DeleteClaim
@@ -72,8 +72,8 @@ def pauses(world: World, general: str = "", own: str = "") -> LivePauses:
     return LivePauses(pools=OnePool(pool), namespaces=OneNamespace(general), now=world.now)
 
 
-def marking(world: World, live: LivePauses) -> Marking:
-    return Marking(
+def marking(world: World, live: LivePauses) -> MarkAndUnmarkNodes:
+    return MarkAndUnmarkNodes(
         mark_ports(world, pauses=live),
         world.now,
     )
@@ -132,7 +132,7 @@ async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_
 async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: str, general: str, stays: bool) -> None:
     world = a_joined_world()
     claims = FakeClaims(world)
-    caretaking = Caretaking("c", claims, FakeCloud(world), marking(world, pauses(world, general)), world.now)
+    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking(world, pauses(world, general)), world.now)
 
     await ActivityEnvironment().run(caretaking.delete_claim_for, DeleteClaim(claim=REF, reason=reason))
 
@@ -144,7 +144,7 @@ async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str
     world = World()
     live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(general), now=world.now)
     pool = replace(POOL, annotations={names.PAUSED: own} if own else {})
-    step = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, live)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, live)
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
 
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)

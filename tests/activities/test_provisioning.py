@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning, ProvisioningSettings
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.snapshots import Snapshots
@@ -55,7 +55,7 @@ class Stage:
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
         publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
-        step = Provisioning(
+        step = AwaitProvisioningPlan(
             Snapshots(a.view, a.catalogues), publisher, settings, time.time, DecisionFollowers(decisions=self.decisions)
         )
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import PlannedPod, ProposedNode, ProvisioningPlan, Seen
@@ -47,7 +47,7 @@ REFUSALS = [cls("NodeClaim/x", "admission says no") for cls in (Forbidden, Refus
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: type(r).__name__)
 async def test_one_claim_is_refused_the_others_are_made_and_the_pool_is_told(refusal: Permanent) -> None:
     world = World()
-    creating = Creating(Policed(world, refusal), OnePool(POOL), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(Policed(world, refusal), OnePool(POOL), FakeNotices(world), world.now)
     proposed = (a_node("free", "p1"), a_node("refused", "p2"), a_node("free", "p3"))
     request = CreateRequest(plan_id="plan", proposed=proposed, type_lists=(("small", "large"),))
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
@@ -44,7 +44,7 @@ class Playing(FakeLookups):
 
 async def ready(world: World, *claims: str, seconds: float = 60.0) -> ReadyOutcome:
     view: Any = Playing(world)
-    step = Awaiting(view, KnownClaims(view, FakeClaims(world)), world.now)
+    step = AwaitProgress(view, KnownClaims(view, FakeClaims(world)), world.now)
     refs = tuple(ClaimRef(name=name, uid=f"uid-{name}") for name in claims)
     request = ReadyRequest(claims=refs, until=world.clock + seconds)
     return cast(ReadyOutcome, await ActivityEnvironment().run(step.await_ready, request))
@@ -106,7 +106,7 @@ def a_replacement(name: str, **fields: Any) -> NodeClaim:
 
 
 async def give_back(world: World, *claims: str) -> str:
-    step = GivingBack(FakeClaims(world), FakePods(world))
+    step = GiveBack(FakeClaims(world), FakePods(world))
     request = GiveBackRequest(plan_id="plan", names=claims, why="not ready in time")
     return str((await ActivityEnvironment().run(step.give_back, request)).message)
 
@@ -149,8 +149,8 @@ def a_marked_world(**claim: Any) -> World:
     return world
 
 
-def marking(world: World) -> Marking:
-    return Marking(
+def marking(world: World) -> MarkAndUnmarkNodes:
+    return MarkAndUnmarkNodes(
         mark_ports(world),
         world.now,
     )
@@ -311,7 +311,7 @@ async def test_a_node_that_is_being_deleted_keeps_its_taint() -> None:
 
 async def create(world: World, reason: str) -> list[tuple[str, str]]:
     pool = NodePool(name="pool", uid="u", template=ClaimTemplate(node_class=a_joined_claim().node_class))
-    creating = Creating(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
+    creating = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now)
     node = ProposedNode(pool="pool", pool_uid="u", node_class=a_joined_claim().node_class, requirements=(), type_list=0)
     request = CreateRequest(plan_id="p", proposed=(node,), type_lists=((),), reason=reason)
     await ActivityEnvironment().run(creating.create_node_claims, request)

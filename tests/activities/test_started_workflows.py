@@ -7,8 +7,8 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.orders.carry_out_orders import Caretaking
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.messages.interruptions import Interruption
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark
 from dovetail.messages.subjects import ClaimRef
@@ -42,8 +42,8 @@ class Marking:
         return "unmarked"
 
 
-def caretaking(marking: Any = None) -> Caretaking:
-    return Caretaking("mine", None, None, marking, lambda: 0.0)  # type: ignore[arg-type]
+def caretaking(marking: Any = None) -> CarryOutOrders:
+    return CarryOutOrders("mine", None, None, marking, lambda: 0.0)  # type: ignore[arg-type]
 
 
 async def started(step: Any, order: object) -> list[dict[str, Any]]:
@@ -72,7 +72,9 @@ async def test_a_release_is_found_by_its_node() -> None:
 async def test_an_answer_to_a_warning_is_found_by_its_reason() -> None:
     warning = Interruption(id="w", reason="spot_interrupted", instances=("i-1",), at=0.0)
     nobody: Any = None
-    watching = Watching("mine", nobody, lambda: 0.0, DirectAnswers(nobody, nobody, lambda: 0.0, lambda: False))
+    watching = WatchInterruptions(
+        "mine", nobody, lambda: 0.0, DirectAnswers(nobody, nobody, lambda: 0.0, lambda: False)
+    )
 
     assert await started(watching._start, [warning]) == [{"Cluster": "mine", "Reason": "spot_interrupted"}]
 

@@ -11,7 +11,7 @@ from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
@@ -132,7 +132,7 @@ async def looks_for_the_end_of_an_instance() -> list[float]:
     world.put(a_joined_claim(deleting_since=BEGAN), a_joined_node())
     world.instances, cloud = {"aws:///zone/i-1": an_instance()}, FakeCloud(world)
     cloud.lingers = 100
-    step = Terminating(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, world.now)
+    step = TerminateInstance(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, world.now)
     for attempt in range(1, 9):
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt)

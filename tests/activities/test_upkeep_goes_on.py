@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, Upkeep, again_after
+from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, KeepUp, again_after
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.model import names
@@ -57,7 +57,7 @@ async def test_one_task_or_write_that_fails_does_not_stop_the_others() -> None:
         raise TypeError("a bug of ours")
 
     tasks: list[Any] = [Task(error=ValueError("4301 digits")), Task(forbidden, write, bug), Task(write)]
-    upkeep = Upkeep(Whole(), lambda: tasks, None, lambda: 0.0)  # type: ignore[arg-type]
+    upkeep = KeepUp(Whole(), lambda: tasks, None, lambda: 0.0)  # type: ignore[arg-type]
 
     wrote, all_well, _ = await asyncio.wait_for(upkeep._once(tasks, Snapshot(now=0.0)), 5)
 
@@ -91,7 +91,7 @@ async def test_no_pool_gets_a_status_before_everything_has_been_listed(
     await stage.launch(await adapter.claims.create(joined))
     await until(lambda: _is_launched(adapter.view.claim("first")), words="the cache knows of the instance")
     pools = PoolUpkeep(adapter.pools, adapter.claims, adapter.catalogues, time.time)
-    upkeep = Upkeep(Snapshots(adapter.view, adapter.catalogues), lambda: [pools], None, time.time)
+    upkeep = KeepUp(Snapshots(adapter.view, adapter.catalogues), lambda: [pools], None, time.time)
 
     def used() -> str:
         [pool] = world.objects("NodePool")

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.change.ground import ground_of
@@ -171,8 +171,8 @@ async def test_the_steps_that_decide_hand_over_what_they_decided_on(tmp_path: Pa
     recorder = FlightRecorder(store_of(settings), settings)
     try:
         steps = Wiring(settings=settings, world=world, flights=recorder)._plan()
-        [disrupting] = [step for step in steps if isinstance(step, Disrupting)]
-        [placing] = [step for step in steps if isinstance(step, Provisioning)]
+        [disrupting] = [step for step in steps if isinstance(step, AwaitDisruptionPlan)]
+        [placing] = [step for step in steps if isinstance(step, AwaitProvisioningPlan)]
         await disrupting._choose((await looked(SimulatedWorld.open(tmp_path / "world.db"))).snapshot)
         await written(recorder)
         await placing._plan()

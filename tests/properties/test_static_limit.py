@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.orders.replicas import ReplicaFinder
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
@@ -60,7 +60,7 @@ class Scene:
         return self.views[max(0, len(self.views) - 1 - next(self.ages))]
 
     def create(self, request: CreateRequest) -> None:
-        step = Creating(FakeClaims(self.world), OnePool(self.pool), FakeNotices(self.world), self.world.now)
+        step = CreateNodeClaims(FakeClaims(self.world), OnePool(self.pool), FakeNotices(self.world), self.world.now)
         asyncio.run(ActivityEnvironment().run(step.create_node_claims, request))
         self.changed()
 

@@ -11,13 +11,13 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.interruptions.answer_interruptions import Answering
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS, DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
-from dovetail.activities.interruptions.watch_interruptions import Watching
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.termination.begin_and_end_departure import Departing, DeparturePorts
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.interruptions import Interruption, InterruptionReason
@@ -131,8 +131,8 @@ class Stage:
         ports = DrainPorts(lookups=self.view, nodes=nodes, pods=self.pods, notices=notices, cloud=self.cloud)
         leaving = DeparturePorts(known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
         steps = DepartureSteps(
-            departing=Departing(leaving, now),
-            draining=Draining(ports, unlimited(EvictionPace(now, self.pause)), now, self.pause),
+            departing=BeginAndEndDeparture(leaving, now),
+            draining=DrainNode(ports, unlimited(EvictionPace(now, self.pause)), now, self.pause),
         )
         self.here: set[tuple[str, str]] = set()
         view: Any = self.view
@@ -141,9 +141,9 @@ class Stage:
         self.presence = TemporalPresence("c", lambda: self.seconds)
         self.temporal, self.queue = Temporal(), Queue()
         queue: Any = self.queue
-        answering = Answering(view, self.claims, queue, now)
+        answering = AnswerInterruptions(view, self.claims, queue, now)
         self.answers = DirectAnswers(
-            answering, TellingOfInterruptions(notices, view), now, lambda: self.presence.is_away, lambda: self.unfit
+            answering, TellInterruptions(notices, view), now, lambda: self.presence.is_away, lambda: self.unfit
         )
         self.unfit = ""
         self.stand_in = StandIn(
@@ -352,7 +352,7 @@ async def read_once(stage: Stage) -> None:
     queue: Any = stage.queue
     queue.waiting.append(a_message())
     client: Any = stage.temporal
-    step = Watching("c", queue, lambda: 1e9 if stage.queue.acknowledged else 0.0, stage.answers)
+    step = WatchInterruptions("c", queue, lambda: 1e9 if stage.queue.acknowledged else 0.0, stage.answers)
     async with asyncio.timeout(10):
         await ActivityEnvironment(client=client).run(step.watch_interruptions)
 

@@ -9,10 +9,10 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.create_node_claims import Creating
-from dovetail.activities.upkeep.keep_up import Upkeep
+from dovetail.activities.orders.await_orders import AwaitOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.orders import (
     DeleteClaim,
@@ -39,7 +39,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Caretaking, Creating, Ordering, Upkeep)
+STEPS = (CarryOutOrders, CreateNodeClaims, AwaitOrders, KeepUp)
 CLAIM = ClaimRef(name="claim-1", uid="uid-1")
 
 ONE_OF_EACH: dict[str, Order] = {

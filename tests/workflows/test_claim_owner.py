@@ -7,15 +7,15 @@ import pytest
 from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.disruption.publish_notices import Noticing
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.publish_notices import PublishNotices
 from dovetail.activities.identity.search_attributes import FIRST_PHASES, PHASE, attributes
-from dovetail.activities.launch.await_registered_and_initialized import Joining
-from dovetail.activities.launch.launch_instance import Launching
-from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
+from dovetail.activities.launch.launch_instance import LaunchInstance
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome, JoinOutcome, LaunchOutcome, StepOutcome, TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -28,7 +28,16 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Deleting, Departing, Detaching, Draining, Joining, Launching, Noticing, Terminating)
+STEPS = (
+    DeleteClaims,
+    BeginAndEndDeparture,
+    AwaitDetached,
+    DrainNode,
+    AwaitRegisteredAndInitialized,
+    LaunchInstance,
+    PublishNotices,
+    TerminateInstance,
+)
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
 LAUNCH = ["launch_instance", "await_joined"]
 UNMARKED = JoinOutcome(kind="done", node="node-1", unmarked=True)

@@ -10,10 +10,10 @@ from temporalio.worker import Worker
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome, StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -61,7 +61,7 @@ async def test_a_denied_termination_waits_for_a_person_and_says_so_once(skipping
     )
     published, health = Published(), StepHealth()
     interceptor = HeartbeatInterceptor(health, StepNotices(published, StillView()))  # type: ignore[arg-type]
-    fakes: list[Callable[..., Any]] = steps.of(Departing, Detaching, Draining, Terminating)
+    fakes: list[Callable[..., Any]] = steps.of(BeginAndEndDeparture, AwaitDetached, DrainNode, TerminateInstance)
     workers = [
         Worker(
             skipping.client,

@@ -9,14 +9,14 @@ import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.disruption.publish_notices import PublishNotices
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.temporal_errors import translate
-from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import (
     CreateOutcome,
@@ -42,7 +42,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Awaiting, Creating, Deleting, Draining, GivingBack, Marking, Noticing)
+STEPS = (AwaitProgress, CreateNodeClaims, DeleteClaims, DrainNode, GiveBack, MarkAndUnmarkNodes, PublishNotices)
 PLAN = "0190-plan"
 FORWARD = ["mark_nodes", "delete_claim", "await_gone"]
 WITH_REPLACEMENT = ["mark_nodes", "create_node_claims", "await_ready", "delete_claim", "await_gone"]

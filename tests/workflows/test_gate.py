@@ -7,7 +7,7 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.identity.judge_version import NOT_FIT, Judging
+from dovetail.activities.identity.judge_version import NOT_FIT, JudgeVersion
 from dovetail.messages.inputs import GateInput
 from dovetail.messages.workflow_ids import task_queue
 from dovetail.messages.workflow_types import GATE
@@ -32,7 +32,7 @@ class Found:
 
 async def passed(skipping: WorkflowEnvironment, serving: Serving, found: Found, *given: GateInput) -> str:
     """The gate's answer, started as temporal-worker-controller does: by its name, on the queue of the workflows."""
-    async with serving([Gate], [Judging(found.look).judge_version]) as cluster:
+    async with serving([Gate], [JudgeVersion(found.look).judge_version]) as cluster:
         handle = await skipping.client.start_workflow(
             GATE,
             args=given,

@@ -6,10 +6,10 @@ import pytest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.interruptions.answer_interruptions import Answering
-from dovetail.activities.interruptions.tell_interruptions import TellingOfInterruptions
-from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
+from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.messages.interruptions import Answered, AnswerInput, Interruption, InterruptionsInput
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import interruptions_id, task_queue
@@ -21,7 +21,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Answering, Departing, TellingOfInterruptions)
+STEPS = (AnswerInterruptions, BeginAndEndDeparture, TellInterruptions)
 
 
 def a_warning(number: int) -> Interruption:
@@ -84,7 +84,7 @@ async def test_a_warning_of_a_claim_that_is_deleted_already_starts_nothing(
 async def test_reading_goes_on_hour_after_hour_and_begins_as_new(full_server: Client) -> None:
     steps = FakeSteps(watch_interruptions=None)
 
-    async with serving_on(full_server)([Interruptions], steps.of(Watching)) as cluster:
+    async with serving_on(full_server)([Interruptions], steps.of(WatchInterruptions)) as cluster:
         handle = await read(full_server, cluster, max_history=20)
         await until(lambda: len(steps.arguments("watch_interruptions")) >= 8)
         latest = full_server.get_workflow_handle(handle.id)
@@ -97,7 +97,7 @@ async def test_reading_goes_on_hour_after_hour_and_begins_as_new(full_server: Cl
 async def test_a_poke_starts_the_reading_anew(full_server: Client) -> None:
     steps = FakeSteps(watch_interruptions=lambda given: (_ for _ in ()).throw(not_yet(3600)))
 
-    async with serving_on(full_server)([Interruptions], steps.of(Watching)) as cluster:
+    async with serving_on(full_server)([Interruptions], steps.of(WatchInterruptions)) as cluster:
         handle = await read(full_server, cluster)
         await until(lambda: len(steps.arguments("watch_interruptions")) == 1)
         await handle.signal("poke")

@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome
@@ -53,7 +53,7 @@ class HeldPods(FakePods):
         return () if found is None else (found,)
 
 
-class Counted(Draining):
+class Counted(DrainNode):
     """The drain, and how often one was begun for each claim."""
 
     begun: dict[str, int]
@@ -125,7 +125,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
     )
     draining = Counted(ports, unlimited(EvictionPace(time.time)), time.time)
     draining.begun = {}
-    others = willing(begin_departure=departure_of).of(*[step for step in STEPS if step is not Draining])
+    others = willing(begin_departure=departure_of).of(*[step for step in STEPS if step is not DrainNode])
     steps = {"control": others, "cloud": others, "waits": [*others, *steps_of(draining)]}
     workers = [
         queue_worker(full_server, Settings(cluster=cluster), queue, of, [HeartbeatInterceptor()])

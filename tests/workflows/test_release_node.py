@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from dovetail.activities.termination.await_detached import Detaching
-from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import DrainOutcome, StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -45,7 +45,9 @@ async def test_a_node_without_a_claim_is_released_when_pods_and_volumes_are_gone
     }
     steps = FakeSteps(**{**given, **answers})
 
-    async with serving([ReleaseNode], steps.of(Departing, Detaching, Draining, Terminating)) as cluster:
+    async with serving(
+        [ReleaseNode], steps.of(BeginAndEndDeparture, AwaitDetached, DrainNode, TerminateInstance)
+    ) as cluster:
         handle = await skipping.client.start_workflow(
             ReleaseNode.run,
             NodeInput(cluster=cluster, node="node-1", uid="n-1"),

@@ -11,16 +11,16 @@ import pytest
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking
-from dovetail.activities.disruption.publish_notices import Noticing
-from dovetail.activities.launch.launch_instance import Launching
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-from dovetail.activities.provisioning.create_node_claims import Creating
-from dovetail.activities.termination.begin_and_end_departure import Departing
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
+from dovetail.activities.disruption.publish_notices import PublishNotices
+from dovetail.activities.launch.launch_instance import LaunchInstance
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import CreateOutcome, Drop, Due, Go, Hold, LaunchOutcome, MarkOutcome, StepOutcome
 from dovetail.messages.plans import (
@@ -49,7 +49,18 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (Awaiting, Creating, Deleting, Departing, Disrupting, GivingBack, Launching, Marking, Noticing, Provisioning)
+STEPS = (
+    AwaitProgress,
+    CreateNodeClaims,
+    DeleteClaims,
+    BeginAndEndDeparture,
+    AwaitDisruptionPlan,
+    GiveBack,
+    LaunchInstance,
+    MarkAndUnmarkNodes,
+    PublishNotices,
+    AwaitProvisioningPlan,
+)
 PLANNERS = ("await_provisioning_plan", "await_disruption_plan")
 WORKFLOWS: list[type] = [Scheduler, LaunchNode, DisruptNodes, TerminateNode]
 SEEN = Seen(taken_at=0.0, versions=(("Node", 1000), ("NodeClaim", 1000)))

@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
-from dovetail.activities.termination.drain_node import Draining, DrainPorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
@@ -53,8 +53,8 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     ports = DrainPorts(
         lookups=FakeLookups(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
     )
-    draining = Draining(ports, unlimited(EvictionPace(time.time)), time.time)
-    steps = willing().of(*[step for step in STEPS if step is not Draining])
+    draining = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
+    steps = willing().of(*[step for step in STEPS if step is not DrainNode])
     control = Worker(
         full_server,
         task_queue=task_queue(cluster, "control"),

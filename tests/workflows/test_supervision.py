@@ -10,15 +10,15 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.interruptions.watch_interruptions import Watching
-from dovetail.activities.orders.await_orders import Ordering
-from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.await_provisioning_plan import Provisioning
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
+from dovetail.activities.orders.await_orders import AwaitOrders
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.temporal_errors import translate
-from dovetail.activities.upkeep.keep_up import Upkeep
+from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.orders import FillPool, Order, Orders
@@ -104,10 +104,10 @@ class Play:
     others: Callable[[], Mapping[str, Callable[[Any], Any]]]  # made anew for each test
 
 
-SCHEDULER = (Awaiting, Creating, Disrupting, Provisioning)
+SCHEDULER = (AwaitProgress, CreateNodeClaims, AwaitDisruptionPlan, AwaitProvisioningPlan)
 IDLE_SCHEDULER = {"await_provisioning_plan": waits_on, "await_disruption_plan": waits_on}
 IDLE_CARETAKER = {"await_orders": waits_on, "keep_up": waits_on}
-CARETAKER = (Caretaking, Creating, Ordering, Upkeep)
+CARETAKER = (CarryOutOrders, CreateNodeClaims, AwaitOrders, KeepUp)
 
 
 def ordering(order: Order) -> Play:
@@ -126,7 +126,7 @@ PLAYS: dict[str, Play] = {
     ),
     "await_orders": Play(Caretaker, CARETAKER, lambda: IDLE_CARETAKER),
     "keep_up": Play(Caretaker, CARETAKER, lambda: IDLE_CARETAKER),
-    "watch_interruptions": Play(Interruptions, (Watching,), dict),
+    "watch_interruptions": Play(Interruptions, (WatchInterruptions,), dict),
     **{step: ordering(order) for step, order in {**ONE_OF_EACH, "create_node_claims of a static pool": FILL}.items()},
 }
 

@@ -18,8 +18,8 @@ from typing import Final
 from temporalio.client import Client
 
 from dovetail.activities.shared.running_workflows import running_type
-from dovetail.activities.termination.begin_and_end_departure import Departing
-from dovetail.activities.termination.drain_node import Draining
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
+from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.background.supervised import stop
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import StartOwner
@@ -44,8 +44,8 @@ _log = logging.getLogger(__name__)
 class DepartureSteps:
     """The steps of TerminateNode that cannot wait for it; those that the worker serves, with their shared pace."""
 
-    departing: Departing
-    draining: Draining
+    departing: BeginAndEndDeparture
+    draining: DrainNode
 
 
 class Departures:

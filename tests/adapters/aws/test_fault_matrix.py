@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
-from dovetail.activities.launch.launch_instance import Launching
+from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.terminate_instance import Terminating
+from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import ClusterFacts
@@ -91,8 +91,8 @@ class Life:
         kept = UpkeepCluster(objects=self.classes, claims=claims, nodes=nodes, notices=Notices(), now=now)
         self.upkeep: Ec2NodeClassUpkeep = self.adapter.node_class_upkeep(kept)
         known = KnownClaims(FakeLookups(self.world), claims)
-        self.launching = Launching(known, self.adapter.cloud, Notices(), self.world.now)
-        self.terminating = Terminating(known, self.adapter.cloud, self.world.now)
+        self.launching = LaunchInstance(known, self.adapter.cloud, Notices(), self.world.now)
+        self.terminating = TerminateInstance(known, self.adapter.cloud, self.world.now)
 
     async def lived(self) -> Lived:
         since = self.server.control("GET", "ledger")["last"]

@@ -7,13 +7,13 @@ rule lets happen before its answer is used.
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.activities.disruption.await_disruption_plan import Disrupting
-from dovetail.activities.disruption.await_progress import Awaiting
-from dovetail.activities.disruption.delete_claim import Deleting
-from dovetail.activities.disruption.give_back import GivingBack
-from dovetail.activities.disruption.mark_and_unmark_nodes import Marking, MarkPorts
-from dovetail.activities.orders.carry_out_orders import Caretaking
-from dovetail.activities.provisioning.create_node_claims import Creating
+from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.give_back import GiveBack
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
+from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.settings import DisruptionSettings
@@ -46,18 +46,18 @@ class Worker:
         catalogues: Any = Catalogues()
         nowhere: Any = None  # no cloud is asked
         now, notices, pools = cluster.now, FakeNotices(cluster), OnePool(cluster.pools["a"])
-        disrupting = Disrupting(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
+        disrupting = AwaitDisruptionPlan(Snapshots(self.deciding, catalogues), notices, DisruptionSettings(), now)
         disrupting.thread = Inline()  # type: ignore[assignment]
-        marking = Marking(MarkPorts(claims=claims, nodes=nodes, pods=pods, lookups=view), now)
-        self.sweeping = Caretaking(CLUSTER, claims, nowhere, marking, now)
+        marking = MarkAndUnmarkNodes(MarkPorts(claims=claims, nodes=nodes, pods=pods, lookups=view), now)
+        self.sweeping = CarryOutOrders(CLUSTER, claims, nowhere, marking, now)
         self.steps: dict[str, Any] = {}
         for owner in (
             disrupting,
             marking,
-            Awaiting(view, KnownClaims(view, claims), now),
-            Creating(claims, pools, notices, now),
-            Deleting(claims, notices, view),
-            GivingBack(claims, pods),
+            AwaitProgress(view, KnownClaims(view, claims), now),
+            CreateNodeClaims(claims, pools, notices, now),
+            DeleteClaims(claims, notices, view),
+            GiveBack(claims, pods),
         ):
             for name in dir(type(owner)):
                 if hasattr(getattr(type(owner), name), "__temporal_activity_definition"):
