@@ -33,7 +33,7 @@ from dovetail.lifecycle.registration import (
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.placement.earlier_claims import BINDING_SECONDS
@@ -256,7 +256,7 @@ class AwaitRegisteredAndInitialized:
 def _ready(claim: NodeClaim, node: Node, now: float) -> list[Condition]:
     """What a claim says whose node is ready: initialised, and consistent where it is as large as what was launched
     (LIF-77). Of a smaller one the upkeep tells; it would else write to every claim once more."""
-    same_size = SetAside().judge(claim, "consistency", lacking, claim, node) == ()
+    same_size = Judging().judge(claim, "consistency", lacking, claim, node) == ()
     return [true(INITIALIZED_CONDITION, now), *([true(CONSISTENT, now)] if same_size else [])]
 
 

@@ -23,7 +23,7 @@ from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.names import DRAINED, INTERRUPTED
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
@@ -169,17 +169,17 @@ class DrainNode:
             memory.note(pod, outcome, self.now())
             if not outcome.leaving:
                 self.turns.give_back(pod)
-        aside = SetAside()
-        notices = [aside.judge(pod, "notice", protection_notice, pod, now) for pod in evictions.waiting]
+        judging = Judging()
+        notices = [judging.judge(pod, "notice", protection_notice, pod, now) for pod in evictions.waiting]
         published = [notice for notice in notices if isinstance(notice, Notice)]
         await self.notices.publish(*published, *unjudged_notices(evictions.unjudged))
 
     def _look_at_budgets(self, evictions: Evictions, memory: DrainMemory) -> None:
         """Pods that a PDB held are asked for again as soon as it lets them go."""
-        aside = SetAside()
+        judging = Judging()
         for pod in evictions.evict:
             budgets = self.lookups.budgets_in(pod.namespace)
-            aside.judge(pod, "budgets", memory.look_at_budgets, pod, budgets, self.now())
+            judging.judge(pod, "budgets", memory.look_at_budgets, pod, budgets, self.now())
 
     def _has_turn(self, pod: Pod, deadline: float | None, memory: DrainMemory) -> bool:
         """Whether few enough pods of its owner are on their way; it is then one of them."""

@@ -24,7 +24,7 @@ from dovetail.disruption.upkeep.conditions import (
 from dovetail.disruption.upkeep.timers import is_stamp_due, stamp_from_list
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -178,7 +178,7 @@ def _is_initialized(claim: NodeClaim) -> bool:
 
 def _judged(claim: NodeClaim, question: Callable[P, Judgement], *args: P.args, **kwargs: P.kwargs) -> Judgement:
     """The judgement; where claim or pool cannot be judged, the condition stays, and other claims go on."""
-    found = SetAside().judge(claim, "conditions", question, *args, **kwargs)
+    found = Judging().judge(claim, "conditions", question, *args, **kwargs)
     if isinstance(found, Unjudged):
         _log.warning("upkeep: %s", found.says)
         return Judgement(verdict="leave", error=found.message)

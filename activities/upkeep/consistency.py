@@ -9,7 +9,7 @@ from dovetail.activities.shared.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
 from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.claims import consistency_check_failed
@@ -43,7 +43,7 @@ class ConsistencyUpkeep:
                 settled.append(began.changed + SETTLED_SECONDS)
                 continue
             self.looked[claim.uid] = now
-            found = SetAside().judge(claim, "consistency", shape_issues, claim, node)
+            found = Judging().judge(claim, "consistency", shape_issues, claim, node)
             issues = (found.says,) if isinstance(found, Unjudged) else found
             wanted = self._condition(issues)
             if issues or claim_conditions_with(claim, wanted) is not None:

@@ -85,7 +85,7 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         done = run(method, round_)
         attempts.append(done)
         if done.found.commands:
-            made = round_.aside.judge(method, "plan", plan_of, round_, method, done.found.commands)
+            made = round_.judging.judge(method, "plan", plan_of, round_, method, done.found.commands)
             plan = None if isinstance(made, Unjudged) else made
         if plan is not None or done.found.look_again is not None:
             break
@@ -98,7 +98,7 @@ def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
         decided_by=next((p.method.name for p in reversed(attempts) if p.candidates), ""),
         timed_out=tuple(p.method.name for p in attempts if p.found.timed_out),
         moves=tuple(move for p in attempts for move in p.found.moves),
-        unjudged=round_.aside.found,
+        unjudged=round_.judging.found,
     )
 
 
@@ -128,7 +128,7 @@ def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]
 
 def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
     notices = [notice for done in attempts for notice in notices_of(round_, done)]
-    return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.aside.found)]))
+    return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.judging.found)]))
 
 
 def notices_of(round_: Round, done: Attempt) -> tuple[Notice, ...]:

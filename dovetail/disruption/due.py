@@ -24,11 +24,13 @@ def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.resting.values()
     yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     for name, pool in fleet.pools.items():
-        states = fleet.aside.judge(pool, "budgets", budget_states, fleet, name)
+        states = fleet.judging.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
             yield from (v.until for v in states if v.until is not None)
     for member in fleet.members:
-        moments = fleet.aside.judge(member.node or member.claim, "next look", lambda m: [*_of_member(fleet, m)], member)
+        moments = fleet.judging.judge(
+            member.node or member.claim, "next look", lambda m: [*_of_member(fleet, m)], member
+        )
         if not isinstance(moments, Unjudged):
             yield from moments
 
@@ -45,6 +47,6 @@ def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
         yield expiry
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_active(pod):
-            held = fleet.aside.judge(pod, "disruption", protection, pod, fleet.now)
+            held = fleet.judging.judge(pod, "disruption", protection, pod, fleet.now)
             if not isinstance(held, Unjudged) and held.until is not None:
                 yield held.until

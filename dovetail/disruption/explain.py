@@ -79,7 +79,7 @@ def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) ->
         return NodeExplanation(node=node, exists=False)
     checks = _checks(round_, member)
     known = member.managed and member.pool_name in round_.fleet.pools
-    candidate = round_.aside.judge(member.node, "explanation", candidate_of, round_.fleet, member) if known else None
+    candidate = round_.judging.judge(member.node, "explanation", candidate_of, round_.fleet, member) if known else None
     found = NodeExplanation(
         node=member.name,
         claim=member.claim.name if member.claim else "",
@@ -90,7 +90,7 @@ def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) ->
     )
     if candidate is None or isinstance(candidate, Unjudged):
         return found
-    deep = round_.aside.judge(member.node, "explanation", _in_depth, round_, found, candidate)
+    deep = round_.judging.judge(member.node, "explanation", _in_depth, round_, found, candidate)
     return found if isinstance(deep, Unjudged) else deep
 
 

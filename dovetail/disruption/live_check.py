@@ -7,7 +7,7 @@ unexpected takes the mark off again.
 from collections.abc import Iterable
 
 from dovetail.messages.plans import Target
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal
@@ -22,9 +22,9 @@ def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Targe
         return "the Node is being deleted"
     if node.annotations.get(DO_NOT_DISRUPT) == "true":
         return f"the Node carries {DO_NOT_DISRUPT}"
-    known, aside = frozenset(target.pods), SetAside()
+    known, judging = frozenset(target.pods), Judging()
     for pod in pods:
-        why_not = aside.judge(pod, "live check", _why_pod_holds, pod, claim, known, now)
+        why_not = judging.judge(pod, "live check", _why_pod_holds, pod, claim, known, now)
         if why_not:
             return why_not.says if isinstance(why_not, Unjudged) else why_not
     return ""

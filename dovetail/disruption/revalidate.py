@@ -60,7 +60,7 @@ def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
     notices: list[Notice] = []
     lists = {each: number for number, each in enumerate(plan.type_lists)}
     for command in plan.commands:
-        result = round_.aside.judge(command, "second look", _judge, round_, lists, command, notices)
+        result = round_.judging.judge(command, "second look", _judge, round_, lists, command, notices)
         if isinstance(result, Unjudged):
             result = _invalid(command, Invalidity.UNKNOWN, result.says)
         if isinstance(result, Invalid):

@@ -20,7 +20,7 @@ from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.pauses import pause_on
 from dovetail.model.snapshot import Snapshot
 
@@ -51,9 +51,9 @@ class Round:
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
 
     @property
-    def aside(self) -> SetAside:
+    def judging(self) -> Judging:
         """What this round cannot judge."""
-        return self.fleet.aside
+        return self.fleet.judging
 
     @cached_property
     def screening(self) -> Screening:
@@ -160,7 +160,7 @@ def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None
     paused = _paused(method, round_, candidate)
     if paused is not None:
         return paused
-    found = round_.aside.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
+    found = round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
     return not_judged(found) if isinstance(found, Unjudged) else found
 
 
@@ -174,7 +174,7 @@ def _paused(method: Method, round_: Round, candidate: Candidate) -> Block | None
 
 def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """What the method decides; where that fails, the other methods go on."""
-    found = round_.aside.judge(method, "decision", method.decide, round_, candidates)
+    found = round_.judging.judge(method, "decision", method.decide, round_, candidates)
     return Found(error=found.says) if isinstance(found, Unjudged) else found
 
 

@@ -34,7 +34,7 @@ class Unjudged:
         return f"{self.kind} {self.name} cannot be judged ({self.step}): {self.message}"
 
 
-class SetAside:
+class Judging:
     """The objects that one decision could not judge, each once."""
 
     def __init__(self) -> None:

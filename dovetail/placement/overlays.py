@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.requirements import (
@@ -56,14 +56,14 @@ def overlay(
     is."""
     chosen = sorted(overlays, key=lambda item: item.name, reverse=True)
     chosen.sort(key=lambda item: -item.weight)
-    selector, aside = _Selector(pools, catalogues), SetAside()
+    selector, judging = _Selector(pools, catalogues), Judging()
     changes: dict[Place, _Change] = {}
     verdicts: dict[str, OverlayVerdict] = {}
     for item in chosen:
         if item.fault:
             verdicts[item.name] = "invalid"
             continue
-        selected = aside.judge(item, "overlay", _selected, selector, item)
+        selected = judging.judge(item, "overlay", _selected, selector, item)
         if isinstance(selected, Unjudged):
             verdicts[item.name] = "invalid"
             continue

@@ -54,7 +54,7 @@ def place(
         pods = (*index.waiting().pending, *index.waiting().leaving)
     if not index.pools:  # PLC-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
-        return Placement(ignored=(*index.ignored, *unserved), unjudged=index.aside.found)
+        return Placement(ignored=(*index.ignored, *unserved), unjudged=index.judging.found)
     run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True))
     earlier = index.earlier_claims(pods)
     served = [pod for pod in pods if pod.uid in earlier]

@@ -53,7 +53,7 @@ def plan_provisioning(
         refusals=(*refusals(real), *_too_large(too_large)),
         more=len(kept) < len(fitting),
     )
-    return plan, replace(placement, unjudged=index.aside.found)
+    return plan, replace(placement, unjudged=index.judging.found)
 
 
 def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
@@ -71,7 +71,7 @@ def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[P
 def _writable(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
     """The nodes that a plan can hold; of another one the first pod is named."""
     first = [index.snapshot.pods.get(node.pods[0].uid) if node.pods else None for node in proposed]
-    written = [index.aside.judge(pod, "plan", encoded_bytes, node) for pod, node in zip(first, proposed, strict=True)]
+    written = [index.judging.judge(pod, "plan", encoded_bytes, node) for pod, node in zip(first, proposed, strict=True)]
     return tuple(n for n, text in zip(proposed, written, strict=True) if not isinstance(text, Unjudged))
 
 

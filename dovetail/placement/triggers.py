@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
@@ -91,9 +91,9 @@ def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
 
 def _buffers(snapshot: Snapshot) -> Iterator[str]:
     """The buffers whose pods would take part."""
-    coming, aside = on_their_way(snapshot), SetAside()
+    coming, judging = on_their_way(snapshot), Judging()
     for buffer in ours(snapshot):
-        found = aside.judge(buffer, "trigger", resolve, buffer, snapshot)
+        found = judging.judge(buffer, "trigger", resolve, buffer, snapshot)
         if isinstance(found, Resolved) and found.replicas > coming[buffer.uid]:
             yield buffer.uid
 
@@ -112,9 +112,9 @@ def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
             yield "claim", claim.name
     if not snapshot.buffers:
         return
-    aside = SetAside()
+    judging = Judging()
     for buffer in ours(snapshot):
-        found = aside.judge(buffer, "trigger", resolve, buffer, snapshot)
+        found = judging.judge(buffer, "trigger", resolve, buffer, snapshot)
         if isinstance(found, Resolved):
             yield "buffer", buffer.uid, str(buffer.generation), str(found.generation), str(found.replicas)
     running = [(uid, pod.node_name) for uid, pod in snapshot.pods.items() if pod.node_name and not is_terminal(pod)]

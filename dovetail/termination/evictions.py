@@ -7,7 +7,7 @@ force, whatever its tier (TRM-14). A pod that terminates still holds its tier: t
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
 from dovetail.model.pods import Pod
 
@@ -30,12 +30,12 @@ class Evictions:
 def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
     """For a node with these pods. One that cannot be judged is not evicted, since it may be protected: it holds the
     node until it is gone, or until the deadline has passed."""
-    aside = SetAside()
+    judging = Judging()
     waiting: list[Pod] = []
     force: list[Pod] = []
     leaving: list[tuple[int, Pod, bool]] = []
     for pod in sorted(pods, key=lambda pod: (pod.key, pod.uid)):
-        found = aside.judge(pod, "drain", _judge, pod, deadline, now)
+        found = judging.judge(pod, "drain", _judge, pod, deadline, now)
         if found is None:
             continue
         waiting.append(pod)
@@ -53,7 +53,7 @@ def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) ->
         evict=tuple(pod for pod, held in asked if not held),
         protected=tuple(pod for pod, held in asked if held),
         waiting=tuple(waiting),
-        unjudged=aside.found,
+        unjudged=judging.found,
     )
 
 

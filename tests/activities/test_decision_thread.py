@@ -54,8 +54,8 @@ async def test_an_object_that_cannot_be_read_gets_one_notice_for_each_thing_that
     upkeep = FaultUpkeep(notices)
     slip = Unreadable(kind="NodePool", name="slip", field="spec.disruption", message="no duration", uid="u")
 
-    for aside in ((slip,), (slip,), (replace(slip, message="no number"),), (), (slip,)):
-        for write in (await upkeep.look(replace(a_world([]), unreadable=aside))).due:
+    for judging in ((slip,), (slip,), (replace(slip, message="no number"),), (), (slip,)):
+        for write in (await upkeep.look(replace(a_world([]), unreadable=judging))).due:
             await write()
 
     told = [(n.kind, n.name, n.uid, n.reason, n.message.rpartition(": ")[2]) for n in notices.published]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.judging import LONGEST_TEXT, SetAside, Unjudged
+from dovetail.model.judging import LONGEST_TEXT, Judging, Unjudged
 from dovetail.model.names import FAKE_POD
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.placements import Placement
@@ -126,7 +126,7 @@ def test_a_fault_is_bounded_whatever_the_object_is_called_and_the_error_says() -
     def fails() -> None:
         raise KeyError("x" * 10**6, 10**10_000)
 
-    fault = SetAside().judge(a_pod("p" * 10**5), "test", fails)
+    fault = Judging().judge(a_pod("p" * 10**5), "test", fails)
 
     assert isinstance(fault, Unjudged)
     assert len(fault.name) <= 2 * LONGEST_TEXT and len(fault.message) <= 2 * LONGEST_TEXT

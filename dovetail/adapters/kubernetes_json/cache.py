@@ -124,7 +124,9 @@ class Cache:
                     shared.update({f"{name}/{key}": value for key, value in values.items()})
                 elif kind.snapshot_field:
                     fields[kind.snapshot_field] = values.copy()
-            fields["unreadable"] = tuple(u for store in self._stores.values() for u in store.contents.aside.values())
+            fields["unreadable"] = tuple(
+                u for store in self._stores.values() for u in store.contents.unreadable.values()
+            )
         return Snapshot(now=now, seen=seen, **fields)
 
     def get(self, kind: str, key: str) -> Any:
@@ -148,13 +150,13 @@ class Cache:
     def unreadable_on(self, kind: str, node: str, now: float) -> Unreadable | None:
         """One of the unreadable objects that hold that node."""
         with self._lock:
-            aside = self._stores[kind].contents.aside.values()
-            return next((u for u in aside if u.node == node and u.holds_its_node(now)), None)
+            unreadable = self._stores[kind].contents.unreadable.values()
+            return next((u for u in unreadable if u.node == node and u.holds_its_node(now)), None)
 
     def unreadable(self) -> tuple[Unreadable, ...]:
         """The objects that cannot be read now, by kind and name."""
         with self._lock:
-            found = [aside for store in self._stores.values() for aside in store.contents.aside.values()]
+            found = [unreadable for store in self._stores.values() for unreadable in store.contents.unreadable.values()]
         return tuple(sorted(found, key=lambda u: (u.kind, u.name)))
 
     def has_seen(self, write: Write) -> bool:
@@ -199,7 +201,7 @@ class Cache:
 
     def _forget_reports(self, store: Store) -> None:
         kind = store.kind.name
-        for key in [k for k in self._reported if k[0] == kind and k[1] not in store.contents.aside]:
+        for key in [k for k in self._reported if k[0] == kind and k[1] not in store.contents.unreadable]:
             del self._reported[key]
 
     def _notify(self, kind: str, old: Any, new: Any) -> None:

@@ -95,7 +95,7 @@ class Contents:
     """What a store holds: values and unreadable objects by key, and the version and UID of both."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    aside: dict[str, Unreadable] = field(default_factory=dict)
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     uids: dict[str, str] = field(default_factory=dict)  # only where the key is no UID
 
@@ -106,14 +106,14 @@ class Contents:
             self.uids[entry.key] = entry.uid
         if entry.unreadable is None:
             self.values[entry.key] = entry.value
-            self.aside.pop(entry.key, None)
+            self.unreadable.pop(entry.key, None)
         else:
-            self.aside[entry.key] = entry.unreadable
+            self.unreadable[entry.key] = entry.unreadable
             self.values.pop(entry.key, None)
 
     def drop(self, key: str) -> None:
         """Hold nothing under that key."""
-        for mapping in (self.values, self.aside, self.versions, self.uids):
+        for mapping in (self.values, self.unreadable, self.versions, self.uids):
             mapping.pop(key, None)
 
 
@@ -137,11 +137,11 @@ class Store:
         self.seen = max(self.seen, entry.version)
         if not self.is_news(entry.key, entry.version):
             return False
-        old, old_uid, old_aside = self._held(entry.key)
+        old, old_uid, old_unreadable = self._held(entry.key)
         self._gone.pop(entry.key, None)
         self.contents.put(entry)
         self._reindex(old, entry.value)
-        return old_uid != entry.uid or old_aside != entry.unreadable or not _says_the_same(old, entry.value)
+        return old_uid != entry.uid or old_unreadable != entry.unreadable or not _says_the_same(old, entry.value)
 
     def drop(self, key: str, version: int) -> bool:
         """An object was deleted at that version; whether that was new."""
@@ -175,7 +175,7 @@ class Store:
         return self.contents.uids.get(key) or (key if key in self.contents.versions else "")
 
     def _held(self, key: str) -> tuple[Any, str, Unreadable | None]:
-        return self.contents.values.get(key), self.uid_of(key), self.contents.aside.get(key)
+        return self.contents.values.get(key), self.uid_of(key), self.contents.unreadable.get(key)
 
     def _reindex(self, old: Any, new: Any) -> None:
         if self.index is not None:

@@ -140,6 +140,6 @@ class CachedView:
     def _insist_on(self, kind: str, node: str) -> None:
         """NotReadable while an object that holds that node cannot be read: the node must not look empty."""
         self.insist(frozenset({kind}))
-        aside = self.cache.unreadable_on(kind, node, self._clock())
-        if aside is not None:
-            raise NotReadable(f"{kind}/{aside.name}", f"{aside.field}: {aside.message}")
+        unreadable = self.cache.unreadable_on(kind, node, self._clock())
+        if unreadable is not None:
+            raise NotReadable(f"{kind}/{unreadable.name}", f"{unreadable.field}: {unreadable.message}")

@@ -20,7 +20,7 @@ from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.lifecycle.pool_readiness import pool_faults
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -139,7 +139,7 @@ async def _judged(snapshot: Snapshot, catalogues: Catalogues, ground: Ground) ->
         if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
             continue
         facts = await _facts(snapshot, claim, pool, catalogues, ground)
-        judged = SetAside().judge(claim, "drift", judge_drifted, claim, pool, facts, snapshot.now)
+        judged = Judging().judge(claim, "drift", judge_drifted, claim, pool, facts, snapshot.now)
         if isinstance(judged, Unjudged):
             errors.append(judged.says)
             continue

@@ -131,11 +131,11 @@ def _counted(snapshot: Snapshot) -> str:
 
 
 def _unreadable(world: World) -> Check:
-    aside = world.view.unreadable()
-    if not aside:
+    unreadable = world.view.unreadable()
+    if not unreadable:
         return fine("unreadable objects", "none")
-    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message[:SHOWN_WORDS]}" for u in aside[:SHOWN])
-    found = f"{plural(len(aside), 'object')} left out of every decision: {first}"
+    first = "; ".join(f"{u.kind} {u.name}: {u.field}: {u.message[:SHOWN_WORDS]}" for u in unreadable[:SHOWN])
+    found = f"{plural(len(unreadable), 'object')} left out of every decision: {first}"
     advice = "put them right; their nodes are left alone until then, but for those of pods that have ended"
     return warned("unreadable objects", found, advice)
 

@@ -136,9 +136,11 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
 
 
 def _unknown(look: Look, name: str) -> CommandFailed:
-    for aside in look.unreadable:
-        if aside.kind in ("Node", "NodeClaim") and aside.name == name:
-            return CommandFailed(f"{name}: the {aside.kind} cannot be read: {aside.field}: {aside.message}")
+    for unreadable in look.unreadable:
+        if unreadable.kind in ("Node", "NodeClaim") and unreadable.name == name:
+            return CommandFailed(
+                f"{name}: the {unreadable.kind} cannot be read: {unreadable.field}: {unreadable.message}"
+            )
     return CommandFailed(f"{name}: there is no such Node or NodeClaim")
 
 

@@ -90,7 +90,7 @@ def _judged(
     def allowed() -> Allowance:
         return _allowance(fleet, pool.name, reason, ahead, count(pool.name))
 
-    found = fleet.aside.judge(pool, "budgets", allowed)
+    found = fleet.judging.judge(pool, "budgets", allowed)
     if not isinstance(found, Unjudged):
         return found
     nodes = len(fleet.by_pool.get(pool.name, ()))

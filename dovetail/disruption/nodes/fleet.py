@@ -10,7 +10,7 @@ from functools import cached_property
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
@@ -54,7 +54,7 @@ class Fleet:
 
     def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
         self.snapshot = snapshot
-        self.aside = SetAside()  # what this decision cannot judge
+        self.judging = Judging()  # what this decision cannot judge
         self.settings = settings
         self.now = snapshot.now
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)

@@ -10,7 +10,7 @@ from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of,
 from dovetail.disruption.nodes.costs import reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pod_rules import is_active, is_protected
 from dovetail.model.pods import Pod
@@ -44,7 +44,7 @@ def not_judged(fault: Unjudged) -> Block:
 def pods_not_judged(fleet: Fleet, member: Member) -> Iterator[Block]:
     """The pods of a node that make a check fail, each judged by itself."""
     for pod in member.pods:
-        found = fleet.aside.judge(pod, "disruption", _judged_alone, fleet, pod)
+        found = fleet.judging.judge(pod, "disruption", _judged_alone, fleet, pod)
         if isinstance(found, Unjudged):
             yield not_judged(found)
 
@@ -81,7 +81,7 @@ def _judge(fleet: Fleet, member: Member) -> _Judged:
 def judge(fleet: Fleet, member: Member) -> _Judged:
     """One node. Where that fails, a pod of it is named if one is the culprit, else the node itself."""
     # The first try names nobody: which of the objects is at fault is found out by judging each alone.
-    judged = SetAside().judge(member, "disruption", _judge, fleet, member)
+    judged = Judging().judge(member, "disruption", _judge, fleet, member)
     if not isinstance(judged, Unjudged):
         return judged
     block = next(pods_not_judged(fleet, member), None)
@@ -90,14 +90,14 @@ def judge(fleet: Fleet, member: Member) -> _Judged:
 
 def _fault_of(fleet: Fleet, member: Member) -> Unjudged:
     """The fault of a node whose pods can be judged."""
-    found = fleet.aside.judge(member.node or member.claim, "disruption", _judge, fleet, member)
+    found = fleet.judging.judge(member.node or member.claim, "disruption", _judge, fleet, member)
     assert isinstance(found, Unjudged)  # the same question has just failed
     return found
 
 
 def judged_blocks(fleet: Fleet, member: Member) -> tuple[Block, ...]:
     """Every block of a node, those of its pods included."""
-    found = SetAside().judge(member, "disruption", lambda: (*node_blocks(fleet, member), *pod_blocks(fleet, member)))
+    found = Judging().judge(member, "disruption", lambda: (*node_blocks(fleet, member), *pod_blocks(fleet, member)))
     if not isinstance(found, Unjudged):
         return found
     return tuple(pods_not_judged(fleet, member)) or (not_judged(_fault_of(fleet, member)),)

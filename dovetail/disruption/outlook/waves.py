@@ -206,7 +206,7 @@ def _moments(looked: _Looked) -> Iterator[float]:
 
 def _next_change(fleet: Fleet, pool: str) -> float | None:
     """When a window of the pool's budgets opens or closes next."""
-    states = fleet.aside.judge(fleet.pools[pool], "budgets", budget_states, fleet, pool)
+    states = fleet.judging.judge(fleet.pools[pool], "budgets", budget_states, fleet, pool)
     if isinstance(states, Unjudged):
         return None
     return min((state.until for state in states if state.until is not None), default=None)
@@ -215,7 +215,7 @@ def _next_change(fleet: Fleet, pool: str) -> float | None:
 def _protections(fleet: Fleet, member: Member) -> Iterator[float]:
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_active(pod):
-            held = fleet.aside.judge(pod, "disruption", protection, pod, fleet.now)
+            held = fleet.judging.judge(pod, "disruption", protection, pod, fleet.now)
             if not isinstance(held, Unjudged) and held.until is not None:
                 yield held.until
 

@@ -51,7 +51,7 @@ class PlacementSimulator:
     @cached_property
     def index(self) -> Index:
         """The snapshot compiled, with those nodes leaving that disruption counts as leaving."""
-        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.aside)
+        return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.judging)
 
     @cached_property
     def _options(self) -> SimulationOptions:
@@ -91,7 +91,7 @@ class PlacementSimulator:
         if up_only:
             options = replace(options, closed=options.closed | self._starting)
         first = candidates[0].member.node if candidates else None
-        outcome = self._fleet.aside.judge(first, "simulation", self._simulated, candidates, options)
+        outcome = self._fleet.judging.judge(first, "simulation", self._simulated, candidates, options)
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
 
     @cached_property
@@ -216,8 +216,8 @@ class PlacementWave:
 
     def take(self, candidate: Candidate) -> Simulation:
         """Where this node's pods go, after all those that were taken before it."""
-        aside = self._simulator.index.aside
-        outcome = aside.judge(candidate.member.node, "simulation", self._moved, candidate)
+        judging = self._simulator.index.judging
+        outcome = judging.judge(candidate.member.node, "simulation", self._moved, candidate)
         return Simulation(unplaced={outcome.name: outcome.says}) if isinstance(outcome, Unjudged) else outcome
 
     def _moved(self, candidate: Candidate) -> Simulation:

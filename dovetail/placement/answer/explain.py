@@ -53,7 +53,7 @@ class Explainer:
 
     def explain(self, refused: Refused) -> RefusedPod:
         """Everything that can be said about one refused pod; of one that cannot be judged, that."""
-        found = self._run.index.aside.judge(refused.pod, "explanation", self._explained, refused)
+        found = self._run.index.judging.judge(refused.pod, "explanation", self._explained, refused)
         return _plain(refused.pod, "not_judged", found.message) if isinstance(found, Unjudged) else found
 
     def _explained(self, refused: Refused) -> RefusedPod:

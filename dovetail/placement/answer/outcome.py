@@ -63,7 +63,7 @@ def _placement(run: Pass, since: Progress, new: list[NewNode], refused: list[Ref
         empty_pools=tuple(index.empty_pools),
         by_zone=run.by_zone,
         complete=run.complete,
-        unjudged=index.aside.found,
+        unjudged=index.judging.found,
     )
 
 
@@ -77,7 +77,7 @@ def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]
         if number < since.new:
             continue
         draft = run.drafts.made[number]
-        finished = run.index.aside.judge(draft.template.pool, "new node", finisher.finish, draft)
+        finished = run.index.judging.judge(draft.template.pool, "new node", finisher.finish, draft)
         if isinstance(finished, Unjudged):
             short.append(Finished(node=None, draft=draft, short={}))
         elif finished.node is not None:

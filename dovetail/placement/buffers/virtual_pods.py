@@ -13,7 +13,7 @@ from typing import Final, Literal
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer, WorkloadRef
 from dovetail.model.digits import integer
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.pods import Pod
 from dovetail.model.resources import PODS, Resources
 from dovetail.model.snapshot import Snapshot
@@ -113,13 +113,13 @@ class VirtualPods:
     promised: tuple[Pod, ...] = ()
 
 
-def virtual_pods(snapshot: Snapshot, aside: SetAside | None = None) -> VirtualPods:
+def virtual_pods(snapshot: Snapshot, judging: Judging | None = None) -> VirtualPods:
     """Of each buffer as many as it asks for (PLC-212). They are alike, so that those with a claim are only counted."""
     pending: list[Pod] = []
     promised: list[Pod] = []
-    coming, aside = on_their_way(snapshot), aside or SetAside()
+    coming, judging = on_their_way(snapshot), judging or Judging()
     for buffer in ours(snapshot):
-        found = aside.judge(buffer, "placement", resolve, buffer, snapshot)
+        found = judging.judge(buffer, "placement", resolve, buffer, snapshot)
         if isinstance(found, Resolved):
             made = [*_copies(buffer, found, snapshot.now)]
             waiting = max(len(made) - coming[buffer.uid], 0)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod, PodShape
@@ -51,7 +51,7 @@ class ClusterCounts:
         self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
         self.held: list[Term] = []  # inverse terms of bound pods
 
-    def add_bound(self, on_node: Mapping[str, Iterable[Pod]], aside: SetAside) -> None:
+    def add_bound(self, on_node: Mapping[str, Iterable[Pod]], judging: Judging) -> None:
         """Count bound pods, without those that have ended or whose node is gone."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
@@ -73,7 +73,7 @@ class ClusterCounts:
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
         terms: dict[Term, None] = {}
         for pod in holders:
-            held = aside.judge(pod, "anti-affinity", self.book.repelling, pod.shape)
+            held = judging.judge(pod, "anti-affinity", self.book.repelling, pod.shape)
             if isinstance(held, Unjudged):
                 self._holding.pop(pod.shape, None)
             else:

@@ -29,11 +29,11 @@ def with_cheaper_nodes(run: Pass) -> Pass:
     """The pass, or another one over the same pods whose new nodes cost less."""
     index = run.index
     settings = index.settings.cost
-    costs = node_costs(index.templates, settings, index.aside)
+    costs = node_costs(index.templates, settings, index.judging)
     if not costs or not run.complete or not any(draft.template.number in costs for draft in run.drafts.made):
         return run
     pool = next(template.pool for template in index.templates if template.number in costs)
-    found = index.aside.judge(pool, "search for cheaper nodes", _cheaper, run, costs)
+    found = index.judging.judge(pool, "search for cheaper nodes", _cheaper, run, costs)
     return run if isinstance(found, Unjudged) else found  # an answer is there, whatever the search makes of the input
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from math import inf
 
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.pools import NodePool
 from dovetail.model.quoting import shown
 from dovetail.model.setting_texts import MOST_NODE_COST
@@ -64,11 +64,11 @@ def _judged(template: Template, settings: CostSettings) -> float | None:
     return cost if types >= settings.types else None
 
 
-def node_costs(templates: list[Template], settings: CostSettings, aside: SetAside) -> dict[int, float]:
+def node_costs(templates: list[Template], settings: CostSettings, judging: Judging) -> dict[int, float]:
     """The templates under the policy, by number, with what each of their nodes costs beside its instance."""
     found: dict[int, float] = {}
     for template in templates:
-        cost = aside.judge(template.pool, "placement policy", _judged, template, settings)
+        cost = judging.judge(template.pool, "placement policy", _judged, template, settings)
         if cost is not None and not isinstance(cost, Unjudged):
             found[template.number] = cost
     return found
@@ -76,7 +76,7 @@ def node_costs(templates: list[Template], settings: CostSettings, aside: SetAsid
 
 def cost_pools(index: Index) -> dict[str, float]:
     """The pools under the policy, with what each of their nodes costs beside its instance."""
-    costs = node_costs(index.templates, index.settings.cost, index.aside)
+    costs = node_costs(index.templates, index.settings.cost, index.judging)
     return {template.pool.name: costs[template.number] for template in index.templates if template.number in costs}
 
 

@@ -51,7 +51,7 @@ class _Choices:
     """The room and the price, node cost included, of every offering that the pools under the policy may launch."""
 
     def __init__(self, index: Index) -> None:
-        costs = node_costs(index.templates, index.settings.cost, index.aside)
+        costs = node_costs(index.templates, index.settings.cost, index.judging)
         self._prefer_no_schedule = index.prefer_no_schedule
         self.cells = [Cells(template) for template in index.templates if template.number in costs]
         self.room: list[Sequence[int]] = []

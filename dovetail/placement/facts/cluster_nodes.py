@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
@@ -87,14 +87,14 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     )
 
 
-def cluster_nodes(snapshot: Snapshot, aside: SetAside | None = None) -> list[ClusterNode]:
+def cluster_nodes(snapshot: Snapshot, judging: Judging | None = None) -> list[ClusterNode]:
     """All that pods may land on or leave: initialised nodes first, then by name (PLC-67)."""
-    pairing, aside = snapshot.pairing, aside or SetAside()
+    pairing, judging = snapshot.pairing, judging or Judging()
     pairs: list[tuple[Node | None, NodeClaim | None]] = [(n, pairing.claim_of(n)) for n in snapshot.nodes.values()]
     pairs += [(None, claim) for claim in pairing.claims_awaiting_node()]
     found: list[ClusterNode] = []
     for node, claim in pairs:
-        item = aside.judge(node or claim, "placement", _joined, node, claim, snapshot.is_leaving(node, claim))
+        item = judging.judge(node or claim, "placement", _joined, node, claim, snapshot.is_leaving(node, claim))
         if not isinstance(item, Unjudged):
             found.append(item)
     found.sort(key=lambda item: (not item.initialized, item.name))

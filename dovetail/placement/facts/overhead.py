@@ -9,7 +9,7 @@ node.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.pods import HostPort, Pod, Toleration
 from dovetail.model.requirements import RequirementSet, compatible
 from dovetail.model.resources import Resources, total
@@ -57,7 +57,7 @@ def _representative(pod: Pod, template: Pod) -> Pod:
     return replace(pod, shape=shape)
 
 
-def daemons_of(snapshot: Snapshot, settings: PlacementSettings, aside: SetAside) -> list[Daemon]:
+def daemons_of(snapshot: Snapshot, settings: PlacementSettings, judging: Judging) -> list[Daemon]:
     """One representative per DaemonSet, sorted by namespace and name (PLC-182a, PLC-182e)."""
     newest: dict[str, Pod] = {}
     if snapshot.daemon_sets:
@@ -73,7 +73,7 @@ def daemons_of(snapshot: Snapshot, settings: PlacementSettings, aside: SetAside)
         pod = _representative(newest.get(item.uid, item.pod), item.pod)
         if pod.shape.uses_resource_claims and settings.ignore_dra:
             continue
-        daemon = aside.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod)
+        daemon = judging.judge(item, "placement", _daemon, f"{item.namespace}/{item.name}", pod)
         if not isinstance(daemon, Unjudged):
             found.append(daemon)
     return found

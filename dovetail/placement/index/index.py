@@ -8,7 +8,7 @@ it out again. Karpenter rebuilds nodes, templates and topology for every simulat
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
 
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
@@ -52,13 +52,13 @@ def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
 class Index:
     """A snapshot, compiled for placement."""
 
-    def __init__(self, snapshot: Snapshot, settings: PlacementSettings, aside: SetAside | None = None) -> None:
-        """`aside`: where the decision that this index is made for keeps what cannot be judged."""
+    def __init__(self, snapshot: Snapshot, settings: PlacementSettings, judging: Judging | None = None) -> None:
+        """`judging`: where the decision that this index is made for keeps what cannot be judged."""
         self.snapshot = snapshot
         self.settings = settings
-        self.aside = aside or SetAside()
-        self.daemons = daemons_of(snapshot, settings, self.aside)
-        self.virtual = virtual_pods(snapshot, self.aside)
+        self.judging = judging or Judging()
+        self.daemons = daemons_of(snapshot, settings, self.judging)
+        self.virtual = virtual_pods(snapshot, self.judging)
         self.on_node: dict[str, list[Pod]] = {}
         self._unbound: list[Pod] = []
         distinct: dict[int, Resources] = {}
@@ -75,7 +75,7 @@ class Index:
         daemons = [daemon.requests for daemon in self.daemons]
         virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.promised)]
         self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
-        everything = cluster_nodes(snapshot, self.aside)
+        everything = cluster_nodes(snapshot, self.judging)
         self.leaving: list[ClusterNode] = [item for item in everything if item.leaving]
         self.table = NodeTable(snapshot, [i for i in everything if not i.leaving], self.on_node, self.dimensions)
         self._compile_pools()
@@ -84,7 +84,7 @@ class Index:
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
-        self.counts.add_bound(self.on_node, self.aside)
+        self.counts.add_bound(self.on_node, self.judging)
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
@@ -117,7 +117,7 @@ class Index:
                 sources.append((pool, types))
                 self.empty_pools.append(EmptyPool(pool=pool.name, because_of_min_values=False))
                 continue
-            result = self.aside.judge(pool, "placement", templates.compile, pool, types, len(self.templates))
+            result = self.judging.judge(pool, "placement", templates.compile, pool, types, len(self.templates))
             if isinstance(result, Unjudged):
                 continue
             sources.append((pool, types))
@@ -133,7 +133,7 @@ class Index:
 
     def _compiled(self, compiler: TypeCompiler, pool: NodePool, item: InstanceType) -> CompiledType | Unjudged:
         """One type as tables hold it; an overlay may have made it what cannot be judged."""
-        return self.aside.judge(pool, f"instance type {item.name}", compiler.compile, item)
+        return self.judging.judge(pool, f"instance type {item.name}", compiler.compile, item)
 
     def kept(self, make: Callable[[PlacementSettings], T]) -> T:
         """What another part of placement keeps from pass to pass; it is made when it is first asked for."""
@@ -182,11 +182,11 @@ class Index:
     def waiting(self) -> WaitingPods:
         """The pods that need room whichever nodes are disrupted (PLC-19, PLC-30)."""
         if self._waiting is None:
-            pending = pending_pods(self.snapshot, self.settings, self._unbound, self.aside)
+            pending = pending_pods(self.snapshot, self.settings, self._unbound, self.judging)
             found = with_virtual(pending, self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,
-                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs, self.aside)),
+                leaving=tuple(leaving_pods(self.leaving, self.on_node, self.pdbs, self.judging)),
                 promised=found.promised,
                 ignored=found.ignored,
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.digits import integer
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.key_aliases import canonical_key
 from dovetail.model.placements import IgnoredPod
@@ -131,7 +131,7 @@ def pending_pods(
     snapshot: Snapshot,
     settings: PlacementSettings,
     unbound: Iterable[Pod] | None = None,
-    aside: SetAside | None = None,
+    judging: Judging | None = None,
 ) -> WaitingPods:
     """The pods that wait for a node, those that have been promised room, and those that take no part (PLC-19 to
     PLC-25), among them each that cannot be judged.
@@ -141,12 +141,12 @@ def pending_pods(
     pending: list[Pod] = []
     promised: list[Pod] = []
     ignored: list[IgnoredPod] = []
-    planned, aside, admission = promised_pods(snapshot), aside or SetAside(), _Admission(snapshot, settings)
+    planned, judging, admission = promised_pods(snapshot), judging or Judging(), _Admission(snapshot, settings)
     may_get_a_node = settings.profile.may_get_a_node
     for pod in snapshot.pods.values() if unbound is None else unbound:
         if not needs_a_node(pod, snapshot) or not may_get_a_node(pod):
             continue
-        verdict = aside.judge(pod, "admission", admission.why_not, pod)
+        verdict = judging.judge(pod, "admission", admission.why_not, pod)
         why, silent = (verdict.says, False) if isinstance(verdict, Unjudged) else verdict
         if why:
             ignored.append(IgnoredPod(pod=pod, why=why, silent=silent))
@@ -167,7 +167,7 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
 
 
 def leaving_pods(
-    nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex, aside: SetAside
+    nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex, judging: Judging
 ) -> list[Pod]:
     """The pods that must move because their node is leaving (PLC-30), without those that cannot be judged."""
     return [
@@ -175,5 +175,5 @@ def leaving_pods(
         for item in nodes
         if item.leaving and item.node is not None
         for pod in on_node.get(item.node_name, ())
-        if aside.judge(pod, "leaving", pdbs.needs_room, pod) is True
+        if judging.judge(pod, "leaving", pdbs.needs_room, pod) is True
     ]

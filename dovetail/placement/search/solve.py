@@ -184,7 +184,7 @@ class Pass:
 
     def _is_settled(self, demand: Demand, pod: Pod) -> bool:
         """Whether the pod need not be tried again: it is placed, or it cannot be judged."""
-        placed = self.index.aside.judge(pod, "placement", self._try, demand, pod)
+        placed = self.index.judging.judge(pod, "placement", self._try, demand, pod)
         if isinstance(placed, Unjudged):
             self._set_aside(pod, placed)
             return True
@@ -217,9 +217,9 @@ class Pass:
         Groups are made in the order of the queue, so that the order of the input does not matter: the first pod that
         asks for a group decides some of its traits (PLC-169, PLQ-17).
         """
-        aside, first = self.index.aside, {pod.shape: pod for pod in reversed(pods) if pod.shape.anti_affinity}
+        judging, first = self.index.judging, {pod.shape: pod for pod in reversed(pods) if pod.shape.anti_affinity}
         for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
-            aside.judge(first[shape], "anti-affinity", self.topology.hold, shape)
+            judging.judge(first[shape], "anti-affinity", self.topology.hold, shape)
         found: list[tuple[Pod, Demand]] = []
         new = 0
         ignore_dra, known = self.index.settings.ignore_dra, self._demand_of
@@ -237,7 +237,7 @@ class Pass:
                 self.complete = False
                 self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="not_reached")
                 continue
-            demand = aside.judge(pod, "placement", self.demand_of, pod)
+            demand = judging.judge(pod, "placement", self.demand_of, pod)
             if isinstance(demand, Unjudged):
                 self._set_aside(pod, demand)
             elif demand is None:

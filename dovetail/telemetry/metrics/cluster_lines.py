@@ -9,7 +9,7 @@ a scrape neither looks at each pod nor encodes 30 MB again.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node
 from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
@@ -54,15 +54,15 @@ class ClusterLines:
     def blocks(self, snapshot: Snapshot) -> Iterator[bytes]:
         """All gauges that follow from a snapshot, in whole lines."""
         managed = {claim.provider_id for claim in snapshot.claims.values() if claim.provider_id}
-        aside = SetAside()
+        judging = Judging()
         changed = self._pods.follow(snapshot.pods)
         places = {name: text.place for name, text in self._nodes.items()}
-        self._follow_nodes(snapshot, managed, aside, changed)
+        self._follow_nodes(snapshot, managed, judging, changed)
         moved = {name for name in places.keys() | self._nodes.keys() if places.get(name) != self._place(name)}
         for name in changed | moved:
-            self._pods.write(name, self._place(name), aside, anew=name in moved)
+            self._pods.write(name, self._place(name), judging, anew=name in moved)
         yield from self._of_nodes(snapshot.now)
-        others = cluster_and_pools(snapshot, aside, (text.asked for text in self._nodes.values()))
+        others = cluster_and_pools(snapshot, judging, (text.asked for text in self._nodes.values()))
         yield written(measured(others))
         yield written(head(PREFIX + _PODS, HELP[_PODS], "gauge"))
         yield from self._pods.blocks.values()
@@ -71,12 +71,12 @@ class ClusterLines:
         found = self._nodes.get(name)
         return _NOWHERE if found is None else found.place
 
-    def _follow_nodes(self, snapshot: Snapshot, managed: set[str], aside: SetAside, changed: set[str]) -> None:
+    def _follow_nodes(self, snapshot: Snapshot, managed: set[str], judging: Judging, changed: set[str]) -> None:
         known, self._nodes = self._nodes, {}
         for name, node in snapshot.nodes.items():
             ours, before = node.provider_id in managed, known.get(name)
             if before is None or name in changed or not before.says(node, ours):
-                found = aside.judge(node, "metrics", _node_text, node, self._pods.of_node(name), ours)
+                found = judging.judge(node, "metrics", _node_text, node, self._pods.of_node(name), ours)
                 if isinstance(found, Unjudged):
                     continue
                 before = found
@@ -138,7 +138,7 @@ class _PodLines:
         pods = (self._held[key] for key in self._texts.get(name, ()))
         return [pod for pod in pods if not is_terminal(pod)]
 
-    def write(self, node: str, place: str, aside: SetAside, *, anew: bool) -> None:
+    def write(self, node: str, place: str, judging: Judging, *, anew: bool) -> None:
         """What its pods say: those that have not been written yet, or all of them."""
         texts = self._texts.get(node)
         if not texts:
@@ -148,7 +148,7 @@ class _PodLines:
         for key, text in texts.items():
             if anew or not text:
                 pod = self._held[key]
-                found = aside.judge(pod, "metrics", _pod_text, pod, place)
+                found = judging.judge(pod, "metrics", _pod_text, pod, place)
                 texts[key] = b"" if isinstance(found, Unjudged) else found
         self.blocks[node] = b"".join(texts.values())
 

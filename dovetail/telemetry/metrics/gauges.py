@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model import names
-from dovetail.model.judging import SetAside, Unjudged
+from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node
 from dovetail.model.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import Pod
@@ -69,10 +69,10 @@ class Sample:
     value: float
 
 
-def cluster_and_pools(snapshot: Snapshot, aside: SetAside, asked: Iterable[Resources]) -> Iterator[Sample]:
+def cluster_and_pools(snapshot: Snapshot, judging: Judging, asked: Iterable[Resources]) -> Iterator[Sample]:
     """The gauges of all together, and of each NodePool. `asked`: what the pods of each node request."""
-    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, total([*asked]))]))
-    yield from _sound(aside.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
+    yield from _sound(judging.judge(snapshot, "metrics", lambda: [*_of_cluster(snapshot, total([*asked]))]))
+    yield from _sound(judging.judge(snapshot, "metrics", lambda: [*_of_pools(snapshot)]))
 
 
 def _sound(found: list[Sample] | Unjudged) -> list[Sample]:

@@ -19,7 +19,7 @@ from opentelemetry.sdk.resources import Resource
 
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.judging import SetAside
+from dovetail.model.judging import Judging
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.clock import Clock, SameClock
@@ -162,7 +162,7 @@ class Scrape:
         found = [*self._gauges(costs, snapshot)]
         if snapshot is not None and self.duties.has(UPKEEP):
             asked = (pod.requests for pods in pods_by_node(snapshot).values() for pod in pods)
-            found.append(Gauges([*cluster_and_pools(snapshot, SetAside(), asked)]))
+            found.append(Gauges([*cluster_and_pools(snapshot, Judging(), asked)]))
         return found
 
     def left_out(self) -> list[str]:
