@@ -7,7 +7,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from dovetail.answers.change.ground import Ground, ground_of
+from dovetail.answers.change.basis import Basis, basis_of
 from dovetail.answers.doctor import doctor as checks
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.failures import CommandFailed
@@ -49,8 +49,8 @@ class LocalSource:
         link = f"Temporal at {address}, namespace {client.namespace}: {link_words(client)}"
         return {"notes": [link, *getattr(answer, "notes", ())]}
 
-    def ground(self) -> AbstractAsyncContextManager[Ground]:
-        return ground_of(self.settings, self.file)
+    def basis(self) -> AbstractAsyncContextManager[Basis]:
+        return basis_of(self.settings, self.file)
 
     def world(self) -> AbstractAsyncContextManager[World]:
         return opened(self.settings)

@@ -23,7 +23,7 @@ WORDED_IN = (
     "workflows",
     "worker",
 )
-HELD_ELSEWHERE = {"metrics.md", "logs.md", "api.md"}  # tests/metrics, tests/deeds; the last is written by hand
+HELD_ELSEWHERE = {"metrics.md", "logs.md", "api.md"}  # tests/metrics, tests/log; the last is written by hand
 MAKERS = {
     "Notice",
     "notice_about",

@@ -31,7 +31,7 @@ def test_each_pod_is_named_once_an_hour(caplog: pytest.LogCaptureFixture) -> Non
         caplog.clear()
         choosy.say(pods, now)
         done = [getattr(record, EXTRA) for record in caplog.records]
-        return [(one.deed.message.split()[4], one.fields["pods"]) for one in done]
+        return [(one.log_line.message.split()[4], one.fields["pods"]) for one in done]
 
     assert said(first, 1000.0) == [("Anti-Affinity", "default/a"), ("TopologySpreadConstraint", "default/soft")]
     later = said([*first, a_pod("b", apart)], 4599.0)

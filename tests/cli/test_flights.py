@@ -14,7 +14,7 @@ from dovetail.activities.disruption.await_disruption_plan import AwaitDisruption
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
-from dovetail.answers.change.ground import ground_of
+from dovetail.answers.change.basis import basis_of
 from dovetail.answers.explain.explain_node import explain_node_now
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.recording import PIECE, Decision, NoRecording, Recording, packed, unpacked, write_recording
@@ -238,7 +238,7 @@ async def test_a_kept_decision_is_a_recorded_cluster_that_explains_and_plans_on_
     [command] = plan_now(found).disruptions
     assert command.nodes == ("n1",)
     with pytest.raises(CommandFailed, match="a decision that a worker kept has no objects that a change"):
-        async with ground_of(elsewhere, file):
+        async with basis_of(elsewhere, file):
             pass
 
 

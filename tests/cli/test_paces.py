@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dovetail.answers.change.basis import basis_of
 from dovetail.answers.change.documents import called, documents_of, text_of
-from dovetail.answers.change.ground import ground_of
 from dovetail.answers.change.planned import change_on
 from dovetail.answers.change.text import change_text
 from dovetail.answers.record.entries import Entry
@@ -95,10 +95,10 @@ async def test_pools_do_not_wait_for_one_another(tmp_path: Path) -> None:
         del each["status"], each["metadata"]["annotations"]
     paces = Paces(moves={"web": (30.0,), "db": (200.0,)}, endings={"db": (40.0,)})
 
-    async with ground_of(settings_of(world), None) as ground:
+    async with basis_of(settings_of(world), None) as basis:
         file = a_file(tmp_path, *map(labelled, given))
-        documents = documents_of(text_of(file), called(file), ground.look.snapshot.supported_node_classes)
-        answer = await change_on(replace(ground, paces=paces), documents, DAY)
+        documents = documents_of(text_of(file), called(file), basis.look.snapshot.supported_node_classes)
+        answer = await change_on(replace(basis, paces=paces), documents, DAY)
 
     at = parse_time(answer.at)
     begins = {number + 1: parse_time(wave.begins) - at for number, wave in enumerate(answer.waves)}

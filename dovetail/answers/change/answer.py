@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.fields import FieldChange, field_changes
-from dovetail.answers.change.ground import Ground
 from dovetail.answers.change.supposition import ChangedObject, Supposed
 from dovetail.disruption.nodes.costs import node_price
 from dovetail.disruption.nodes.fleet import Fleet
@@ -165,12 +165,12 @@ class ChangeAnswer:
         return tuple(node for node in self.nodes if node.stays is not None)
 
 
-def change_answer(ground: Ground, supposed: Supposed, until: float) -> ChangeAnswer:
+def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswer:
     """Play the change forward."""
-    look = ground.look
+    look = basis.look
     settings = disruption_settings(look.settings)
     prices = _prices(Fleet(supposed.before, settings))
-    found = outlook(supposed.after, settings, until, ground.paces, FIRST_SECONDS)
+    found = outlook(supposed.after, settings, until, basis.paces, FIRST_SECONDS)
     waiting = _waiting(look.settings, supposed)
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)

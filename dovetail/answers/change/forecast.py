@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from dovetail.answers.change.ground import Ground
+from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.supposition import standing
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import plural, shown, wrapped
@@ -56,13 +56,13 @@ class ForecastAnswer:
     pauses: tuple[str, ...] = ()
 
 
-async def forecast_on(ground: Ground, ahead: float, pool: str = "") -> ForecastAnswer:
+async def forecast_on(basis: Basis, ahead: float, pool: str = "") -> ForecastAnswer:
     """The cluster's days to come, or those of one pool."""
-    look, snapshot = ground.look, await standing(ground)
+    look, snapshot = basis.look, await standing(basis)
     if pool and pool not in snapshot.pools:
         raise CommandFailed(f"NodePool {pool}: there is no such NodePool")
     until = snapshot.now + ahead
-    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until, ground.paces)
+    found = await asyncio.to_thread(foretell, snapshot, disruption_settings(look.settings), until, basis.paces)
     return ForecastAnswer(
         cluster=look.settings.cluster,
         source=look.source,

@@ -3,16 +3,16 @@
 import asyncio
 
 from dovetail.answers.change.answer import ChangeAnswer, change_answer
+from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.documents import Document
-from dovetail.answers.change.ground import Ground
 from dovetail.answers.change.supposition import suppose
 from dovetail.answers.change.text import change_markdown, change_text
 
 
-async def change_on(ground: Ground, documents: tuple[Document, ...], ahead: float) -> ChangeAnswer:
+async def change_on(basis: Basis, documents: tuple[Document, ...], ahead: float) -> ChangeAnswer:
     """What these objects would bring about there."""
-    supposed = await suppose(ground, documents)
-    return await asyncio.to_thread(change_answer, ground, supposed, supposed.before.now + ahead)
+    supposed = await suppose(basis, documents)
+    return await asyncio.to_thread(change_answer, basis, supposed, supposed.before.now + ahead)
 
 
 def change_in(answer: ChangeAnswer, form: str, *, diff: bool) -> str:

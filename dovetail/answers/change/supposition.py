@@ -12,8 +12,8 @@ from typing import Final
 
 from dovetail.activities.shared.snapshots import with_catalogues
 from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.documents import POOL, Document, applied
-from dovetail.answers.change.ground import Ground
 from dovetail.answers.failures import CommandFailed
 from dovetail.disruption.upkeep.conditions import DriftFacts, judge_drifted, resulting_condition
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
@@ -53,16 +53,16 @@ class Supposed:
     errors: tuple[str, ...] = ()  # claims whose drift could not be judged
 
 
-async def suppose(ground: Ground, documents: Sequence[Document]) -> Supposed:
-    """Lay the documents over the ground."""
-    found = [await _changed(ground, document) for document in documents]
+async def suppose(basis: Basis, documents: Sequence[Document]) -> Supposed:
+    """Lay the documents over it."""
+    found = [await _changed(basis, document) for document in documents]
     pools = {each.name: each.after for each in found if each.kind == POOL}
     classes = [each.after for each in found if each.kind != POOL]
-    catalogues = await _catalogues(ground, documents, classes)
-    stands = ground.look.snapshot
-    before, unjudged = await _judged(stands, ground.catalogues, ground)
+    catalogues = await _catalogues(basis, documents, classes)
+    stands = basis.look.snapshot
+    before, unjudged = await _judged(stands, basis.catalogues, basis)
     after = await _with_pools(stands, _read(pools, stands.now), catalogues)
-    after, unjudged_after = await _judged(after, catalogues, ground)
+    after, unjudged_after = await _judged(after, catalogues, basis)
     return Supposed(
         before=before,
         after=after,
@@ -71,27 +71,27 @@ async def suppose(ground: Ground, documents: Sequence[Document]) -> Supposed:
     )
 
 
-async def standing(ground: Ground) -> Snapshot:
+async def standing(basis: Basis) -> Snapshot:
     """The cluster as it is, drift judged at this moment."""
-    return (await _judged(ground.look.snapshot, ground.catalogues, ground))[0]
+    return (await _judged(basis.look.snapshot, basis.catalogues, basis))[0]
 
 
-async def _changed(ground: Ground, document: Document) -> ChangedObject:
-    live = await ground.raw(document.kind, document.name)
+async def _changed(basis: Basis, document: Document) -> ChangedObject:
+    live = await basis.raw(document.kind, document.name)
     after = await asyncio.to_thread(applied, document, live)
     return ChangedObject(kind=document.kind, name=document.name, before=live, after=after)
 
 
-async def _catalogues(ground: Ground, documents: Sequence[Document], classes: Sequence[Json]) -> Catalogues:
+async def _catalogues(basis: Basis, documents: Sequence[Document], classes: Sequence[Json]) -> Catalogues:
     if not classes:
-        return ground.catalogues
-    if ground.supposed is None:
+        return basis.catalogues
+    if basis.supposed is None:
         first = next(each for each in documents if each.kind != POOL)
         raise CommandFailed(
             f"{first.place}: {first.kind} {first.name}: a recorded cluster has no cloud that could resolve it; "
             "ask the cluster itself, without --snapshot"
         )
-    return await ground.supposed.with_classes(classes)
+    return await basis.supposed.with_classes(classes)
 
 
 def _read(pools: Mapping[str, Json], now: float) -> dict[str, NodePool]:
@@ -129,7 +129,7 @@ def _hashed(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, pools=pools, claims=claims)
 
 
-async def _judged(snapshot: Snapshot, catalogues: Catalogues, ground: Ground) -> tuple[Snapshot, list[str]]:
+async def _judged(snapshot: Snapshot, catalogues: Catalogues, basis: Basis) -> tuple[Snapshot, list[str]]:
     """Every claim with the condition Drifted that it should have."""
     claims, errors = dict(snapshot.claims), list[str]()
     for number, (name, claim) in enumerate(snapshot.claims.items()):
@@ -138,7 +138,7 @@ async def _judged(snapshot: Snapshot, catalogues: Catalogues, ground: Ground) ->
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
             continue
-        facts = await _facts(snapshot, claim, pool, catalogues, ground)
+        facts = await _facts(snapshot, claim, pool, catalogues, basis)
         judged = Judging().judge(claim, "drift", judge_drifted, claim, pool, facts, snapshot.now)
         if isinstance(judged, Unjudged):
             errors.append(judged.says)
@@ -152,7 +152,7 @@ async def _judged(snapshot: Snapshot, catalogues: Catalogues, ground: Ground) ->
 
 
 async def _facts(
-    snapshot: Snapshot, claim: NodeClaim, pool: NodePool, catalogues: Catalogues, ground: Ground
+    snapshot: Snapshot, claim: NodeClaim, pool: NodePool, catalogues: Catalogues, basis: Basis
 ) -> DriftFacts:
     reason, error = "", ""
     if claim.is_true(names.LAUNCHED):
@@ -160,7 +160,7 @@ async def _facts(
             reason = await catalogues.drift(claim)
         except Failure as failure:
             error = str(failure)
-    settings = ground.look.settings
+    settings = basis.look.settings
     return DriftFacts(
         catalogue=snapshot.catalogues.get(pool.name, Catalogue(error="not listed")),
         provider_reason=reason,

@@ -24,16 +24,16 @@ async def plan(source: Source, asked: Asked) -> Answered:
 
 async def _change(source: Source, asked: Asked, file: str) -> Answered:
     ahead, called = seconds_of(asked.word("for", "30d")), asked.word("called", "the file")
-    async with source.ground() as ground:
-        classes = ground.look.snapshot.supported_node_classes
+    async with source.basis() as basis:
+        classes = basis.look.snapshot.supported_node_classes
         documents = await asyncio.to_thread(documents_of, file, called, classes)
-        answer = await change_on(ground, documents, ahead)
+        answer = await change_on(basis, documents, ahead)
     diff = bool(asked.word("diff"))
     return Answered("PlannedChange", answer.cluster, answer, lambda form, _: change_in(answer, form, diff=diff))
 
 
 async def forecast(source: Source, asked: Asked) -> Answered:
     ahead = seconds_of(asked.word("for", "7d"))
-    async with source.ground() as ground:
-        answer = await forecast_on(ground, ahead, asked.word("pool"))
+    async with source.basis() as basis:
+        answer = await forecast_on(basis, ahead, asked.word("pool"))
     return Answered("Forecast", answer.cluster, answer, lambda form, _: forecast_in(answer, form))

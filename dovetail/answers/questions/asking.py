@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from temporalio.client import Client
 
-from dovetail.answers.change.ground import Ground
+from dovetail.answers.change.basis import Basis
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look
@@ -72,7 +72,7 @@ class Source(Protocol):
         """Fields of the documents of status and nodes that only this source has, or has more of."""
         ...
 
-    def ground(self) -> AbstractAsyncContextManager[Ground]: ...
+    def basis(self) -> AbstractAsyncContextManager[Basis]: ...
 
     def world(self) -> AbstractAsyncContextManager[World]: ...
 

@@ -10,7 +10,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.answers.change.ground import Ground, ground_in
+from dovetail.answers.change.basis import Basis, basis_in
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor_of_worker
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look, look_now, state_from
@@ -60,8 +60,8 @@ class WorkerSource:
         return {"workers": await worker_count(client, self.settings.cluster) if client is not None else None}
 
     @asynccontextmanager
-    async def ground(self) -> AsyncIterator[Ground]:
-        yield ground_in(self.opened, await self.look(), await self.paces())
+    async def basis(self) -> AsyncIterator[Basis]:
+        yield basis_in(self.opened, await self.look(), await self.paces())
 
     async def paces(self) -> Paces:
         """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""

@@ -1,1 +1,1 @@
-"""What the log says: one line for each deed, in Karpenter's words."""
+"""What the log says: one line for each thing done, in Karpenter's words."""

@@ -106,12 +106,12 @@ def interrupted(claim: NodeClaim, kind: str) -> None:
 
 def ordered(claim: NodeClaim, order: DeleteClaim) -> None:
     """The Caretaker deletes a claim."""
-    deed = _ORDERED.get(order.reason)
-    if deed is None:
+    log_line = _ORDERED.get(order.reason)
+    if log_line is None:
         return
     known = {"provider_id": claim.provider_id, "condition": order.condition, "why": order.message}
-    fields = {key: value for key, value in known.items() if key.replace("_", "-") in deed.fields}
-    say(deed, claim.name, **fields)
+    fields = {key: value for key, value in known.items() if key.replace("_", "-") in log_line.fields}
+    say(log_line, claim.name, **fields)
 
 
 def orphan_terminated(provider_id: str) -> None:

@@ -13,10 +13,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.telemetry.log.words import GROUPS, Deed
+from dovetail.telemetry.log.words import GROUPS, LogLine
 
-LOGGER: Final = "controller"  # of deeds, as Karpenter names it; everything else has its module's
-EXTRA: Final = "deed"
+LOGGER: Final = "controller"  # of what is done, as Karpenter names it; everything else has its module's
+EXTRA: Final = "log_line"
 
 MOST_CHARACTERS: Final = 1000  # of one text
 MOST_ENTRIES: Final = 100  # of one list
@@ -30,9 +30,9 @@ step_fields: ContextVar[Mapping[str, str] | None] = ContextVar("step_fields", de
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """One deed that was done."""
+    """What was done once."""
 
-    deed: Deed
+    log_line: LogLine
     controller: str
     name: str = ""  # of the object that the line is about
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def _moment(seconds: float) -> str:
 
 
 def _subject(done: Done) -> dict[str, Any]:
-    kind = done.deed.about
+    kind = done.log_line.about
     if not kind:
         return {"controller": done.controller, "namespace": "", "name": ""}
     return {

@@ -1,4 +1,4 @@
-"""Writes the line of a deed."""
+"""Writes what was done as one line."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,23 +6,23 @@ from typing import Any, Final
 
 from dovetail.model import names
 from dovetail.telemetry.log.line import EXTRA, Done
-from dovetail.telemetry.log.words import Deed
+from dovetail.telemetry.log.words import LogLine
 
 _log = logging.getLogger("dovetail.telemetry.log")
 
 FEW: Final = 5  # of a list of names, as Karpenter writes it
 
 
-def say(deed: Deed, name: str = "", *, controller: str = "", **fields: Any) -> None:
-    """One line. Names of fields are written with underscores here, and stand in the line as the deed lists them."""
-    if not _log.isEnabledFor(deed.level):
+def say(log_line: LogLine, name: str = "", *, controller: str = "", **fields: Any) -> None:
+    """One line. Names of fields are written with underscores here, and stand in the line as the list has them."""
+    if not _log.isEnabledFor(log_line.level):
         return
     given = {_key(key): value for key, value in fields.items()}
-    ordered = {key: given.pop(_key(key)) for key in deed.fields if _key(key) in given}
+    ordered = {key: given.pop(_key(key)) for key in log_line.fields if _key(key) in given}
     if given:
-        raise ValueError(f"{deed.message}: no field {', '.join(given)} is listed for it")
-    done = Done(deed=deed, controller=controller or deed.controller, name=name, fields=ordered)
-    _log.log(deed.level, "%s", deed.message, extra={EXTRA: done})
+        raise ValueError(f"{log_line.message}: no field {', '.join(given)} is listed for it")
+    done = Done(log_line=log_line, controller=controller or log_line.controller, name=name, fields=ordered)
+    _log.log(log_line.level, "%s", log_line.message, extra={EXTRA: done})
 
 
 def named(name: str) -> dict[str, str]:

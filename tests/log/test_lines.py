@@ -18,9 +18,9 @@ from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.telemetry.log import arrivals, departures, words
 from dovetail.telemetry.log.line import MOST_CHARACTERS, JsonLines, TextLines, step_fields
 from dovetail.telemetry.log.saying import few, say
-from tests.deeds import reference
-from tests.deeds.patterns import PATTERNS, found_in
-from tests.deeds.reference import ALL
+from tests.log import reference
+from tests.log.patterns import PATTERNS, found_in
+from tests.log.reference import ALL
 
 CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 LABELS = {
@@ -122,15 +122,15 @@ def _logging(stream: io.StringIO, form: logging.Formatter) -> Iterator[Log]:
         logger.setLevel(before)
 
 
-def test_every_deed_of_the_list_is_said_with_exactly_its_fields(log: Log) -> None:
+def test_every_line_of_the_list_is_written_with_exactly_its_fields(log: Log) -> None:
     for each in SAID.values():
         each()
     records = {record["message"]: record for record in map(json.loads, log())}
-    assert sorted(records) == sorted(deed.message for deed in ALL)
-    for deed in ALL:
-        fields = list(records[deed.message])
+    assert sorted(records) == sorted(log_line.message for log_line in ALL)
+    for log_line in ALL:
+        fields = list(records[log_line.message])
         assert fields[:5] == ["level", "time", "logger", "message", "commit"]
-        assert fields[len(fields) - len(deed.fields) :] == list(deed.fields), deed.message
+        assert fields[len(fields) - len(log_line.fields) :] == list(log_line.fields), log_line.message
 
 
 def test_a_reader_of_karpenters_log_finds_each_of_its_patterns(log: Log) -> None:
@@ -165,10 +165,10 @@ HOSTILE = 'x"},"level":"FATAL\n{"message":"forged"}\x1b[31m\u202e\u2028'
 def test_what_comes_from_outside_cannot_leave_its_field(log: Log) -> None:
     arrivals.launch_failed(CLAIM, "InsufficientCapacity", HOSTILE)
     logging.getLogger("dovetail.any").warning("pod %s cannot be placed", HOSTILE)
-    deed, warning = log()
-    assert json.loads(deed)["error"] == HOSTILE and json.loads(deed)["level"] == "ERROR"
+    log_line, warning = log()
+    assert json.loads(log_line)["error"] == HOSTILE and json.loads(log_line)["level"] == "ERROR"
     assert json.loads(warning)["message"].endswith(f"{HOSTILE} cannot be placed")
-    assert deed.isascii() and deed.isprintable() and warning.isascii() and warning.isprintable()
+    assert log_line.isascii() and log_line.isprintable() and warning.isascii() and warning.isprintable()
 
 
 def test_on_a_terminal_it_is_quoted_too(text: Log) -> None:

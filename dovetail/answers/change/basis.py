@@ -30,7 +30,7 @@ _OURS: Final = frozenset({NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED, INSTANCE_TYPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class Basis:
     """A look, and what else a change needs. `raw`: one object of a kind as JSON, None where there is none; `paces`: how
     long nodes took of late."""
 
@@ -42,7 +42,7 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground_of(settings: Settings, file: Path | None) -> AsyncIterator[Ground]:
+async def basis_of(settings: Settings, file: Path | None) -> AsyncIterator[Basis]:
     """The recorded cluster where a file is named, else the cluster."""
     if file is not None:
         recording = await asyncio.to_thread(read_recording, file)
@@ -51,15 +51,15 @@ async def ground_of(settings: Settings, file: Path | None) -> AsyncIterator[Grou
                 f"{file}: a decision that a worker kept has no objects that a change could be laid over"
             )
         found = look_at(recording, settings, recorded_in(recording, file))
-        yield Ground(look=found, raw=_Recorded(recording).raw, catalogues=RecordedCatalogues(recording), supposed=None)
+        yield Basis(look=found, raw=_Recorded(recording).raw, catalogues=RecordedCatalogues(recording), supposed=None)
         return
     async with opened(settings) as world:
-        yield ground_in(world, await look_through(world, settings), await paces_or_none(settings))
+        yield basis_in(world, await look_through(world, settings), await paces_or_none(settings))
 
 
-def ground_in(world: World, look: Look, paces: Paces) -> Ground:
+def basis_in(world: World, look: Look, paces: Paces) -> Basis:
     """A world that is open, as it was looked at."""
-    return Ground(
+    return Basis(
         look=look, raw=world.inspection.object, catalogues=world.catalogues, supposed=world.supposed, paces=paces
     )
 

@@ -1,4 +1,4 @@
-"""What is told of a node's life: one line of the log for each deed, and one trace for a disruption.
+"""What the log and traces say of a node's life: one line for each thing done, and one trace for a disruption.
 
 The lines are read as programs read Karpenter's, the spans are compared with the histories that the server keeps.
 """
@@ -22,7 +22,7 @@ from dovetail.model import names
 from testbed.collector import Collector, ReceivedSpan
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage, node_pool
-from tests.deeds.patterns import PATTERNS, found_in
+from tests.log.patterns import PATTERNS, found_in
 from tests.system.histories import executions, replay_all
 from tests.system.servers import temporal_server
 
@@ -103,8 +103,8 @@ def about(record: Mapping[str, Any]) -> str:
 
 async def test_each_deed_is_one_line(told: Told) -> None:
     said = Counter((about(record), record["message"]) for record in told.records)
-    expected = {(claim, deed): 1 for claim in (told.old, told.new) for deed in COMES}
-    expected |= {(told.old, deed): 1 for deed in LEAVES}
+    expected = {(claim, log_line): 1 for claim in (told.old, told.new) for log_line in COMES}
+    expected |= {(told.old, log_line): 1 for log_line in LEAVES}
     assert {key: count for key, count in said.items() if key[0]} == expected
     assert said[("", "disrupting node(s)")] == 1
     assert said[("", "found provisionable pod(s)")] == said[("", "computed new nodeclaim(s) to fit pod(s)")] == 1
