@@ -44,7 +44,7 @@ class Singletons:
         self._link, self._wiring, self._presence = link, wiring, presence
         self._absent = AbsentWorkers()
         self._rare = wiring.settings.heartbeats == "cloud"  # heartbeats alone would tell after ten minutes only
-        self._told: set[tuple[str, str]] = set()
+        self._poked: set[tuple[str, str]] = set()
         self._first, self._returned = True, False
         self.ids = [*singletons_of(wiring.settings.cluster)]
 
@@ -69,7 +69,7 @@ class Singletons:
         if self._returned:
             await register_search_attributes(client)  # its database may be another one
         await take_over(client, self.ids, self._is_lost)
-        await poke_for_new_version(client, deployment_of(settings), self.ids, self._told)
+        await poke_for_new_version(client, deployment_of(settings), self.ids, self._poked)
         await check_owner(client, settings.cluster, uid)
         await keep_singletons(client, settings, self._wiring)
         if self._first or self._returned:  # another cluster of the name may have started them in this moment

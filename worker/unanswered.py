@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
-from dovetail.activities.shared.sight import Told, told_in
+from dovetail.activities.shared.sight import Reported, reported_in
 from dovetail.connection.owner import singletons_of
 from dovetail.connection.presence import TemporalPresence
 from dovetail.lifecycle.unfinished import leaving_unowned
@@ -64,7 +64,7 @@ class Holder:
     wait: tuple[str, int]  # its number and attempt
     worker: str
     heard: int  # nanoseconds of the server's clock
-    told: Told = field(compare=False)
+    reported: Reported = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +154,9 @@ class Doubt:
             self._unchanged = now
         self._holder = holder
         for one in self._waiting.values():
-            if not holder.told.at_work and holder.told.version >= one.subject.version:
+            if not holder.reported.at_work and holder.reported.version >= one.subject.version:
                 one.settled = True
-        patience = SILENT_SECONDS if holder.told.at_work else UNANSWERED_SECONDS
+        patience = SILENT_SECONDS if holder.reported.at_work else UNANSWERED_SECONDS
         if now - self._unchanged < patience or not self._due(now):
             return ""
         return holder.worker
@@ -186,7 +186,7 @@ async def holder_of(client: Client, wait: Wait) -> Holder | None:
                 wait=(step.activity_id, step.attempt),
                 worker=step.last_worker_identity,
                 heard=max(step.last_heartbeat_time.ToNanoseconds(), step.last_started_time.ToNanoseconds()),
-                told=told_in(await _details(client, step)),
+                reported=reported_in(await _details(client, step)),
             )
     return None
 

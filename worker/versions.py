@@ -49,11 +49,11 @@ def deployment_of(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def poke_for_new_version(
-    client: Client, deployment: WorkerDeploymentConfig, singletons: Sequence[str], told: set[tuple[str, str]]
+    client: Client, deployment: WorkerDeploymentConfig, singletons: Sequence[str], poked: set[tuple[str, str]]
 ) -> None:
     """Poke the singletons that have not run on this version yet, where it is meant for them.
 
-    `told` has the runs and occasions of which this worker has told already.
+    `poked` has the runs and occasions that this worker has poked for already.
     """
     try:
         occasion = await occasion_of(client, deployment)
@@ -63,9 +63,9 @@ async def poke_for_new_version(
     for identity in singletons if occasion else ():
         try:
             described = await client.get_workflow_handle(identity).describe()
-            if not has_run_on(described, deployment) and (described.run_id, occasion) not in told:
+            if not has_run_on(described, deployment) and (described.run_id, occasion) not in poked:
                 await _poke(client, described, occasion)
-                told.add((described.run_id, occasion))
+                poked.add((described.run_id, occasion))
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
 

@@ -53,16 +53,16 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a wait has told last."""
+class Reported:
+    """What a wait has reported last."""
 
     version: int = 0
     at_work: bool = False
 
 
-def told_in(details: Sequence[Any]) -> Told:
+def reported_in(details: Sequence[Any]) -> Reported:
     """By the details of a heartbeat; nothing before the first that tells it."""
     match list(details):
         case [_, _, [int(version), bool(at_work)], *_]:
-            return Told(version, at_work)
-    return Told()
+            return Reported(version, at_work)
+    return Reported()

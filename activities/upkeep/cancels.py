@@ -34,7 +34,7 @@ class CancelUpkeep:
 
     def __init__(self, cluster: str, claims: NodeClaims, notices: Notices, now: Callable[[], float]) -> None:
         self.cluster, self.claims, self.notices, self.now = cluster, claims, notices, now
-        self.told: dict[tuple[str, str], float] = {}  # claim UID and owner -> when
+        self.asked: dict[tuple[str, str], float] = {}  # claim UID and owner -> when
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The answers that are due."""
@@ -42,9 +42,9 @@ class CancelUpkeep:
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
         keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in asked}
-        self.told = {key: at for key, at in self.told.items() if key in keys}
+        self.asked = {key: at for key, at in self.asked.items() if key in keys}
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
-        return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.told.values()]))
+        return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()]))
 
     def _answer(self, claim: NodeClaim) -> Write | None:
         owner = claim.annotations.get(names.OWNER, "")
@@ -52,13 +52,13 @@ class CancelUpkeep:
             return partial(self._too_late, claim)
         if not owner:
             return partial(self._rest, claim)
-        if self.now() - self.told.get((claim.uid, owner), 0.0) < AGAIN_SECONDS:
+        if self.now() - self.asked.get((claim.uid, owner), 0.0) < AGAIN_SECONDS:
             return None
         return partial(self._tell, claim, owner)
 
     async def _tell(self, claim: NodeClaim, owner: str) -> None:
         """The disruption undoes what it did, takes its mark off and lets the node rest; the next look answers."""
-        self.told[claim.uid, owner] = self.now()
+        self.asked[claim.uid, owner] = self.now()
         if cluster_of(owner) != self.cluster:
             return  # whose mark this is, is not ours to say
         handle = activity.client().get_workflow_handle(owner)

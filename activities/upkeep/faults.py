@@ -13,11 +13,11 @@ class FaultUpkeep:
 
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
-        self.told: frozenset[tuple[str, str, str]] = frozenset()  # kind, name and what is wrong
+        self.published: frozenset[tuple[str, str, str]] = frozenset()  # kind, name and what is wrong
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The notices that are due; time alone changes nothing."""
         faults = {(u.kind, u.name, u.message): u for u in snapshot.unreadable}
-        new = [fault for key, fault in sorted(faults.items()) if key not in self.told]
-        self.told = frozenset(faults)
+        new = [fault for key, fault in sorted(faults.items()) if key not in self.published]
+        self.published = frozenset(faults)
         return Look(due=[partial(self.notices.publish, notice) for notice in unreadable_notices(new)])

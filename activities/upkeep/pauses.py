@@ -22,13 +22,13 @@ class PauseUpkeep:
 
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
-        self.told: Known = {}
+        self.published: Known = {}
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The notices that are due, and when the first pause ends by itself."""
         pools = {pool.uid: pool for pool in snapshot.pools.values()}
-        before, after = self.told, _by_pool(snapshot)
-        self.told = after
+        before, after = self.published, _by_pool(snapshot)
+        self.published = after
         notices = [*_begun(before, after, pools), *_ended(before, after, pools)]
         return Look(due=[partial(self.notices.publish, notice) for notice in notices], again=next_end(snapshot))
 

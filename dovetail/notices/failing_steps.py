@@ -5,7 +5,7 @@ from typing import Final
 
 from dovetail.model.notice import Notice
 
-TOLD_WINDOW: Final = 3600.0  # told once; again after an hour, when Events are forgotten
+WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,5 +28,5 @@ def step_failing(subject: WorkedOn, step: str, failure: str, text: str) -> Notic
         reason="StepFailing",
         message=f'The step "{words}" fails ({failure}) and is tried again: {text}',
         distinct=f"{step}/{failure}",
-        window=TOLD_WINDOW,
+        window=WINDOW,
     )

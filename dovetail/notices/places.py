@@ -7,7 +7,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
 
-TOLD_WINDOW: Final = 3600.0  # told once; again after an hour, when Events are forgotten
+WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 
 
 def places_not_kept(claim: NodeClaim, why: str) -> Notice:
@@ -24,4 +24,4 @@ def places_not_kept(claim: NodeClaim, why: str) -> Notice:
         f"node: {why}. Grant patch on pods/status, or set DOVETAIL_COST_KEEP_PLACES=false",
         distinct="places",
     )
-    return replace(notice, window=TOLD_WINDOW)
+    return replace(notice, window=WINDOW)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.activities.shared import heartbeats
-from dovetail.activities.shared.sight import Sight, Told, told_in
+from dovetail.activities.shared.sight import Reported, Sight, reported_in
 from dovetail.workflows.options import planning
 from tests.activities.test_heartbeats import beats_of
 
@@ -21,8 +21,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeats, "AT_WORK_SECONDS", 0.2)
 
 
-async def told_by(wait: Any) -> list[Told]:
-    return [told_in(details) for details in await beats_of(wait, 60, **IDLE)]
+async def told_by(wait: Any) -> list[Reported]:
+    return [reported_in(details) for details in await beats_of(wait, 60, **IDLE)]
 
 
 async def test_a_wait_that_thinks_says_so_again_and_again_and_then_that_it_has_answered() -> None:
@@ -33,11 +33,11 @@ async def test_a_wait_that_thinks_says_so_again_and_again_and_then_that_it_has_a
         sight.answered()
         await asyncio.sleep(1.0)
 
-    told = await told_by(waits)
+    reported = await told_by(waits)
 
-    assert len(told) > 2
-    assert set(told[:-1]) == {Told(7, at_work=True)}
-    assert told[-1] == Told(7, at_work=False)
+    assert len(reported) > 2
+    assert set(reported[:-1]) == {Reported(7, at_work=True)}
+    assert reported[-1] == Reported(7, at_work=False)
 
 
 async def test_what_was_told_is_not_told_again_and_what_is_new_is() -> None:
@@ -48,7 +48,7 @@ async def test_what_was_told_is_not_told_again_and_what_is_new_is() -> None:
             sight.answered()
             await asyncio.sleep(0.5)
 
-    assert await told_by(waits) == [Told(7, at_work=False), Told(9, at_work=False)]
+    assert await told_by(waits) == [Reported(7, at_work=False), Reported(9, at_work=False)]
 
 
 async def test_nothing_is_said_at_rest_nor_where_the_answer_comes_at_once() -> None:
@@ -74,12 +74,12 @@ async def test_a_look_that_takes_long_says_so_although_nobody_is_new() -> None:
         sight.rests()
         await asyncio.sleep(0.5)
 
-    told = await told_by(waits)
+    reported = await told_by(waits)
 
-    assert (told[0], told[-1]) == (Told(0, at_work=True), Told(0, at_work=False))
+    assert (reported[0], reported[-1]) == (Reported(0, at_work=True), Reported(0, at_work=False))
 
 
 @pytest.mark.parametrize("details", [[], ["text"], ["text", ["part"]], ["text", [], None], ["text", [], ["7", 1]]])
 def test_a_worker_of_another_version_tells_nothing(details: list[Any]) -> None:
-    assert told_in(details) == Told()
-    assert told_in(["text", [], [7, True]]) == Told(7, at_work=True)
+    assert reported_in(details) == Reported()
+    assert reported_in(["text", [], [7, True]]) == Reported(7, at_work=True)

@@ -64,7 +64,7 @@ class SpanSender:
 
     def __init__(self, resource: Resource) -> None:
         self._ids, self._lock = _GivenIds(), threading.Lock()
-        self._told: OrderedDict[SpanId, None] = OrderedDict()
+        self._sent: OrderedDict[SpanId, None] = OrderedDict()
         self._provider = TracerProvider(
             resource=resource, sampler=ALWAYS_ON, id_generator=self._ids, shutdown_on_exit=False
         )
@@ -79,11 +79,11 @@ class SpanSender:
         if not span.id.kept:
             return
         with self._lock:
-            if span.id in self._told:
+            if span.id in self._sent:
                 return
-            self._told[span.id] = None
-            if len(self._told) > REMEMBERED:
-                self._told.popitem(last=False)
+            self._sent[span.id] = None
+            if len(self._sent) > REMEMBERED:
+                self._sent.popitem(last=False)
             self._ids.next = span.id
             made = self._tracer.start_span(
                 span.name,

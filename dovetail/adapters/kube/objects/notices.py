@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from dovetail.adapters.kube.client import Client, Request
-from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, Key, Told
+from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, EventState, Key
 from dovetail.adapters.kubernetes_json.rendering.events import (
     RecentNotices,
     namespace_of,
@@ -43,46 +43,46 @@ class KubeNotices:
 
     async def publish(self, *notices: Notice) -> None:
         now = self._clock()
-        waiting: dict[Key, list[tuple[Notice, Told]]] = {}
+        waiting: dict[Key, list[tuple[Notice, EventState]]] = {}
         for notice in notices:
-            told = self._correlator.told(notice, now) if self._recent.is_new(notice, now) else None
-            if told is not None:
-                waiting.setdefault(told.key, []).append((notice, told))
+            event = self._correlator.correlated(notice, now) if self._recent.is_new(notice, now) else None
+            if event is not None:
+                waiting.setdefault(event.key, []).append((notice, event))
         await asyncio.gather(*[self._write_all(of_one, now) for of_one in waiting.values()])
 
-    async def _write_all(self, of_one: list[tuple[Notice, Told]], now: float) -> None:
+    async def _write_all(self, of_one: list[tuple[Notice, EventState]], now: float) -> None:
         """One after the other what goes into one Event."""
-        for notice, told in of_one:
+        for notice, event in of_one:
             try:
                 async with self._slots:
-                    if told.count == 1 or not await self._count_up(notice, told, now):
-                        await self._create(notice, told, now)
+                    if event.count == 1 or not await self._count_up(notice, event, now):
+                        await self._create(notice, event, now)
             except Failure as failure:
-                self._correlator.failed(told)
+                self._correlator.failed(event)
                 _log.warning("not published: %s (%s)", failure, notice.message)
 
-    async def _count_up(self, notice: Notice, told: Told, now: float) -> bool:
+    async def _count_up(self, notice: Notice, event: EventState, now: float) -> bool:
         """False where the Event is gone."""
         reply = await self._client.call(
             Request(
                 method="PATCH",
-                path=f"/api/v1/namespaces/{namespace_of(notice)}/events/{told.name}",
+                path=f"/api/v1/namespaces/{namespace_of(notice)}/events/{event.name}",
                 subject=_subject(notice),
-                body=render_again(told, now),
+                body=render_again(event, now),
                 expected=frozenset({404}),
             )
         )
         return reply.status != 404
 
-    async def _create(self, notice: Notice, told: Told, now: float) -> None:
-        if told.count > 1:
-            told = self._correlator.renamed(notice, told)
+    async def _create(self, notice: Notice, event: EventState, now: float) -> None:
+        if event.count > 1:
+            event = self._correlator.renamed(notice, event)
         await self._client.call(
             Request(
                 method="POST",
                 path=f"/api/v1/namespaces/{namespace_of(notice)}/events",
                 subject=_subject(notice),
-                body=render_event(notice, told, now, self._class_versions),
+                body=render_event(notice, event, now, self._class_versions),
             )
         )
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class EventState:
     """An Event as it is to stand. `count` above 1: it stands already, unless the API server has forgotten it."""
 
     key: Key
@@ -67,30 +67,32 @@ class _Recent(Generic[T]):
 
 
 class Correlator:
-    """What one process has told."""
+    """What one process has published."""
 
     def __init__(self) -> None:
         self._similar: _Recent[_Similar] = _Recent()
-        self._told: _Recent[Told] = _Recent()
+        self._published: _Recent[EventState] = _Recent()
         self._buckets: _Recent[_Bucket] = _Recent()
 
-    def told(self, notice: Notice, now: float) -> Told | None:
+    def correlated(self, notice: Notice, now: float) -> EventState | None:
         """What is to be written; it then counts as written. None: its object has had too many."""
         key, message = self._combined(notice, now)
-        before = self._told.get(key)
+        before = self._published.get(key)
         count, first = (1, now) if before is None else (before.count + 1, before.first)
         name = _new_name(notice) if before is None else before.name
-        found = self._told.put(key, Told(key=key, name=name, message=message, count=count, first=first))
+        found = self._published.put(key, EventState(key=key, name=name, message=message, count=count, first=first))
         return found if self._has_room(notice, now) else None
 
-    def renamed(self, notice: Notice, told: Told) -> Told:
+    def renamed(self, notice: Notice, event: EventState) -> EventState:
         """The same as a new Event: the old one is gone, as after an hour all are."""
-        anew = Told(key=told.key, name=_new_name(notice), message=told.message, count=told.count, first=told.first)
-        return self._told.put(told.key, anew)
+        anew = EventState(
+            key=event.key, name=_new_name(notice), message=event.message, count=event.count, first=event.first
+        )
+        return self._published.put(event.key, anew)
 
-    def failed(self, told: Told) -> None:
+    def failed(self, event: EventState) -> None:
         """It was not written: the next one is a new Event."""
-        self._told.drop(told.key)
+        self._published.drop(event.key)
 
     def _combined(self, notice: Notice, now: float) -> tuple[Key, str]:
         shared = (*_about(notice), notice.type, notice.reason)

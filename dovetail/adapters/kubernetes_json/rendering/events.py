@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
-from dovetail.adapters.kubernetes_json.rendering.correlating import Told
+from dovetail.adapters.kubernetes_json.rendering.correlating import EventState
 from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.model.time import format_time
@@ -57,12 +57,12 @@ def namespace_of(notice: Notice) -> str:
     return notice.namespace or "default"
 
 
-def render_event(notice: Notice, told: Told, now: float, class_versions: Mapping[str, str]) -> Json:
+def render_event(notice: Notice, event: EventState, now: float, class_versions: Mapping[str, str]) -> Json:
     """A core/v1 Event as upstream's recorder writes it. `class_versions`: the API version of each kind of NodeClass."""
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": told.name, "namespace": namespace_of(notice)},
+        "metadata": {"name": event.name, "namespace": namespace_of(notice)},
         "involvedObject": {
             "apiVersion": _API_VERSIONS.get(notice.kind) or class_versions.get(notice.kind, ""),
             "kind": notice.kind,
@@ -71,15 +71,15 @@ def render_event(notice: Notice, told: Told, now: float, class_versions: Mapping
             "uid": notice.uid,
         },
         "reason": notice.reason,
-        **render_again(told, now),
+        **render_again(event, now),
         "type": notice.type,
-        "firstTimestamp": format_time(told.first),
+        "firstTimestamp": format_time(event.first),
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "reportingInstance": "",
     }
 
 
-def render_again(told: Told, now: float) -> Json:
+def render_again(event: EventState, now: float) -> Json:
     """What changes of an Event that is told once more."""
-    return {"message": told.message[:_LONGEST_MESSAGE], "count": told.count, "lastTimestamp": format_time(now)}
+    return {"message": event.message[:_LONGEST_MESSAGE], "count": event.count, "lastTimestamp": format_time(now)}

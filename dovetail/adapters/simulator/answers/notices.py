@@ -5,7 +5,7 @@ What cannot be published is logged: no step fails because its explanation could 
 
 import logging
 
-from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, Told
+from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, EventState
 from dovetail.adapters.kubernetes_json.rendering.events import (
     RecentNotices,
     namespace_of,
@@ -34,20 +34,20 @@ class SimulatedNotices:
     async def publish(self, *notices: Notice) -> None:
         for notice in notices:
             now = self._calls.clock()
-            told = self._correlator.told(notice, now) if self._recent.is_new(notice, now) else None
-            if told is not None:
-                await self._write(notice, told)
+            event = self._correlator.correlated(notice, now) if self._recent.is_new(notice, now) else None
+            if event is not None:
+                await self._write(notice, event)
 
-    async def _write(self, notice: Notice, told: Told) -> None:
-        key = f"{namespace_of(notice)}/{told.name}"
+    async def _write(self, notice: Notice, event: EventState) -> None:
+        key = f"{namespace_of(notice)}/{event.name}"
 
         def write(cluster: Cluster) -> Json:
-            if told.count > 1 and cluster.read("Event", key) is not None:
-                return cluster.patch("Event", key, render_again(told, cluster.now))
-            return cluster.create(render_event(notice, told, cluster.now, CLASS_VERSIONS))
+            if event.count > 1 and cluster.read("Event", key) is not None:
+                return cluster.patch("Event", key, render_again(event, cluster.now))
+            return cluster.create(render_event(notice, event, cluster.now, CLASS_VERSIONS))
 
         try:
             await self._calls.cluster("create", f"Event/{notice.reason}", write)
         except (Failure, Rejected) as error:
-            self._correlator.failed(told)
+            self._correlator.failed(event)
             _log.warning("not published: %s of %s %s: %s", notice.reason, notice.kind, notice.name, error)
