@@ -51,7 +51,8 @@ def _folder(name: str) -> str:
 def _room(name: str, folder: str) -> str:
     said = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text())) or ""
     sentence = re.split(r"[.:;](?:\s|$)", said, maxsplit=1)[0]
-    return f'{name}["{folder}<br/>{sentence[:1].lower()}{sentence[1:]}"]'
+    first = sentence[:1] if sentence[1:2].isupper() else sentence[:1].lower()  # JSON stays as it is
+    return f'{name}["{folder}<br/>{first}{sentence[1:]}"]'
 
 
 if __name__ == "__main__":
