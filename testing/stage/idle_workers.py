@@ -25,7 +25,7 @@ import asyncio
 from dataclasses import replace
 from unittest.mock import patch
 from dovetail.cli.main import run
-from dovetail.wiring import world
+from dovetail.wiring import world as wiring
 
 class Queue:
     async def receive(self):

@@ -11,6 +11,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import NotSeenYet
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
+from tests.waiting import until
 
 
 def serve(server: FakeServer, refused: str, status: int) -> None:
@@ -21,6 +22,16 @@ def serve(server: FakeServer, refused: str, status: int) -> None:
         server.on(f"{kind.path}?watch", streams())
         if kind.name == refused:
             server.on(kind.path, says(status, {"message": f"{kind.name} is forbidden"}))
+
+
+async def only_refused(adapter: KubeAdapter, kind: str) -> None:
+    """Until all other kinds are listed, and the server has refused this one."""
+
+    def is_so() -> bool:
+        stale = adapter.view.stale()
+        return set(stale) == {kind} and "is forbidden" in stale[kind]
+
+    await until(is_so, words=f"the server has refused {kind} alone")
 
 
 @pytest.mark.parametrize("status", [403, 500])
@@ -34,8 +45,9 @@ async def test_a_kind_that_only_some_objects_need_holds_up_the_start_but_does_no
         adapter = await KubeAdapter.connect(ClusterAddress(kubeconfig=server.kubeconfig()))
         try:
             if refused in PLACEMENT:
+                await only_refused(adapter, refused)
                 with pytest.raises(NotSeenYet, match="NodePool is forbidden"):
-                    await adapter.ready(2.0)
+                    await adapter.ready(0.1)
             else:
                 await adapter.ready(30.0)  # not that long
                 assert list(adapter.view.stale()) == [refused]
