@@ -12,6 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from acceptance.reference.writing import write
+
 BOOK: Final = Path(__file__).parents[2] / "docs" / "rules"
 MARKS: Final = ("same", "different", "not ours", "open")
 
@@ -123,17 +125,6 @@ def _by_file(tests: tuple[str, ...]) -> Iterator[str]:
         yield f"`{file}`: " + ", ".join(f"`{test.partition('::')[2]}`" for test in named)
 
 
-def write(folder: Path) -> list[Path]:
-    """Each page that has changed."""
-    changed = []
-    for subject in read_book(folder):
-        page, text = folder / f"{subject.name}.md", page_of(subject)
-        if not page.exists() or page.read_text(encoding="utf-8") != text:
-            page.write_text(text, encoding="utf-8")
-            changed.append(page)
-    return changed
-
-
 if __name__ == "__main__":
-    for page in write(Path(sys.argv[1])):
-        print(page)
+    rules = Path(sys.argv[1])
+    write({f"{subject.name}.md": page_of(subject) for subject in read_book(rules)}, rules)
