@@ -10,14 +10,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 
-from acceptance.reference.rule_book import BOOK, RuleBookError, Subject, page_of, read_book
+from acceptance.reference.rule_book import BOOK, Rule, RuleBookError, Subject, page_of, read_book
 from tests.recorded import RESULTS
 from tests.recorded.test_aws_traffic import PART
 
@@ -67,18 +67,12 @@ ENDINGS: Final = (".py", ".md", ".yaml", ".toml", "Makefile")
 MAY_HOLD_OLD_NUMBERS: Final = ("docs/rules/", "tests/recorded/", "CHANGELOG.md", "tests/test_rules.py")
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Rule):
     """One rule, and the page that it is on."""
 
     where: str
     page: str
-    id: str
-    was: str
-    rule: str
-    mark: str
-    note: str
-    modules: tuple[str, ...]
-    tests: tuple[str, ...]
 
     @property
     def prefix(self) -> str:
@@ -93,7 +87,7 @@ class Row(NamedTuple):
 def rows() -> tuple[Row, ...]:
     """Every rule."""
     return tuple(
-        Row(f"docs/rules/{subject.name}.toml: {rule.id}", subject.name, **asdict(rule))
+        Row(where=f"docs/rules/{subject.name}.toml: {rule.id}", page=subject.name, **asdict(rule))
         for subject in read_book(BOOK)
         for section in subject.sections
         for rule in section.rules
