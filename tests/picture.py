@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs/architecture.md"
 ADAPTERS: Final = "dovetail/adapters"
 UNDER_ADAPTERS: Final = "kubernetes_json"  # what the others stand on
-LINKED: Final = ("worker", "workflows", "activities")
+LINKED: Final = ("activities", "worker", "workflows")  # folders of the top level, reached as dovetail.NAME
 _PICTURE: Final = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 
 

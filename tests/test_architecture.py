@@ -29,9 +29,7 @@ from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
 from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
 from tests import picture
-
-ROOT = Path(__file__).parent.parent
-LINKED = ("activities", "worker", "workflows")  # folders of the top level, reached as dovetail.NAME
+from tests.picture import LINKED, ROOT
 
 # What a history may hold beside dataclasses and tuples of these.
 SCALARS = (str, int, float, bool, types.NoneType)

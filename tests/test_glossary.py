@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_architecture import ROOT, product_files
+from tests.picture import ROOT
+from tests.test_architecture import product_files
 
 # Parts of names that the glossary replaces by plain words, or that say nothing.
 NOT_USED = frozenset(

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
-from tests.test_architecture import ROOT, product_files
+from tests.picture import ROOT
+from tests.test_architecture import product_files
 from tests.unused import Key, Product
 
 

@@ -23,7 +23,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 
 LOOK_SECONDS: Final = 5.0
 AGAIN_SECONDS: Final = 1.0  # after an answer that did not come
-ANSWER_SECONDS: Final = 3.0
+PROBE_SECONDS: Final = 3.0
 AWAY_AFTER: Final = 8.0  # without an answer; a notice of two minutes leaves time for that
 
 _log = logging.getLogger(__name__)
@@ -120,14 +120,14 @@ class TemporalPresence:
             namespace=client.namespace, execution=WorkflowExecution(workflow_id=self._scheduler)
         )
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(PROBE_SECONDS):
                 await client.workflow_service.describe_workflow_execution(
-                    request, retry=False, timeout=timedelta(seconds=ANSWER_SECONDS)
+                    request, retry=False, timeout=timedelta(seconds=PROBE_SECONDS)
                 )
         except RPCError as error:
             return "" if _says_that_there_is_none(error) else str(error) or error.status.name
         except (TimeoutError, RuntimeError) as error:
-            return str(error) or f"no answer within {ANSWER_SECONDS:.0f} s"
+            return str(error) or f"no answer within {PROBE_SECONDS:.0f} s"
         return ""
 
 
