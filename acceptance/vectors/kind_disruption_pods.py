@@ -5,6 +5,8 @@ from typing import Any
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.disruption.nodes.costs import eviction_cost
 from dovetail.model import pod_rules as rules
+from dovetail.model.kept_places import needs_a_node
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import parse_time
 from dovetail.notices.decisions import pod_notice
 
@@ -25,7 +27,7 @@ def predicates(case: dict[str, Any]) -> str | None:
         "waitingEviction": rules.awaits_eviction(pod, now),
         "disruptable": not rules.is_protected(pod, now),
         "doNotDisruptActive": rules.protection(pod, now).active,
-        "provisionable": rules.is_given_up(pod) and not pod.nominated_node,
+        "provisionable": needs_a_node(pod, Snapshot(now=now)),
         "toleratesDisruptedTaint": rules.tolerates_disrupted(pod),
         "ownedByDaemonSet": rules.is_daemon(pod),
         "mirror": rules.is_mirror(pod),
