@@ -38,6 +38,7 @@ from testbed.up import (
     start_temporal_again,
     stop,
 )
+from testing.patience import CROWDED
 
 T = TypeVar("T")
 
@@ -162,12 +163,13 @@ class Ground:
 
     async def until(self, look: Callable[[], Awaitable[T]], seconds: float, words: str) -> T:
         """The first answer that is true."""
-        deadline = time.monotonic() + seconds
+        limit = CROWDED * seconds
+        deadline = time.monotonic() + limit
         while not (answer := await look()):
             ended = [] if self.workers_may_end else [worker.returncode for worker in self.ended_workers()]
             if ended or time.monotonic() > deadline:
                 left = await self.described()
-                why = f"a worker ended with {ended}" if ended else f"within {seconds:.0f} s it did not come about"
+                why = f"a worker ended with {ended}" if ended else f"within {limit:.0f} s it did not come about"
                 raise Overdue(f"{why} (awaited: {words}); {left}; {self.everything.folder}")
             await asyncio.sleep(LOOK_SECONDS)
         return answer

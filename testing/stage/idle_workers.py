@@ -1,6 +1,7 @@
 """Workers with nothing to do, as processes, and what they hold.
 
-In each the simulated cloud has a queue of warnings that says nothing, as a real one does nearly always.
+In each the simulated cloud has a queue of warnings that says nothing, as a real one does nearly always. Waits
+have an hour of grace when their worker stops, so that a worker which waits for the end of its grace is seen.
 """
 
 import asyncio
@@ -26,6 +27,9 @@ from dataclasses import replace
 from unittest.mock import patch
 from dovetail.cli.main import run
 from dovetail.wiring import world as wiring
+from dovetail.worker.run import GRACE
+
+GRACE["control"] = 3600.0
 
 class Queue:
     async def receive(self):

@@ -27,6 +27,7 @@ from dovetail.model.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
 from testing.fault_orders import VARIABLE, Orders
+from testing.patience import CROWDED
 
 T = TypeVar("T")
 
@@ -144,14 +145,15 @@ class Stage:
 
     async def until(self, look: Callable[[], T | None], seconds: float, words: str) -> T:
         """The first answer that is true."""
-        deadline = time.monotonic() + seconds
+        limit = CROWDED * seconds
+        deadline = time.monotonic() + limit
         while True:
             answer = look()
             if answer:
                 return answer
             if time.monotonic() > deadline:
                 raise Overdue(
-                    f"{self.cluster}: within {seconds:.0f} s it did not come about that {words}; {self.folder}\n"
+                    f"{self.cluster}: within {limit:.0f} s it did not come about that {words}; {self.folder}\n"
                     + "\n".join(self.evidence())
                 )
             await asyncio.sleep(LOOK_SECONDS)

@@ -81,9 +81,9 @@ async def test_under_the_default_policy_no_pod_s_status_is_written(ground: Groun
 
 
 async def test_pods_run_where_they_were_planned(ground: Ground) -> None:
-    """Most do: without nominations about one in twenty does. How many exactly is a race, because the kube-scheduler hears of
-    a node and of its nominations by different ways (88 to 90 of 90 on a quiet machine, 80 seen on a crowded one), so the
-    soak below counts them. Next to none may be bought for twice."""
+    """Most do; without nominations about one in twenty does. The soak below counts them: how many exactly is a race,
+    because the kube-scheduler hears of a node and of its nominations by different ways (88 to 90 of 90 on a quiet
+    machine, 80 seen on a crowded one). Next to none may be bought for twice."""
     kept = await played(ground, 90, MIXED, cost_pool("costs", "cost"), priority_class=PATIENT)
 
     assert kept.where_planned > kept.pods / 2

@@ -104,13 +104,12 @@ async def test_a_node_that_expires_during_a_pause_stays_whatever_dies_meanwhile(
     try:
         stage.world.apply(node_class())
         stage.world.apply(expiring(LIVES_SECONDS))
+        code, out, err = await stage.dovetail("pause", "--reason", "an incident", LOGNAME="alice")
+        assert (code, err) == (0, ""), out
         stage.deploy(1)
         worker = stage.start_worker()
         claim = await settled_node(stage)
-        code, out, err = await stage.dovetail("pause", "--reason", "an incident", LOGNAME="alice")
-        assert (code, err) == (0, ""), out
         expires = parse_time(claim["metadata"]["creationTimestamp"]) + LIVES_SECONDS
-        assert time.time() < expires, "the machine was too slow to pause in time"
 
         await (await stage.workflow(scheduler_id(stage.cluster))).terminate("by hand")
         stage.kill(worker)

@@ -2,12 +2,10 @@
 
 import asyncio
 import signal
-import time
 
 import pytest
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from dovetail.worker.run import GRACE
 from testing.stage.idle_workers import LOADED_SECONDS, held_by, idle_pair, start, until
 from testing.stage.stage import Stage, deployment
 
@@ -15,18 +13,15 @@ pytestmark = pytest.mark.temporal
 
 
 async def test_a_worker_without_anything_to_do_stops_at_once_and_the_next_one_goes_on_at_once(stage: Stage) -> None:
-    """It used up the grace of those that act, because the reading of warnings is on their queue."""
+    """It used up the grace of those that act, because the reading of warnings is on their queue: an hour, here."""
     first = start(stage)
     await until(held_by(first), stage, "the first holds all waits")
 
-    began = time.monotonic()
     first.send_signal(signal.SIGTERM)
     await asyncio.to_thread(first.wait, LOADED_SECONDS)
-    took = time.monotonic() - began
     second = start(stage)
     found = await until(held_by(second), stage, "the second holds all waits")
 
-    assert took < GRACE["control"] / 2, took
     assert first.returncode == 0
     assert {attempt for _, attempt, _ in found.values()} == {2}, "the same waits, tried again"
     assert not [failure for _, _, failure in found.values() if "timeout" in failure.lower()], found
