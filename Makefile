@@ -118,11 +118,11 @@ crds: $(STAMP) ## write deploy/crds from the models
 	@$(BIN)/python -m dovetail.api.crds deploy/crds
 
 reference: $(STAMP) ## write docs/reference from the code, and the pages of the rule book
-	@$(BIN)/python -m acceptance.reference docs/reference
-	@$(BIN)/python -m acceptance.reference.rule_book docs/rules
+	@$(BIN)/python -m docs.tools.reference docs/reference
+	@$(BIN)/python -m docs.tools.reference.rule_book docs/rules
 
 picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README; draw the recorded day
-	@$(BIN)/dovetail demo | $(BIN)/python -m acceptance.terminal_picture docs/pictures/demo.txt -
+	@$(BIN)/dovetail demo | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/demo.txt -
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 
 docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed

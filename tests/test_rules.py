@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from acceptance.reference.rule_book import BOOK, Rule, RuleBookError, Subject, page_of, read_book
+from docs.tools.reference.rule_book import BOOK, Rule, RuleBookError, Subject, page_of, read_book
 from tests.recorded import RESULTS
 from tests.recorded.test_aws_traffic import PART
 

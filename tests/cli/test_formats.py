@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance.reference.commands import commands_page
+from docs.tools.reference.commands import commands_page
 from dovetail.answers.questions import record
 from dovetail.answers.record.entries import Entries
 from dovetail.cli import local

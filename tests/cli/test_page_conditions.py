@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from acceptance.reference.screens import CAPTURES
+from docs.tools.reference.screens import CAPTURES
 from dovetail.answers.serving.api import page
 from tests.cli.browser import Browser
 from tests.cli.fleet import documents, serving, serving_by

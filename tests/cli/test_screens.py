@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.reference.screens import CAPTURES, FLEETS, NODE, TYPED, WIDTHS
+from docs.tools.reference.screens import CAPTURES, FLEETS, NODE, TYPED, WIDTHS
 from dovetail.cli.main import main, parser
 from dovetail.model import names
 from tests.cli.captured import CLUSTER, HELD, Stage, staged

@@ -19,7 +19,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from acceptance.dashboards_upstream import CAPACITY, PERFORMANCE, asked
+from docs.tools.dashboards_upstream import CAPACITY, PERFORMANCE, asked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model.json import Json
 from testbed.plane.unavailable import TestbedUnavailable

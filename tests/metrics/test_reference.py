@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from acceptance.metrics_page import all_published
-from acceptance.metrics_reference import page
-from acceptance.metrics_upstream import UPSTREAM
+from docs.tools.metrics_page import all_published
+from docs.tools.metrics_reference import page
+from docs.tools.metrics_upstream import UPSTREAM
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -31,5 +31,5 @@ def test_nothing_is_printed_under_upstreams_prefixes_that_upstream_does_not_have
 
 
 def test_the_page_is_current() -> None:
-    """`python -m acceptance.metrics_page > docs/reference/metrics.md` writes it anew."""
+    """`python -m docs.tools.metrics_page > docs/reference/metrics.md` writes it anew."""
     assert PAGE.read_text() == page(all_published())

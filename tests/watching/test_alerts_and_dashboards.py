@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance.metrics_page import all_published
+from docs.tools.metrics_page import all_published
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alerts" / "dovetail.yaml"

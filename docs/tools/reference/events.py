@@ -5,7 +5,7 @@ A test compares it with the reasons in the code: a new one needs its line here.
 
 from typing import Final, NamedTuple
 
-from acceptance.reference.tables import code, table
+from docs.tools.reference.tables import code, table
 
 
 class Said(NamedTuple):

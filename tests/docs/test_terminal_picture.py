@@ -3,14 +3,14 @@
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from acceptance.terminal_picture import picture, scenes
+from docs.tools.terminal_picture import picture, scenes
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 def test_the_picture_is_that_of_the_text() -> None:
     lines = (PICTURES / "demo.txt").read_text().splitlines()
-    assert (PICTURES / "demo.svg").read_text() == picture(lines), "run: python -m acceptance.terminal_picture FILE"
+    assert (PICTURES / "demo.svg").read_text() == picture(lines), "run: python -m docs.tools.terminal_picture FILE"
     assert any("SCENE 1." in line for line in lines) and not any(line.count("/home/") for line in lines)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.reference.annotations import NOTES_OF_DOVETAIL, WRITTEN_BY_PEOPLE
-from acceptance.reference.events import NORMAL, WARNINGS
-from acceptance.reference.pages import pages
+from docs.tools.reference.annotations import NOTES_OF_DOVETAIL, WRITTEN_BY_PEOPLE
+from docs.tools.reference.events import NORMAL, WARNINGS
+from docs.tools.reference.pages import pages
 from dovetail.model import names
 
 ROOT = Path(__file__).parents[2]

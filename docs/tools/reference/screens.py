@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-CAPTURES: Final = Path(__file__).parents[2] / "tests" / "cli" / "golden"
+CAPTURES: Final = Path(__file__).parents[3] / "tests" / "cli" / "golden"
 WIDTHS: Final = (80, 120, 200)
 NODE: Final = "ip-10-0-3-40.eu-west-1.compute.internal"
 # What is typed, by the name of its captures. The first three are of clusters made up for them, the others of one.

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from acceptance.reference.tables import code, table
+from docs.tools.reference.tables import code, table
 from dovetail.model import names
 
 

@@ -1,11 +1,11 @@
 """Prints docs/reference/metrics.md: every metric of Karpenter's and of ours, those of the AWS provider included.
 
-`python -m acceptance.metrics_page > docs/reference/metrics.md`
+`python -m docs.tools.metrics_page > docs/reference/metrics.md`
 """
 
 import sys
 
-from acceptance.metrics_reference import Metric, page, published
+from docs.tools.metrics_reference import Metric, page, published
 from dovetail.adapters.aws import meters
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from acceptance.reference.tables import code, table
+from docs.tools.reference.tables import code, table
 from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.schema.structural_schema import structural_schema
 

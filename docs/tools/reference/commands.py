@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from acceptance.reference.tables import code, table
+from docs.tools.reference.tables import code, table
 from dovetail.cli.commands.status import NEEDS_PERSON
 from dovetail.cli.main import INTERRUPTED, OTHER_CLUSTER, READER_GONE, parser
 

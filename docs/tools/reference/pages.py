@@ -1,12 +1,12 @@
 """All pages of docs/reference by their names, each under the line that says where it comes from; and the schemas."""
 
-from acceptance.reference.annotations import annotations_page
-from acceptance.reference.commands import commands_page
-from acceptance.reference.events import events_page
-from acceptance.reference.kinds import kinds_page
-from acceptance.reference.schemas import schema_files
-from acceptance.reference.screens import screens_page
-from acceptance.reference.settings import settings_page
+from docs.tools.reference.annotations import annotations_page
+from docs.tools.reference.commands import commands_page
+from docs.tools.reference.events import events_page
+from docs.tools.reference.kinds import kinds_page
+from docs.tools.reference.schemas import schema_files
+from docs.tools.reference.screens import screens_page
+from docs.tools.reference.settings import settings_page
 
 WRITTEN = "<!-- Written by `make reference` from the code. Change that, not this page. -->\n"
 # Captures have the words of ten other pages each, so the site's search leaves them out.

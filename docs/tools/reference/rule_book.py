@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from acceptance.reference.writing import write
+from docs.tools.reference.writing import write
 
-BOOK: Final = Path(__file__).parents[2] / "docs" / "rules"
+BOOK: Final = Path(__file__).parents[2] / "rules"
 MARKS: Final = ("same", "different", "not ours", "open")
 
 

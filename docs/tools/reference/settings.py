@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
-from acceptance.reference.tables import code, table
+from docs.tools.reference.tables import code, table
 from dovetail.settings.flags import flag_of, words_of
 from dovetail.settings.providers import PROVIDERS, provider_named
 from dovetail.settings.settings import Settings

@@ -1,4 +1,4 @@
-"""Draws what a terminal showed as an SVG: `python -m acceptance.terminal_picture docs/pictures/demo.txt`.
+"""Draws what a terminal showed as an SVG: `python -m docs.tools.terminal_picture docs/pictures/demo.txt`.
 
 The text is what `make demo` printed; `make picture` plays it anew and draws it. Lines that begin a scene and commands
 stand out, everything else is as it was printed.

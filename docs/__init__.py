@@ -1,0 +1,1 @@
+"""The documentation, and in `tools` what writes its generated pages."""

@@ -1,0 +1,1 @@
+"""Tests of the generated pages of the documentation."""
