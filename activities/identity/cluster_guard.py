@@ -1,8 +1,9 @@
-"""Takes no step that was asked for by another cluster's workflow.
+"""Takes no step that was asked for by another cluster's workflow, or by one that names no cluster.
 
 Two clusters of one name share task queues, so a worker may be handed what is meant for the other: a node of that name
-would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. This guard
-stands outside all others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
+would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. Every workflow
+of ours has the header since it was started, so a step without one comes from a stranger. This guard stands outside all
+others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
 """
 
 from datetime import timedelta
@@ -34,9 +35,10 @@ class _Guarded(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         asked = cluster_uid_in(input.headers)
-        if asked and asked != self.cluster_uid:
+        if asked != self.cluster_uid:
+            whose = f"is for the cluster {asked}" if asked else "names no cluster"
             raise ApplicationError(
-                f"no step is taken: it is for the cluster {asked}, and this worker serves {self.cluster_uid}",
+                f"no step is taken: it {whose}, and this worker serves {self.cluster_uid or 'a cluster without a UID'}",
                 type="OtherCluster",
                 next_retry_delay=AGAIN,
             )

@@ -1,7 +1,7 @@
 """The header that says of which cluster a workflow is, and with it every step and child that it asks for.
 
 A cluster's name repeats; the UID of its namespace kube-system does not. The header travels beside the input, so no
-input has to carry it and no call can forget it. A task of a version that knew of no header has none, and is taken.
+input has to carry it and no call can forget it.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,9 @@ any more, decrypt what is there. The folder is read again while the process runs
 and named in `current` only then, because all workers must be able to read what one of them writes; an old key stays for
 as long as histories are kept. After 2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
 
-What comes unencrypted, from before the codec was used, is passed on as it is. Needs the extra package: dovetail[codec].
+What comes unencrypted, from before the codec was used, is passed on as it is. Once nothing of that is kept any more, a
+file `strict` in the folder ends it: what is not encrypted is refused, so that whoever may write to the namespace and
+has no key can give a worker nothing to act on. Needs the extra package: dovetail[codec].
 """
 
 import base64
@@ -26,6 +28,7 @@ ENCODING: Final = b"binary/encrypted"  # this and the names below are those of T
 CIPHER: Final = b"AES-GCM"
 CURRENT: Final = "current"
 NONE: Final = "none"
+STRICT: Final = "strict"
 READ_AGAIN_SECONDS: Final = 10.0
 _NONCE: Final = 12
 
@@ -41,6 +44,7 @@ class Keys:
         self._folder, self._clock = folder, clock
         self._keys: dict[str, AESGCM] = {}
         self._current = ""
+        self.strict = False
         self._read_at = 0.0
         self.read()
 
@@ -48,13 +52,16 @@ class Keys:
         """All files of the folder; what it held before stays where it cannot be read."""
         try:
             names = sorted(file.name for file in self._folder.iterdir() if not file.name.startswith("."))
-            keys = {name: _key(self._folder / name) for name in names if name != CURRENT}
+            keys = {name: _key(self._folder / name) for name in names if name not in {CURRENT, STRICT}}
             current = (self._folder / CURRENT).read_text().strip()
         except OSError as error:
             raise KeyTrouble(f"{error.filename}: {error.strerror}") from None
         if current != NONE and current not in keys:
             raise KeyTrouble(f"{self._folder / CURRENT}: names {current!r}, and there is no such key in the folder")
+        if current == NONE and STRICT in names:
+            raise KeyTrouble(f"{self._folder / STRICT}: nothing is encrypted any more, so nothing could be read")
         self._keys, self._current, self._read_at = keys, current, self._clock()
+        self.strict = STRICT in names
 
     def current(self) -> tuple[str, AESGCM] | None:
         """The key that encrypts, and its name; None: nothing is encrypted."""
@@ -90,8 +97,15 @@ class AesGcmCodec(PayloadCodec):
         return list(payloads) if current is None else [_encrypted(each, *current) for each in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypted with the key that each names; what is not encrypted stays."""
-        return [self._decrypted(each) if each.metadata.get("encoding") == ENCODING else each for each in payloads]
+        """Decrypted with the key that each names; what is not encrypted stays, unless the folder is strict."""
+        return [self._read(each) for each in payloads]
+
+    def _read(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") == ENCODING:
+            return self._decrypted(payload)
+        if self._keys.strict:
+            raise KeyTrouble(f"a payload is not encrypted, and the folder of keys has the file {STRICT!r}")
+        return payload
 
     def _decrypted(self, payload: Payload) -> Payload:
         name = payload.metadata["encryption-key-id"]

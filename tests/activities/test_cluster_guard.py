@@ -38,9 +38,9 @@ async def test_a_step_of_this_cluster_is_taken() -> None:
     assert await asked(with_header({}, "ours")) == 1
 
 
-async def test_a_step_of_an_older_version_which_does_not_say_is_taken() -> None:
-    assert await asked({}) == 1
-    assert with_header({}, "") == {}
+async def test_a_step_without_the_header_is_a_strangers_and_is_refused() -> None:
+    with pytest.raises(ApplicationError, match="it names no cluster, and this worker serves ours"):
+        await asked({})
 
 
 async def test_a_step_of_another_cluster_is_refused_and_may_be_taken_by_another_worker() -> None:

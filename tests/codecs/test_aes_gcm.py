@@ -50,6 +50,23 @@ async def test_what_was_stored_before_the_codec_is_passed_on(tmp_path: Path) -> 
     assert await from_folder(a_folder(tmp_path)).decode([SECRET]) == [SECRET]
 
 
+async def test_a_strict_folder_refuses_what_is_not_encrypted(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    (folder / "strict").touch()
+    codec = from_folder(folder)
+
+    assert await codec.decode(await codec.encode([SECRET])) == [SECRET]
+    with pytest.raises(KeyTrouble, match="not encrypted, and the folder of keys has the file 'strict'"):
+        await codec.decode([SECRET])
+
+
+def test_a_folder_cannot_be_strict_and_encrypt_nothing(tmp_path: Path) -> None:
+    (a_folder(tmp_path, current="none") / "strict").touch()
+
+    with pytest.raises(KeyTrouble, match="strict: nothing is encrypted any more"):
+        from_folder(tmp_path)
+
+
 async def test_keys_change_while_it_runs(tmp_path: Path) -> None:
     clock = Clock()
     codec = AesGcmCodec(Keys(a_folder(tmp_path), clock))

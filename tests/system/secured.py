@@ -35,6 +35,7 @@ class Secured:
         keys.mkdir()
         (keys / "first").write_bytes(base64.b64encode(os.urandom(32)))
         (keys / "current").write_text("first")
+        (keys / "strict").touch()
         return cls(proxy=proxy, authority=authority, pair=authority.client("worker"), keys=keys)
 
     @property
