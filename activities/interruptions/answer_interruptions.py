@@ -13,6 +13,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import CLAIMS
+from dovetail.ports.failures import NotSeenYet
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
@@ -29,6 +30,18 @@ class AnswerInterruptions:
     ) -> None:
         self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
 
+    def ours(self, warnings: Sequence[Interruption]) -> Sequence[Interruption]:
+        """Those about instances of this cluster's claims: the queue has the news of a whole account.
+
+        All of them while that cannot be known: a claim that is being launched does not name its instance yet.
+        """
+        try:
+            claims = self.view.snapshot(READS).claims.values()
+        except NotSeenYet:
+            return warnings
+        known = {_instance_of(claim) for claim in claims}
+        return warnings if "" in known else [each for each in warnings if not known.isdisjoint(each.instances)]
+
     @activity.defn
     async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
         """Remember what they say of the offerings, then delete the claims of the instances (AWS-129, AWS-130).
@@ -38,7 +51,7 @@ class AnswerInterruptions:
         claims: dict[str, list[NodeClaim]] = {}
         for claim in self.view.snapshot(READS).claims.values():
             if claim.provider_id:
-                claims.setdefault(claim.provider_id.rpartition("/")[2], []).append(claim)
+                claims.setdefault(_instance_of(claim), []).append(claim)
         found = await asyncio.gather(*[self._all_of(each, claims) for each in interruptions], return_exceptions=True)
         for each in found:
             if isinstance(each, BaseException):
@@ -75,3 +88,8 @@ class AnswerInterruptions:
             return True
         change = MetadataChange(annotations={annotation: format_time(self.now())})
         return await revise_claim(self.claims, claim, lambda _: change) is not None
+
+
+def _instance_of(claim: NodeClaim) -> str:
+    """The cloud's own id; empty before the launch."""
+    return claim.provider_id.rpartition("/")[2]

@@ -133,15 +133,15 @@ class WatchInterruptions:
             raise ended_by_stop()
 
     async def _start(self, interruptions: Sequence[Interruption]) -> None:
-        """One answer for what came together; the same warnings, while they are being answered, are the same
-        (AWS-187)."""
+        """One answer for what came together and concerns this cluster; the same warnings, while they are being
+        answered, are the same (AWS-187)."""
         warnings = {
             (instance, each.reason): replace(each, instances=(instance,))
             for each in interruptions
             if each.reason != "no_op"
             for instance in each.instances
         }
-        ordered = [warnings[key] for key in sorted(warnings)]
+        ordered = self.answers.answering.ours([warnings[key] for key in sorted(warnings)])
         for start in range(0, len(ordered), WARNINGS_OF_AN_ANSWER):
             await self._begin(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
 

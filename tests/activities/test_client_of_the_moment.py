@@ -31,7 +31,8 @@ class Clients:
 async def test_an_answer_is_started_through_the_client_of_the_moment_and_before_all_others() -> None:
     clients = Clients()
     nobody: Any = None
-    answers = DirectAnswers(nobody, nobody, lambda: 0.0, lambda: False)
+    answering: Any = SimpleNamespace(ours=list)
+    answers = DirectAnswers(answering, nobody, lambda: 0.0, lambda: False)
     step = WatchInterruptions("c", nobody, lambda: 0.0, answers, clients)
 
     await step._start([WARNING])

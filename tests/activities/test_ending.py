@@ -111,7 +111,7 @@ async def test_a_reader_of_warnings_answers_what_it_has_and_waits_for_no_more() 
         begun.set()
         await asyncio.sleep(0.3)
 
-    answers = SimpleNamespace(is_away=lambda: True, answer=slow)
+    answers = SimpleNamespace(is_away=lambda: True, answer=slow, answering=SimpleNamespace(ours=list))
     watching = WatchInterruptions("c", cast(Any, Queue()), lambda: 0.0, cast(Any, answers))
 
     with pytest.raises(ApplicationError) as raised:

@@ -16,6 +16,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
+from dovetail.ports.failures import NotSeenYet
 from dovetail.ports.interruptions import Message
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
@@ -115,6 +116,31 @@ async def test_a_disruption_under_way_learns_that_the_instance_ends(leaving: flo
     done = await answered(world, a_warning("spot_interrupted"))
 
     assert done[: 2 + len(deleted)] == ["remembered", "annotated ['dovetail.sh/interrupted']", *deleted]
+
+
+def of_this_cluster(world: World, *instances: str) -> list[str]:
+    """Of warnings about these instances, those that are answered."""
+    warnings = [a_warning("instance_terminated", instance) for instance in instances]
+    answering = AnswerInterruptions(world, world, world, lambda: NOW)  # type: ignore[arg-type]
+    return [instance for each in answering.ours(warnings) for instance in each.instances]
+
+
+def test_what_happens_to_the_instances_of_others_in_the_account_starts_nothing() -> None:
+    """One message about an outage may name nine thousand of them: ninety workflows with nothing to do."""
+    assert of_this_cluster(World(), "i-0b", "i-0a", "i-0c") == ["i-0a"]
+
+
+def test_all_warnings_are_answered_while_a_claim_does_not_name_its_instance_yet() -> None:
+    assert of_this_cluster(World(provider_id=""), "i-0b") == ["i-0b"]
+
+
+def test_all_warnings_are_answered_while_the_claims_cannot_be_seen(monkeypatch: MonkeyPatch) -> None:
+    def unseen(world: World, reads: object = None) -> Snapshot:
+        raise NotSeenYet("nodeclaims", "the watch is broken")
+
+    monkeypatch.setattr(World, "snapshot", unseen)
+
+    assert of_this_cluster(World(), "i-0b") == ["i-0b"]
 
 
 async def test_a_rebalance_recommendation_is_only_published() -> None:

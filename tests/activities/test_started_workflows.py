@@ -1,5 +1,6 @@
 """What a step starts is found by the same attributes as what a workflow starts, the cluster's name first of all."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -72,8 +73,9 @@ async def test_a_release_is_found_by_its_node() -> None:
 async def test_an_answer_to_a_warning_is_found_by_its_reason() -> None:
     warning = Interruption(id="w", reason="spot_interrupted", instances=("i-1",), at=0.0)
     nobody: Any = None
+    answering: Any = SimpleNamespace(ours=list)
     watching = WatchInterruptions(
-        "mine", nobody, lambda: 0.0, DirectAnswers(nobody, nobody, lambda: 0.0, lambda: False)
+        "mine", nobody, lambda: 0.0, DirectAnswers(answering, nobody, lambda: 0.0, lambda: False)
     )
 
     assert await started(watching._start, [warning]) == [{"Cluster": "mine", "Reason": "spot_interrupted"}]
