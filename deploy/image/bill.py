@@ -76,7 +76,7 @@ def collect_licences(root: Path, found: list[Component]) -> None:
     (root / NOTICE).write_text("\n----\n\n".join([head, *notices]))
 
 
-def write_bill(root: Path, found: list[Component], base: list[Package], lock: Path) -> None:
+def write_bill(root: Path, found: list[Component], base: list[Package], architecture: str) -> None:
     """A bill of materials in CycloneDX. Its number follows from what is in it: a second build writes the same."""
     python = [
         {
@@ -95,13 +95,13 @@ def write_bill(root: Path, found: list[Component], base: list[Package], lock: Pa
             "bom-ref": f"pkg:deb/debian/{one.name}@{one.version}",
             "name": one.name,
             "version": one.version,
-            "purl": f"pkg:deb/debian/{one.name}@{one.version}?arch=amd64&distro=debian-12",
+            "purl": f"pkg:deb/debian/{one.name}@{one.version}?arch={architecture}&distro=debian-12",
             "hashes": [{"alg": "SHA-256", "content": one.checksum}],
         }
         for one in base
     ]
     listed: list[dict[str, Any]] = [*debian, *python]
-    number = uuid.UUID(hashlib.sha256(json.dumps(listed).encode() + lock.read_bytes()).hexdigest()[:32])
+    number = uuid.UUID(hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:32])
     bill = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

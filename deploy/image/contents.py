@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from deploy.image.architectures import Architecture
 from deploy.image.debian import BuildError
 
 ROOT: Final = Path(__file__).parents[2]
@@ -36,8 +37,8 @@ BASE_LEFT_OUT: Final = (
     "usr/share/gdb",
     "usr/share/zoneinfo/posix",
     "usr/share/zoneinfo/right",
-    "usr/lib/x86_64-linux-gnu/gconv",
-    "usr/lib/x86_64-linux-gnu/audit",
+    "usr/lib/*-linux-gnu/gconv",
+    "usr/lib/*-linux-gnu/audit",
     "usr/sbin",
     "var",
     "etc/dpkg",
@@ -77,8 +78,8 @@ OWN_LEFT_OUT: Final = ("dovetail/adapters/simulator", "dovetail/cli/demo")
 NOT_RUN: Final = ("tests", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h", "*.a")
 
 
-def install(root: Path, lock: Path, wheel: Path) -> None:
-    """The packages of the lock, and Dovetail."""
+def install(root: Path, lock: Path, wheel: Path, architecture: Architecture) -> None:
+    """The packages of the lock as they are for that processor, and Dovetail."""
     library = root / LIBRARY
     pip = [
         sys.executable,
@@ -91,6 +92,8 @@ def install(root: Path, lock: Path, wheel: Path) -> None:
         "--no-compile",
     ]
     pip += ["--root-user-action=ignore", "--only-binary=:all:", "--target", str(library)]
+    pip += ["--implementation=cp", "--python-version=3.11", "--abi=cp311", "--abi=abi3", "--abi=none"]
+    pip += [f"--platform={platform}" for platform in architecture.wheels]
     _run([*pip, "--require-hashes", "-r", str(lock)])
     _run([*pip, "--no-index", str(wheel)])
 
@@ -109,7 +112,8 @@ def build_wheel(folder: Path) -> Path:
 def prune_base(root: Path) -> None:
     """Of Debian's packages."""
     for name in BASE_LEFT_OUT:
-        _remove(root / name)
+        for found in root.glob(name):
+            _remove(found)
     for folder in (root / "usr/share/doc").iterdir():
         for file in folder.iterdir():
             if file.name != "copyright":

@@ -1,4 +1,7 @@
-"""Writes an image as an OCI layout: layers, configuration, manifest. The same tree gives the same digests."""
+"""Writes an image as an OCI layout: layers, configuration, manifest. The same tree gives the same digests.
+
+A layout holds the image for each processor that was written into it; a runtime takes the one for its own.
+"""
 
 import gzip
 import hashlib
@@ -24,10 +27,10 @@ class Layer:
     content: str  # the digest of its tar file
 
 
-def configuration(layers: Iterable[Layer]) -> dict[str, Any]:
+def configuration(layers: Iterable[Layer], architecture: str) -> dict[str, Any]:
     """How the container is run where nobody says otherwise."""
     return {
-        "architecture": "amd64",
+        "architecture": architecture,
         "os": "linux",
         "created": "1980-01-01T00:00:00Z",
         "config": {
@@ -52,7 +55,7 @@ ENVIRONMENT: Final = {
 }
 
 
-def write_layout(folder: Path, root: Path, upper: tuple[Path, ...]) -> str:
+def write_layout(folder: Path, root: Path, upper: tuple[Path, ...], architecture: str) -> str:
     """The tree as two layers, so that a new version of Dovetail moves little: what is below `upper` on top, all else
     beneath. The manifest's digest."""
     blobs = folder / "blobs" / "sha256"
@@ -61,7 +64,7 @@ def write_layout(folder: Path, root: Path, upper: tuple[Path, ...]) -> str:
     on_top = [file for file in files if any(file.relative_to(root).is_relative_to(path) for path in upper)]
     beneath = [file for file in files if file not in set(on_top)]
     layers = [_layer(blobs, root, part) for part in (beneath, on_top)]
-    config = _blob(blobs, json.dumps(configuration(layers), sort_keys=True).encode())
+    config = _blob(blobs, json.dumps(configuration(layers, architecture), sort_keys=True).encode())
     manifest = {
         "schemaVersion": 2,
         "mediaType": f"{_TYPE}.manifest.v1+json",
@@ -72,10 +75,18 @@ def write_layout(folder: Path, root: Path, upper: tuple[Path, ...]) -> str:
     }
     digest, size = _blob(blobs, json.dumps(manifest, sort_keys=True).encode())
     described = {"mediaType": f"{_TYPE}.manifest.v1+json", "digest": digest, "size": size}
-    index = {"schemaVersion": 2, "manifests": [{**described, "platform": {"architecture": "amd64", "os": "linux"}}]}
-    (folder / "index.json").write_text(json.dumps(index, sort_keys=True))
+    own = {**described, "platform": {"architecture": architecture, "os": "linux"}}
+    others = [each for each in _manifests(folder) if each["platform"] != own["platform"]]
+    manifests = sorted([*others, own], key=lambda each: str(each["platform"]["architecture"]))
+    (folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": manifests}, sort_keys=True))
     (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     return digest
+
+
+def _manifests(folder: Path) -> list[dict[str, Any]]:
+    """What the layout holds already."""
+    index = folder / "index.json"
+    return list(json.loads(index.read_text())["manifests"]) if index.exists() else []
 
 
 def _layer(blobs: Path, root: Path, files: list[Path]) -> Layer:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from deploy.image import bill, contents, layout
+from deploy.image.architectures import ARCHITECTURES
 from deploy.image.build import LOCK, MOST_BYTES, OWN
 from deploy.image.debian import locked_packages
 from dovetail.model.json import Json
@@ -47,7 +48,7 @@ def test_every_package_of_the_lock_is_in_it_with_its_licence_and_in_the_bill(tre
     debian = {one["name"]: one["hashes"][0]["content"] for one in listed if one["purl"].startswith("pkg:deb")}
 
     assert python == wanted | {"dovetail"}
-    assert debian == {one.name: one.checksum for one in locked_packages()}
+    assert debian == {one.name: one.checksum for one in locked_packages("amd64")}
     assert not [one["name"] for one in listed if one["purl"].startswith("pkg:pypi") and not one["licenses"]]
     for name in python:
         assert [*(tree / bill.LICENCES).glob(name.replace("-", "[-_.]") + "/*")], name
@@ -66,9 +67,9 @@ def test_the_same_tree_makes_the_same_image(tree: Path, tmp_path: Path) -> None:
     (part / "etc").mkdir()
     (part / "etc/passwd").write_bytes((tree / "etc/passwd").read_bytes())
 
-    first = layout.write_layout(tmp_path / "one", part, OWN)
+    first = layout.write_layout(tmp_path / "one", part, OWN, "amd64")
     (part / "etc/passwd").touch()
-    second = layout.write_layout(tmp_path / "two", part, OWN)
+    second = layout.write_layout(tmp_path / "two", part, OWN, "amd64")
 
     assert first == second
     manifest = json.loads((tmp_path / "one/blobs/sha256" / first.removeprefix("sha256:")).read_text())
@@ -77,6 +78,32 @@ def test_the_same_tree_makes_the_same_image(tree: Path, tmp_path: Path) -> None:
     )
     assert config["config"]["User"] == "65532:65532"
     assert len(manifest["layers"]) == len(config["rootfs"]["diff_ids"]) == 2
+
+
+def test_of_another_processor_every_program_is_for_that_one(tree: Path) -> None:
+    """Built without running anything of it, with the same files as the one that is tried here but for what is compiled:
+    libraries, and where Debian keeps them."""
+    other = image_tree("arm64")
+    programs = {file: machine for file in other.rglob("*") if (machine := machine_of(file)) is not None}
+
+    assert len(programs) > 50
+    assert set(programs.values()) == {ARCHITECTURES["arm64"].elf}
+    assert neutral(other) == neutral(tree), "a module or a text that one of them lacks"
+
+
+def machine_of(file: Path) -> int | None:
+    """The processor that a program or library is for; None for another file."""
+    if file.is_symlink() or not file.is_file():
+        return None
+    with file.open("rb") as content:
+        head = content.read(20)
+    return int.from_bytes(head[18:20], "little") if head.startswith(b"\x7fELF") else None
+
+
+def neutral(tree: Path) -> set[str]:
+    """The Python modules of a tree, which are the same for every processor."""
+    names = (file.relative_to(tree).as_posix() for file in tree.rglob("*.py"))
+    return {name for name in names if "_sysconfigdata" not in name}
 
 
 def said_by(tree: Path, folder: Path, *arguments: str) -> tuple[int, str]:
