@@ -27,7 +27,7 @@ import dovetail
 import dovetail.activities
 from dovetail.answers.questions.table import QUESTIONS
 from dovetail.settings.providers import PROVIDERS
-from dovetail.workflows.options import launching, listening, looking, planning, quick, waiting, watching
+from dovetail.workflows.options import launching, leaving, listening, planning, quick, waiting, watching
 from tests import picture
 from tests.picture import LINKED, ROOT
 
@@ -245,11 +245,12 @@ def test_every_step_is_served_by_the_worker(owner: str) -> None:
 
 def test_long_steps_beat_more_often_than_they_time_out() -> None:
     """A kill then costs the heartbeat timeout and a second, not the whole start-to-close: 11 s where something acts, 14
-    where something is done while waiting, a minute where nothing is."""
-    acting, waits, idle = (quick, launching, looking), (waiting, watching), (planning, listening)
+    where something is done while waiting, a minute where nothing is, and a little more at an instance's end."""
+    acting, waits, idle = (quick, launching), (waiting, watching), (planning, listening)
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in acting} == {10}
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in waits} == {13}
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in idle} == {60}
+    assert leaving("c")["heartbeat_timeout"].total_seconds() == 75
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -13,6 +13,8 @@ from dovetail.model.setting_texts import unknown_gates
 from dovetail.settings.settings import GATES, Settings
 from dovetail.settings.without_effect import set_without_effect
 
+TEMPORAL_CLOUD: Final = ".tmprl.cloud"
+HEARTBEATS: Final = "DOVETAIL_TEMPORAL_HEARTBEATS"
 LONGEST: Final = 80  # characters of a value; a certificate says nothing to a reader
 
 Line = tuple[int, str]  # the level, and the text
@@ -26,6 +28,8 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
             meant = get_close_matches(gate, known, n=1)
             hint = f"; did you mean {meant[0]}?" if meant else f"; there are {', '.join(known)}"
             yield logging.WARNING, f"{name}: there is no gate {gate!r}, it has no effect{hint}"
+    if source.get("TEMPORAL_ADDRESS", "").split(":")[0].endswith(TEMPORAL_CLOUD) and not source.get(HEARTBEATS):
+        yield logging.WARNING, f"{HEARTBEATS} is not set: Temporal Cloud bills each heartbeat, and `cloud` sends few"
     for one, value, is_missed in set_without_effect(source):
         level = logging.WARNING if is_missed else logging.INFO
         yield level, f"{one.variable}={shortened(value)} has no effect: {one.reason}"

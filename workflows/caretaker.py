@@ -15,7 +15,7 @@ from temporalio.exceptions import FailureError
 
 from dovetail.workflows.claim_owners import start_launches
 from dovetail.workflows.loops import Loops, said
-from dovetail.workflows.options import impatient, looking, planning, quick
+from dovetail.workflows.options import impatient, launching, planning, quick
 from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
@@ -123,7 +123,7 @@ class Caretaker:
 
     async def step(self, order: Order) -> None:
         """Any order but those that create."""
-        options = looking(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
+        options = launching(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
         outcome = await workflow.execute_activity(
             CARRIED_OUT_BY[order.kind],
             order,

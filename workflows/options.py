@@ -1,11 +1,11 @@
 """How long steps may take, how they are retried, and on which queue they run.
 
-A quick step against the API server; a launch; a look at the cloud, which is retried without events in the history; a
-long wait, which costs no events either; a step that decides. The first retry comes after 1 s everywhere. What a killed
-worker costs is the heartbeat timeout and that second: 11 s for whatever acts, 14 s for a wait in which something is
-done (of those there may be a thousand at once, and each beats), a minute for idle waits, which another worker takes up
-at once where it starts in the place of the killed one, and soon where somebody waits for them; three minutes for a wait
-for which nobody waits.
+A quick step against the API server; a launch; a long wait, which costs no events in the history; a step that decides.
+The first retry comes after 1 s everywhere. What a killed worker costs is the heartbeat timeout and that second: 11 s
+for whatever acts, 14 s for a wait in which something is done (of those there may be a thousand at once, and each
+beats), a minute for idle waits, which another worker takes up at once where it starts in the place of the killed one,
+and soon where somebody waits for them; a little more for the wait for an instance that is ending; three minutes for a
+wait for which nobody waits.
 
 What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
 `impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
 ACTS = timedelta(seconds=10)
 WAITS = timedelta(seconds=13)
 IDLES = timedelta(seconds=60)
+LEAVES = timedelta(seconds=75)
 ENDS = timedelta(seconds=180)
 
 # At most 10 s between two tries, so that a claim that is being deleted is soon noticed.
@@ -34,10 +35,6 @@ _RETRIES = RetryPolicy(
 _JUDGES = RetryPolicy(
     initial_interval=timedelta(seconds=5), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=30)
 )
-_LOOKS = RetryPolicy(
-    initial_interval=timedelta(seconds=1), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=5)
-)
-
 
 # What a person has to put right, less what is renewed by itself: credentials that have expired.
 FOR_A_PERSON = ("Forbidden", "Misconfigured")
@@ -58,18 +55,18 @@ def quick(cluster: str, objects: int = 1) -> StepOptions:
 
 
 def launching(cluster: str) -> StepOptions:
-    """A step that launches an instance: a call to the cloud may take half a minute."""
+    """A step that launches or ends an instance: a call to the cloud may take half a minute."""
     return _options(cluster, "cloud", timedelta(seconds=120), _RETRIES)
-
-
-def looking(cluster: str) -> StepOptions:
-    """A look at the cloud, retried until it shows what is waited for."""
-    return _options(cluster, "cloud", timedelta(seconds=60), _LOOKS)
 
 
 def waiting(cluster: str) -> StepOptions:
     """A wait in which something is done (pods leave, a node joins), as long as it takes."""
     return _options(cluster, "waits", timedelta(days=7), _RETRIES, WAITS)
+
+
+def leaving(cluster: str) -> StepOptions:
+    """The wait for an instance that was told to end: nothing can be done for it, and most end before its first beat."""
+    return _options(cluster, "waits", timedelta(days=7), _RETRIES, LEAVES)
 
 
 def watching(cluster: str) -> StepOptions:

@@ -8,7 +8,7 @@ cancels it; each step finds by itself what is already done.
 from temporalio import workflow
 
 from dovetail.workflows.attributes import show_phase
-from dovetail.workflows.options import looking, quick, waiting
+from dovetail.workflows.options import leaving, quick, waiting
 from dovetail.workflows.shielding import shielded
 
 with workflow.unsafe.imports_passed_through():
@@ -63,7 +63,7 @@ class TerminateNode:
             await self.empty(departure)
         self.enter("terminating")
         ended = await workflow.execute_activity_method(
-            TerminateInstance.terminate_instance, departure, summary="terminate the instance", **looking(cluster)
+            TerminateInstance.terminate_instance, departure, summary="terminate the instance", **leaving(cluster)
         )
         if not ended.released:
             self.enter("releasing")

@@ -5,6 +5,7 @@ condition. Once the node is tainted, it and its pods are read live: a protected 
 taken off again. Each part finds by itself what is already done.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,7 @@ from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
+from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.pausing import activities_of
@@ -66,6 +68,7 @@ class MarkAndUnmarkNodes:
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.now = ports.lookups, ports.pauses, now
+        self._plans_since = SharedReads(_plans_since)
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
@@ -184,22 +187,12 @@ class MarkAndUnmarkNodes:
         """Whether another Scheduler than the one that decided may have planned without knowing of this.
 
         A Scheduler that begins anew plans nothing for 20 s and then sees the owner that has just been written, but not
-        one that is written later. So a step that was held up for nearly that long asks, between owner and taint.
+        one that is written later. So a step that was held up for nearly that long asks, between owner and taint. Where
+        one is held up many are, so all of a process ask together: each answer costs an overloaded worker a task.
         """
         if self.now() - request.seen.decided_at < HELD_UP_SECONDS:
             return False
-        scheduler = activity.client().get_workflow_handle(scheduler_id(cluster_of(request.owner)))
-        try:
-            if (await scheduler.describe(rpc_timeout=ANSWER_TIMEOUT)).status != WorkflowExecutionStatus.RUNNING:
-                return True  # it has ended, though it would still answer; the next one knows nothing of this
-            state: SchedulerState = await scheduler.query(
-                "status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT
-            )
-        except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
-                return True  # the next Scheduler knows nothing of this
-            raise
-        return state.quiet_until > request.seen.decided_at
+        return await self._plans_since.read(scheduler_id(cluster_of(request.owner))) > request.seen.decided_at
 
     async def _write_reason(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         """The DisruptionReason condition, once."""
@@ -241,6 +234,21 @@ class MarkAndUnmarkNodes:
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
         return MetadataChange(annotations=annotations) if annotations else None
+
+
+async def _plans_since(scheduler: str) -> float:
+    """Since when the Scheduler that runs plans with all that was begun; without end where none does: the next one knows
+    nothing of this."""
+    handle = activity.client().get_workflow_handle(scheduler)
+    try:
+        if (await handle.describe(rpc_timeout=ANSWER_TIMEOUT)).status != WorkflowExecutionStatus.RUNNING:
+            return math.inf  # it has ended, though it would still answer
+        state: SchedulerState = await handle.query("status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return math.inf
+        raise
+    return state.quiet_until
 
 
 @dataclass(slots=True)

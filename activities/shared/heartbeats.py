@@ -33,7 +33,8 @@ BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far 
 SILENT_AFTER: Final = 300.0  # seconds without progress: the step hangs
 LATE_BY: Final = 12.0  # of a long timeout: a heartbeat may be that late
 FIRST_PAUSE: Final = 1.0
-PAID: Final = 400.0  # a timeout as long as this is chosen where each heartbeat has its price: none is sent early
+ACTS: Final = 11.0  # a step with a shorter timeout acts: its heartbeats also keep what it has done
+PART: Final = 0.65  # of its timeout, after which a wait beats again
 SOON: Final = 15.0  # with a longer timeout it takes a while until a step learns that it was called off
 GOLDEN: Final = 0.618
 SAID_AFTER: Final = 1.5  # what a wait has seen; a plan for few pods comes sooner, and then nothing need be said
@@ -172,12 +173,13 @@ def beside() -> Context:
 def pause_between(timeout: float, sent: int, beating: int) -> float:
     """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps beat here.
 
-    The first come soon, so that people see what the step is at; a step of less than a second sends none. Then four come
-    in a short timeout and one in a long one, which only idle waits have. The more steps beat, the rarer each of them
-    does, until two seconds are left for a beat to arrive.
+    The first comes soon, so that people see what the step is at, but of a long timeout, where each has its price; a
+    step of less than a second sends none. Then four come in the timeout of what acts, and one or two in that of a wait.
+    The more steps beat, the rarer each of them does, until two seconds are left for a beat to arrive.
     """
-    soon = FIRST_PAUSE * 2.0**sent if timeout < PAID else timeout
-    regular = min(max(timeout / 4, timeout - LATE_BY), soon)
+    regular = timeout / 4 if timeout < ACTS else max(PART * timeout, timeout - LATE_BY)
+    if sent == 0 and timeout <= SOON:
+        regular = FIRST_PAUSE
     crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
     return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))
 
@@ -277,7 +279,7 @@ async def _send_heartbeats(progress: _Progress) -> None:
     _Running.started += 1
     share = 0.5 + 0.5 * (_Running.started * GOLDEN % 1.0)  # steps that begin together do not beat together
     await progress.until_next(max(FIRST_PAUSE, share * pause_between(timeout, 0, _Running.count)))
-    for sent in count():
+    for sent in count(1):
         if progress.hangs():
             return
         activity.heartbeat(*progress.details())

@@ -1,19 +1,20 @@
 """Terminates the instance of a departure and looks until it is gone.
 
-A look at the cloud, retried by Temporal every 5 s without events (TRM-36). Terminating is the look: it is safe to
-repeat, and only "gone" ends it. An empty providerID is no proof that nothing was launched, so the cloud is then asked
-by the claim's UID (DUR-3).
+One step for the whole wait, with a look every 5 s (TRM-36): a step that failed until the next look was a step to pay
+for with each of them. Terminating is the look: it is safe to repeat, and only "gone" ends it. An empty providerID is no
+proof that nothing was launched, so the cloud is then asked by the claim's UID (DUR-3).
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import count
 
 from temporalio import activity
 
-from dovetail.activities.shared.heartbeats import keep, kept
+from dovetail.activities.shared.heartbeats import keep, kept, report
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.revisions import set_conditions
-from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, NodesHeld
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
@@ -30,9 +31,14 @@ class TerminateInstance:
     """The step that ends the instance."""
 
     def __init__(
-        self, known: KnownClaims, cloud: Cloud, now: Callable[[], float], departing: BeginAndEndDeparture | None = None
+        self,
+        known: KnownClaims,
+        cloud: Cloud,
+        now: Callable[[], float],
+        departing: BeginAndEndDeparture | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.known, self.claims, self.cloud, self.now = known, known.claims, cloud, now
+        self.known, self.claims, self.cloud, self.now, self.pause = known, known.claims, cloud, now, pause
         self.departing = departing  # None: the release is a step of its own in any case
 
     @activity.defn
@@ -54,11 +60,13 @@ class TerminateInstance:
             return TerminationOutcome(message="nothing was ever launched for it")
         if provider_id in kept():
             return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
-        answer = await self.cloud.terminate(provider_id, departure.claim.name)
-        attempt = activity.info().attempt if activity.in_activity() else 1
-        writes = await self._write_condition(departure.claim, answer) if attempt == 1 or answer == "gone" else ()
-        if answer == "terminating":
-            raise NotYet(f"instance {provider_id} is terminating", after=timing.pause_after_look(attempt))
+        for look in count(1):
+            answer = await self.cloud.terminate(provider_id, departure.claim.name)
+            writes = await self._write_condition(departure.claim, answer) if look == 1 or answer == "gone" else ()
+            if answer == "gone":
+                break
+            report(f"instance {provider_id} is terminating")
+            await self.pause(timing.pause_after_look(look))
         departures.terminated_instance(departure.claim.name, provider_id)
         keep(provider_id)
         return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)

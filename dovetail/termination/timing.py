@@ -34,9 +34,9 @@ TERMINATION_LOOK: Final = 5.0  # between two looks whether it is gone (TRM-36)
 FIRST_TERMINATION_LOOKS: Final = (0.5, 0.5, 1.0, 1.0, 2.0, 3.0)  # before that: some instances are gone at once
 
 
-def pause_after_look(attempt: int) -> float:
-    """Until the next look whether an instance is gone."""
-    return FIRST_TERMINATION_LOOKS[attempt - 1] if attempt <= len(FIRST_TERMINATION_LOOKS) else TERMINATION_LOOK
+def pause_after_look(look: int) -> float:
+    """Until the next look whether an instance is gone, after so many."""
+    return FIRST_TERMINATION_LOOKS[look - 1] if look <= len(FIRST_TERMINATION_LOOKS) else TERMINATION_LOOK
 
 
 # A Node that the finalizers of others hold (decision 199).

@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import NodeInput
@@ -62,7 +61,7 @@ def new_stage() -> Stage:
         world,
         cloud,
         BeginAndEndDeparture(DeparturePorts(known=known, nodes=nodes, cloud=cloud), world.now),
-        TerminateInstance(known, cloud, world.now),
+        TerminateInstance(known, cloud, world.now, pause=world.pause),
     )
     stage.has(an_instance())
     return stage
@@ -351,14 +350,12 @@ async def test_the_end_of_an_instance_releases_its_claim_in_the_same_step(stage:
     stage.world.put(a_leaving_claim(), a_joined_node())
     stage.terminating.departing = stage.departing
     stage.cloud.lingers = 1
-    departure = await stage.begin()
+    stage.world.at(1000.4, lambda: left.extend((*stage.world.claims, *stage.world.nodes)))
+    departure, left = await stage.begin(), list[str]()
 
-    with pytest.raises(NotYet):
-        await stage.terminating.terminate_instance(departure)
-    assert "pool-1" in stage.world.claims and "node-1" in stage.world.nodes
     outcome = await stage.terminating.terminate_instance(departure)
 
-    assert outcome.released
+    assert outcome.released and left == ["pool-1", "node-1"]
     assert (stage.world.instances, stage.world.claims, stage.world.nodes) == ({}, {}, {})
 
 
@@ -400,15 +397,14 @@ async def test_the_instance_is_asked_to_go_until_it_is_gone(stage: Stage) -> Non
     stage.world.put(a_leaving_claim(), a_joined_node())
     departure = await stage.begin()
     stage.cloud.lingers = 1
+    meanwhile: list[NodeClaim] = []
+    stage.world.at(1000.4, lambda: meanwhile.append(stage.world.claims["pool-1"]))
 
-    with pytest.raises(NotYet) as caught:
-        await stage.terminating.terminate_instance(departure)
-    assert caught.value.after == 0.5
-    assert stage.world.claims["pool-1"].is_true(names.INSTANCE_TERMINATING)
-    assert stage.world.claims["pool-1"].is_true(names.READY)  # BEH-68
     await stage.terminating.terminate_instance(departure)
 
-    assert stage.world.instances == {}
+    assert [claim.is_true(names.INSTANCE_TERMINATING) for claim in meanwhile] == [True]
+    assert meanwhile[0].is_true(names.READY)  # BEH-68
+    assert (stage.world.instances, stage.world.clock) == ({}, 1000.5)
     assert stage.world.ledger.count("patch status pool-1") == 2  # Draining, InstanceTerminating
 
 

@@ -17,18 +17,18 @@ from dovetail.activities.shared.heartbeats import HeartbeatInterceptor, keep, ke
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.ports.failures import Postponed, Unreachable
 from dovetail.workflows.heartbeat_profile import PROFILES
-from dovetail.workflows.options import ending, launching, listening, looking, planning, quick, waiting, watching
+from dovetail.workflows.options import ending, launching, leaving, listening, planning, quick, waiting, watching
 
 DAY, HOUR = 86_400.0, 3600.0
 
 
 def beats_in(seconds: float, timeout: float, beating: int) -> int:
     """How many heartbeats one step sends in that time."""
-    at = heartbeats.FIRST_PAUSE
+    at = 0.0
     for sent in count():
         at += pause_between(timeout, sent, beating)
         if at > seconds:
-            return sent + 1
+            return sent
     raise AssertionError
 
 
@@ -51,6 +51,29 @@ def test_on_temporal_cloud_an_idle_minute_costs_less_than_one_action() -> None:
     assert sum(1 + beats_in(HOUR, timeout, len(waits)) for timeout in timeouts) <= 60
 
 
+def paid_for(options: Any) -> float:
+    """The timeout where each heartbeat has its price."""
+    given = options["heartbeat_timeout"]
+    return seconds_of({"heartbeat_timeout": PROFILES["cloud"].get(given, given)})
+
+
+@pytest.mark.parametrize("seconds", [45.0, 90.0])
+def test_a_wait_beats_once_or_twice_in_its_timeout(seconds: float) -> None:
+    """It was four times, and three more in the first seconds: three quarters of what a launch cost."""
+    for options in (waiting("c"), watching("c"), leaving("c"), ending("c")):
+        for timeout in (seconds_of(options), paid_for(options)):
+            assert beats_in(seconds, timeout, 10) <= 1 + seconds / (0.65 * timeout)
+
+
+def test_where_each_heartbeat_is_paid_for_none_is_sent_early() -> None:
+    assert [beats_in(25.0, paid_for(options), 10) for options in (waiting("c"), watching("c"), leaving("c"))] == [0] * 3
+
+
+def test_what_acts_tells_often_what_it_has_done() -> None:
+    """A retry need not do that again."""
+    assert beats_in(10.0, seconds_of(quick("c")), 10) == 4
+
+
 @pytest.mark.parametrize("timeout", PROFILES["cloud"].values())
 @pytest.mark.parametrize("beating", [1, 100, 1000, 100_000])
 def test_also_there_a_beat_has_time_to_arrive(timeout: Any, beating: int) -> None:
@@ -65,7 +88,7 @@ def test_a_thousand_drains_and_what_waits_for_them_beat_less_than_a_hundred_time
     assert drains + waiters < 100 * 600
 
 
-@pytest.mark.parametrize("options", [quick("c"), launching("c"), looking("c"), waiting("c"), watching("c")])
+@pytest.mark.parametrize("options", [quick("c"), launching("c"), waiting("c"), watching("c")])
 @pytest.mark.parametrize("beating", [1, 100, 1000, 100_000])
 def test_a_beat_has_two_seconds_to_arrive_and_a_kill_costs_less_than_fifteen(options: Any, beating: int) -> None:
     """The timeout, the second before the retry, and something for the server."""
@@ -133,7 +156,8 @@ async def test_a_retry_knows_what_was_done_and_tells_it_on(monkeypatch: pytest.M
         keep("third")
         await asyncio.sleep(0.3)
 
-    beats = await beats_of(goes_on, 1.0, heartbeat_details=["text", ["first", "second"]])
+    acts = quick("c")["heartbeat_timeout"]
+    beats = await beats_of(goes_on, 1.0, heartbeat_details=["text", ["first", "second"]], heartbeat_timeout=acts)
 
     assert found == [frozenset({"first", "second"})]
     assert set(beats[-1][1]) == {"first", "second", "third"}

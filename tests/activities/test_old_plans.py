@@ -1,5 +1,6 @@
 """A plan is begun within a minute of its snapshot, or not at all; what was begun goes on."""
 
+import asyncio
 from dataclasses import replace
 
 from temporalio.client import WorkflowExecutionStatus
@@ -111,6 +112,22 @@ async def test_a_mark_of_a_scheduler_that_is_no_more_comes_off_before_its_taint(
     assert names.OWNER not in world.claims["pool-1"].annotations
     assert another.asked == [scheduler_id("c")]
     assert (await mark(world, request, same)).marked == ("pool-1",)
+
+
+async def test_fifty_marks_that_are_held_up_together_ask_the_scheduler_twice_at_most() -> None:
+    """Each asked a workflow of an overloaded worker for all that it knows, and failed where that took five seconds."""
+    world = a_ready_world()
+    request = replace(a_request(world), owner="c/disrupt/other")
+    world.clock += FRESH_QUIET_SECONDS + 2
+    scheduler = Schedulers(fresh_state("c", world.clock - 10 * FRESH_QUIET_SECONDS))
+    marking = MarkAndUnmarkNodes(mark_ports(world), world.now)
+    place = ActivityEnvironment(client=scheduler)  # type: ignore[arg-type]  # a mark asks nothing else of it
+
+    async def all_of_them() -> list[bool]:
+        return await asyncio.gather(*[marking._is_superseded(request) for _ in range(50)])
+
+    assert await place.run(all_of_them) == [False] * 50
+    assert 1 <= len(scheduler.asked) <= 2
 
 
 async def create(world: World, request: CreateRequest) -> CreateOutcome:

@@ -5,12 +5,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.disruption.upkeep.timers import is_stamp_due
@@ -127,18 +125,16 @@ async def evictions_of_a_pod_that_a_budget_holds() -> list[float]:
 
 
 async def looks_for_the_end_of_an_instance() -> list[float]:
-    """By the number of the attempt, as Temporal counts it."""
-    world, found = World(clock=BEGAN), []
+    world, found = World(clock=BEGAN), list[float]()
     world.put(a_joined_claim(deleting_since=BEGAN), a_joined_node())
     world.instances, cloud = {"aws:///zone/i-1": an_instance()}, FakeCloud(world)
-    cloud.lingers = 100
-    step = TerminateInstance(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, world.now)
-    for attempt in range(1, 9):
-        environment = ActivityEnvironment()
-        environment.info = replace(environment.info, attempt=attempt)
-        with pytest.raises(NotYet) as waits:
-            await environment.run(step.terminate_instance, test_draining.DEPARTURE)
-        found.append(waits.value.after)
+    cloud.lingers = 8
+
+    async def pause(seconds: float) -> None:
+        found.append(seconds)
+
+    step = TerminateInstance(KnownClaims(FakeLookups(world), FakeClaims(world)), cloud, world.now, pause=pause)
+    await step.terminate_instance(test_draining.DEPARTURE)
     return found
 
 

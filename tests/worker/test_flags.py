@@ -103,6 +103,26 @@ def test_a_variable_without_effect_is_named_with_its_reason_and_loudly_where_it_
     assert all(" has no effect: " in text for _, text in said[1:])
 
 
+@pytest.mark.parametrize(
+    ("address", "profile", "advised"),
+    [
+        ("dovetail.a1b2c.tmprl.cloud:7233", "", True),
+        ("dovetail.a1b2c.tmprl.cloud:7233", "self-hosted", False),
+        ("temporal.example:7233", "", False),
+    ],
+)
+def test_the_profile_for_temporal_cloud_is_advised_where_none_is_chosen(
+    address: str, profile: str, advised: bool
+) -> None:
+    said = report(TEMPORAL_ADDRESS=address, **({"DOVETAIL_TEMPORAL_HEARTBEATS": profile} if profile else {}))
+    assert [text for _, text in said[1:] if "DOVETAIL_TEMPORAL_HEARTBEATS" in text] == said_of(advised)
+
+
+def said_of(advised: bool) -> list[str]:
+    why = "Temporal Cloud bills each heartbeat, and `cloud` sends few"
+    return [f"DOVETAIL_TEMPORAL_HEARTBEATS is not set: {why}"] if advised else []
+
+
 def test_nothing_is_said_of_what_is_not_set() -> None:
     assert len(report()) == 1
 

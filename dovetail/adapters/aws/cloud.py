@@ -89,7 +89,7 @@ class AwsCloud:
         facts = await self._parts.inventory.live(identity)
         if facts is None:
             return "gone"
-        if facts.state != "shutting-down":
+        if facts.state != "shutting-down" and not self._terminations.is_accepted(identity):
             self._check_owner(facts, claim)
             try:
                 await self._terminations.terminate(identity)

@@ -1,7 +1,9 @@
 """Requests for single instances that come together share one call.
 
 Three hundred terminations at once would be three hundred calls, of which AWS takes five a second; as one call they are
-one. Whoever asks gets the answer for its own instance, or the failure of the call.
+one. A call is followed by the next of its kind half a second later at the soonest, so that many that come one after
+another are two calls a second at most, too; a single one waits for nobody. Whoever asks gets the answer for its own
+instance, or the failure of the call.
 """
 
 import asyncio
@@ -13,6 +15,7 @@ from dovetail.adapters.aws.meters import observe
 T = TypeVar("T")
 
 _TOGETHER_SECONDS: Final = 0.02  # requests of one burst; waiting longer would show in a termination
+_APART_SECONDS: Final = 0.5  # between two calls of a kind
 _MOST_IDS: Final = 500
 
 
@@ -24,6 +27,7 @@ class JoinedCalls(Generic[T]):
         self._batcher, self._ask = batcher, ask
         self._waiting: dict[str, list[asyncio.Future[T | None]]] = {}
         self._sending: set[asyncio.Task[None]] = set()
+        self._next_at = float("-inf")  # on the loop's clock
 
     async def answer(self, identity: str) -> T | None:
         """The answer for this id, from a call that begins after this request."""
@@ -38,10 +42,13 @@ class JoinedCalls(Generic[T]):
         return await answer
 
     async def _answer_together(self) -> None:
-        await asyncio.sleep(_TOGETHER_SECONDS)
+        clock = asyncio.get_running_loop().time
+        together = max(_TOGETHER_SECONDS, self._next_at - clock())
+        await asyncio.sleep(together)
+        self._next_at = clock() + _APART_SECONDS
         waiting, self._waiting = self._waiting, {}
         ids = sorted(waiting)
-        observe("cloudprovider_batcher_batch_time_seconds", _TOGETHER_SECONDS, {"batcher": self._batcher})
+        observe("cloudprovider_batcher_batch_time_seconds", together, {"batcher": self._batcher})
         observe("cloudprovider_batcher_batch_size", len(ids), {"batcher": self._batcher})
         for start in range(0, len(ids), _MOST_IDS):
             await self._answer(ids[start : start + _MOST_IDS], waiting)
