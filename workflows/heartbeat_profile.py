@@ -23,13 +23,18 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from dovetail.workflows.options import ENDS, IDLES, WAITS
+from dovetail.workflows.options import ENDS, IDLES, LEAVES, WAITS
 from dovetail.workflows.outbound import around_requests
 
 PROFILES: Final[Mapping[str, Mapping[timedelta, timedelta]]] = MappingProxyType(
     {
         "self-hosted": {},
-        "cloud": {WAITS: timedelta(seconds=40), IDLES: timedelta(minutes=10), ENDS: timedelta(minutes=10)},
+        "cloud": {
+            WAITS: timedelta(seconds=40),
+            LEAVES: timedelta(seconds=75),  # most instances are gone before the first beat
+            IDLES: timedelta(minutes=10),
+            ENDS: timedelta(minutes=10),
+        },
     }
 )
 
