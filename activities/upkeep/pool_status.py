@@ -1,4 +1,5 @@
-"""What each NodePool's status should say: what it uses, whether it may be used, whether its nodes come up.
+"""What each NodePool's status should say: what it uses, whether it may be used, whether its nodes come up and whether
+its latest change has reached them.
 
 The state of a NodeClass is asked for at each look, which a change of the class brings about, and every few seconds
 beside that, sooner while it is not ready, because pods wait for it.
@@ -7,6 +8,7 @@ beside that, sooner while it is not ready, because pods wait for it.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE, nodes_up_to_date
 from dovetail.lifecycle.conditions import ConditionSet
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from dovetail.lifecycle.pool_health import Health, judge_health, record_text
@@ -57,7 +59,7 @@ class PoolStatuses:
             if wanted is None:
                 continue
             due = self.written.get(name, 0.0) + FIGURES_EVERY
-            if wanted.conditions is None and self.now() < due:
+            if _is_figures_alone(wanted, pool) and self.now() < due:
                 moments.append(due)
                 continue
             self.written[name] = self.now()
@@ -76,6 +78,7 @@ class PoolStatuses:
         if state.found:
             health = judge_health(pool, snapshot.claims.values(), state.generation, now)
             conditions = conditions.set(health.condition)
+        conditions = conditions.set(nodes_up_to_date(pool, snapshot.claims.values(), conditions, now))
         record = _new_record(pool, health)
         changed = None if _same(conditions, pool) else conditions.conditions
         used = None if same_usage(pool.usage, usage) else usage
@@ -93,6 +96,14 @@ def _new_record(pool: NodePool, health: Health | None) -> str | None:
 
 def _same(conditions: ConditionSet, pool: NodePool) -> bool:
     return {c.type: c for c in conditions.conditions} == {c.type: c for c in pool.conditions}
+
+
+def _is_figures_alone(wanted: PoolWrites, pool: NodePool) -> bool:
+    """Whether nothing differs but usage, and how many nodes of a roll-out are done."""
+    stands = {(c.type, c.status, c.reason, c.generation) for c in pool.conditions}
+    conditions = wanted.conditions or ()
+    known = {(c.type, c.status, c.reason, c.generation) for c in conditions} <= stands
+    return known and all(c in pool.conditions for c in conditions if c.type != NODES_UP_TO_DATE)
 
 
 def _good_for(state: NodeClassState) -> float:

@@ -87,6 +87,7 @@ class SimulationOptions:
 
     spare_settling_nodes: bool = False  # PLC-91, PLC-218: consolidation leaves settling nodes alone, drift does not
     closed: frozenset[str] = frozenset()  # names of claims whose room is promised: nothing is placed there
+    spared: frozenset[str] = frozenset()  # names of claims whose nodes are a step's last choice: they leave soon
     housed: frozenset[str] = frozenset()  # UIDs of pods that have been promised room: they ask for none
     should_stop: Callable[[], bool] | None = None
     cheaper: bool = False  # new nodes of pools under the policy cost are chosen by it
@@ -126,14 +127,15 @@ class StepwiseSimulation:
         in_need = _in_need(index, options)
         pods = [*in_need, *_moved(index, without)]
         self._run = _simulation(index, without, options, pods, self._packing)
-        self._run.run([pod for pod in in_need if pod.uid not in later])
+        self._run.run([pod for pod in in_need if pod.uid not in later])  # the scheduler spares no node for them
+        self._spared = index.nodes_of(options.spared)
 
     def move(self, pods: Sequence[Pod]) -> Placement:
         """Where these pods go, after all those that were moved before them."""
         run, since = self._run, Progress.of(self._run)
         self._packing.close(since.new)
         run.refused.clear()  # each step answers for its own pods only
-        run.run(pods)
+        run.run_sparing(pods, self._spared)
         return of_simulation(run, since)
 
 

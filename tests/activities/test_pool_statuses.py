@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.lifecycle.pool_health import RESULTS
+from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.cloud import NodeClassState
 from testing.fakes import World
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import a_pool
+from tests.lifecycle.objects import a_claim, a_pool
 
 OTHER = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")
 
@@ -57,3 +60,33 @@ async def test_a_class_that_has_changed_is_seen_with_the_look_that_its_change_br
     assert once == 1, "however many pools refer to it"
     for pool in ("a", "b"):
         assert "NodeClassTerminating" in {condition.reason for condition in wanted[pool].conditions or ()}
+
+
+async def test_a_roll_out_is_said_at_once_and_its_progress_once_a_second() -> None:
+    """At rest nothing is written; twenty nodes that are replaced in a second are one write."""
+    world = World()
+    statuses, pool = PoolStatuses(Counted(), world.now), a_pool(hash="new")
+
+    async def look(*hashes: str) -> tuple[str, str] | None:
+        nonlocal pool
+        stamps = [{names.NODE_POOL_HASH: h, names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM} for h in hashes]
+        world.claims = {f"c{n}": a_claim(f"c{n}", annotations=stamp) for n, stamp in enumerate(stamps)}
+        wanted, _ = await statuses.wanted(seen(world, pool))
+        found = wanted.get(pool.name)
+        if found is None or found.conditions is None:
+            return None
+        pool = replace(pool, conditions=found.conditions, usage=found.usage or pool.usage)
+        record = {} if found.record is None else {RESULTS: found.record}
+        pool = replace(pool, annotations={**pool.annotations, **record})
+        return next((c.status, c.message) for c in found.conditions if c.type == "NodesUpToDate")
+
+    assert await look("new", "new", "new") == ("True", "")
+    while await look("new", "new", "new") is not None:
+        world.clock += 1
+    assert await look("old", "old", "old") == ("False", "0/3 nodes are up to date")
+    assert await look("new", "old", "old") is None
+    world.clock += 1
+    assert await look("new", "new", "old") == ("False", "2/3 nodes are up to date")
+    assert await look("new", "new", "new") == ("True", "")
+    world.clock += 60
+    assert await look("new", "new", "new") is None

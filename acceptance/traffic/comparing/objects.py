@@ -61,7 +61,10 @@ def _read(kind: str, body: Json, known: frozenset[str]) -> Json:
 def _conditions(kind: str, body: Json, known: frozenset[str]) -> Json:
     """By type, status and reason as one text; a claim's generation is the moment of its deletion, and says nothing."""
     conditions = (body.get("status") or {}).get("conditions") or []
-    return {each["type"]: _condition(kind, each, known) for each in conditions}
+    return {each["type"]: _condition(kind, each, known) for each in conditions if each["type"] not in _OURS}
+
+
+_OURS: Final = frozenset({"NodesUpToDate"})  # conditions that upstream has only proposed
 
 
 def _condition(kind: str, body: Json, known: frozenset[str]) -> Json:

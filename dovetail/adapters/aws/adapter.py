@@ -93,6 +93,7 @@ class AwsAdapter:
     settings: AwsSettings
     cloud: AwsCloud
     catalogues: AwsCatalogues
+    drift: Drift
     calls: Calls
     classes: NodeClasses
     offerings: OfferingsCache
@@ -117,6 +118,7 @@ class AwsAdapter:
         inventory = Inventory(calls, settings, clock, lambda: offerings.shifted)
         templates = LaunchTemplates(calls, clock)
         sized = SizedInstances(offerings, given.overlays)
+        drift = Drift(classes, offerings, inventory, cluster)
         parts = Parts(
             calls=calls,
             classes=classes,
@@ -129,7 +131,8 @@ class AwsAdapter:
         return cls(
             settings=settings,
             cloud=AwsCloud(parts),
-            catalogues=AwsCatalogues(classes, offerings, Drift(classes, offerings, inventory, cluster)),
+            catalogues=AwsCatalogues(classes, offerings, drift),
+            drift=drift,
             calls=calls,
             classes=classes,
             offerings=offerings,
@@ -204,6 +207,7 @@ class AwsAdapter:
             clean_up=CleanUp(calls, settings, profiles, self.templates, clock),
             tasks=self._upkeep_tasks(cluster),
             cluster=self.cluster,
+            drift=self.drift,
         )
         return Ec2NodeClassUpkeep(parts, cluster.now, clock)
 

@@ -5,6 +5,8 @@ image has vanished would otherwise drift on every node. An image that no longer 
 judged: nobody else would say that such a node stays as it is for ever.
 """
 
+from dataclasses import dataclass
+
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.offerings_cache import NoTypes, OfferingsCache
 from dovetail.adapters.aws.cluster import Cluster
@@ -27,17 +29,32 @@ RESERVATION = "CapacityReservationDrift"
 PLACEMENT_GROUP = "PlacementGroupDrift"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The latest answer about a claim: the class's generation whose resources it was compared with, and the reason."""
+
+    generation: int
+    reason: str
+
+
 class Drift:
-    """Judges claims."""
+    """Judges claims, and remembers of each what it has answered."""
 
     def __init__(self, classes: NodeClasses, offerings: OfferingsCache, inventory: Inventory, cluster: Cluster) -> None:
         self._classes, self._offerings, self._inventory, self._cluster = classes, offerings, inventory, cluster
+        self.judged: dict[str, Judged] = {}  # by the claim's UID
 
     async def of(self, claim: NodeClaim) -> str:
         """The reason; empty where there is none."""
         node_class = self._classes.get(claim.node_class.name)
         if not isinstance(node_class, NodeClass) or node_class.deleting or not claim.provider_id:
             return ""
+        reason = await self._reason(claim, node_class)
+        if not node_class.stale:  # else its images and subnets are those of an earlier generation
+            self.judged[claim.uid] = Judged(generation=node_class.generation, reason=reason)
+        return reason
+
+    async def _reason(self, claim: NodeClaim, node_class: NodeClass) -> str:
         if self._hash_differs(claim, node_class):
             return NODE_CLASS
         if await self._image_differs(claim, node_class):

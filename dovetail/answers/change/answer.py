@@ -148,6 +148,8 @@ class ChangeAnswer:
     all_nodes: int
     no_longer_drifted: tuple[str, ...] = ()
     waves: tuple[WaveAnswer, ...] = ()
+    moved_pods: int = 0  # that must move, each counted once
+    moves: int = 0  # their moves: a pod whose new node leaves too moves again
     paces: tuple[PaceAnswer, ...] = ()
     costs: Costs
     homeless: tuple[Homeless, ...] = ()
@@ -174,6 +176,7 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
     waiting = _waiting(look.settings, supposed)
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)
+    moves = [pod for each in found.departures for pod in each.moved]
     answer = ChangeAnswer(
         cluster=look.settings.cluster,
         source=look.source,
@@ -184,6 +187,8 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
         all_nodes=sum(1 for claim in supposed.before.claims.values() if _stands(supposed.before, claim)),
         no_longer_drifted=_no_longer(supposed),
         waves=_waves(found),
+        moved_pods=len(set(moves)),
+        moves=len(moves),
         paces=_paces(found),
         costs=_costs(prices, supposed.before, found),
         homeless=(*placed, *waiting[0]),

@@ -74,6 +74,11 @@ def effect_lines(answer: ChangeAnswer) -> Iterator[str]:
         whole = duration_text(round(parse_time(ends) - parse_time(answer.at)))
         times = f"{begins} to about {ends} ({whole} in all)"
         yield f"{plural(len(answer.waves), 'wave')} of at most {plural(most, 'node')} by the budgets: {times}"
+    if answer.moved_pods:
+        often = (
+            "once" if answer.moves == answer.moved_pods else f"{answer.moves / answer.moved_pods:.2f} times on average"
+        )
+        yield f"{plural(answer.moved_pods, 'pod')} must move, {often}"
     yield from _pace_lines(answer)
     if answer.placed:
         yield f"waiting pods that find a place by it: {shown(answer.placed)}"

@@ -16,7 +16,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
+from dovetail.model import names
 from dovetail.model.judging import Unjudged
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
@@ -173,9 +175,13 @@ class PlacementSimulator:
         return FreeRoom(self.index, self._options.closed, self._prices.best)
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
-        """The cluster without all of these, one after the other."""
+        """The cluster without all of these, one after the other.
+
+        Nodes that are to be replaced too are their pods' last choice: whoever went there would soon move again.
+        """
         self._asked.update(_names(candidates))
-        return PlacementWave(self, candidates, self._options)
+        due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet.now))
+        return PlacementWave(self, candidates, replace(self._options, spared=due))
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -231,6 +237,11 @@ def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
     if not is_active(pod):
         return False
     return is_reschedulable(pod) or (on_leaving_node and not (is_mirror(pod) or tolerates_disrupted(pod)))
+
+
+def _is_due(claim: NodeClaim, now: float) -> bool:
+    """Whether its node is to be replaced, now or when its turn comes."""
+    return claim.is_true(names.DRIFTED) or claim.is_expired(now) or names.REPLACE in claim.annotations
 
 
 def _names(candidates: Sequence[Candidate]) -> frozenset[str]:

@@ -27,6 +27,7 @@ class NodePlacer:
     def __init__(self, table: NodeTable, active: int) -> None:
         self.table = table
         self.active = active
+        self.spared = 0  # nodes that no pod is put on for now
         self.placed: dict[int, list[Pod]] = {}
         self._left: dict[int, tuple[int, ...]] = {}
         self._ports: dict[int, list[tuple[str, HostPort]]] = {}
@@ -52,7 +53,7 @@ class NodePlacer:
             mask |= self._extra_mask & self.active & self.table.tolerating(shape.facts.pod_shape.tolerations)
         if demand.spares_settling:
             mask &= ~self.table.settling
-        return mask
+        return mask & ~self.spared
 
     def _by_topology(self, shape: ShapeInPass, mask: int) -> int:
         for group, own in shape.hosts:

@@ -198,7 +198,19 @@ class Pass:
         self.packing = on_nodes_only
         self.run(pods)
         self.packing = self.options.packing
-        self.progress += 1  # the same demand is tried again for others: they may have new nodes
+        return self._to_try_again()
+
+    def run_sparing(self, pods: Sequence[Pod], spared: int) -> None:
+        """Place what can be placed; on these nodes only the pods that find no other place, a new node included."""
+        self.nodes.spared = spared
+        self.run(pods)
+        self.nodes.spared = 0
+        if spared and (without := self._to_try_again()):
+            self.run(without)
+
+    def _to_try_again(self) -> tuple[Pod, ...]:
+        """The pods that found no place, which are refused no longer; like ones may now have other nodes."""
+        self.progress += 1
         without = tuple(r.pod for r in self.refused.values() if r.reason == "tried")
         for pod in without:
             del self.refused[pod.uid]

@@ -19,6 +19,7 @@ VALIDATION: Final = "ValidationSucceeded"
 PLACEMENT: Final = "PlacementGroupReady"
 RESERVATIONS: Final = "CapacityReservationsReady"
 READY: Final = "Ready"
+UP_TO_DATE: Final = "NodesUpToDate"  # of its nodes: the class is ready whatever it says
 
 _SETTING: Final = (IMAGES, RESERVATIONS, PLACEMENT, SUBNETS, GROUPS, PROFILE, VALIDATION)  # upstream's order
 DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (AWS-40)
@@ -52,7 +53,16 @@ def conditions(before: Iterable[Json], verdicts: Mapping[str, Verdict], generati
     stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parts = [_condition(kind, verdict, old.get(kind), generation, stamp) for kind, verdict in verdicts.items()]
     root = _condition(READY, _ready(parts), old.get(READY), generation, stamp)
-    return sorted([*parts, root], key=lambda condition: condition["type"])
+    kept = [old[UP_TO_DATE]] if UP_TO_DATE in old else []
+    return sorted([*parts, root, *kept], key=lambda condition: condition["type"])
+
+
+def with_progress(before: Iterable[Json], verdict: Verdict, generation: int, now: float) -> list[Json]:
+    """The same conditions, with what is so of its nodes."""
+    stamp = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    old = {condition["type"]: condition for condition in before}
+    found = {**old, UP_TO_DATE: _condition(UP_TO_DATE, verdict, old.get(UP_TO_DATE), generation, stamp)}
+    return sorted(found.values(), key=lambda condition: condition["type"])
 
 
 def _ready(parts: Iterable[Json]) -> Verdict:

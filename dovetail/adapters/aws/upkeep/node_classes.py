@@ -13,9 +13,10 @@ from typing import Final, Literal
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cluster import Cluster
+from dovetail.adapters.aws.drift import Drift
 from dovetail.adapters.aws.meters import forget
 from dovetail.adapters.aws.node_class import conditions as c
-from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, verdict_of
+from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, verdict_of, with_progress
 from dovetail.adapters.aws.node_class.node_class import (
     UNREADABLE,
     NodeClass,
@@ -25,6 +26,7 @@ from dovetail.adapters.aws.node_class.node_class import (
 )
 from dovetail.adapters.aws.resources.resolution import RESOLUTION_FAILED, Resolution, Resolved
 from dovetail.adapters.aws.upkeep.clean_up import CleanUp
+from dovetail.adapters.aws.upkeep.progress import progress_of
 from dovetail.adapters.aws.upkeep.upkeep_task import UpkeepTask, log_failure
 from dovetail.adapters.aws.upkeep.validation import Validation
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
@@ -43,6 +45,8 @@ _log = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 60.0
 _WAIT_SECONDS: Final = 600.0  # for claims of a deleted class; the end of one is a change, which is seen at once
+_PROGRESS_SECONDS: Final = 1.0  # between writes of how far a roll-out has come
+_JUDGED_SECONDS: Final = 5.0  # until claims that have not been judged are asked about again
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
 
@@ -68,6 +72,7 @@ class UpkeepParts:
     clean_up: CleanUp
     tasks: tuple[UpkeepTask, ...]
     cluster: Cluster
+    drift: Drift  # the one that judges the claims
 
 
 @dataclass(slots=True)
@@ -78,6 +83,7 @@ class _Due:
     at: float = 0.0
     retry: float = _FIRST_RETRY
     published: set[str] = field(default_factory=set)  # condition/reason of the refusals that have their Event
+    said: float = 0.0  # when its NodesUpToDate was last written
 
 
 class Ec2NodeClassUpkeep:
@@ -94,6 +100,9 @@ class Ec2NodeClassUpkeep:
             claims = tuple(claim for claim in self._cluster.claims() if _is_ours(claim))
             classes = self._parts.classes.every()
             self._due = {name: due for name, due in self._due.items() if any(name == each.name for each in classes)}
+            judged, present = self._parts.drift.judged, {claim.uid for claim in claims}
+            for uid in [uid for uid in judged if uid not in present]:
+                del judged[uid]
             moments = await asyncio.gather(*[self._one(each, claims) for each in classes])
             moments += await asyncio.gather(*[self._beside(task, claims) for task in self._parts.tasks])
             moments.append(await self._clean(claims))
@@ -113,10 +122,11 @@ class Ec2NodeClassUpkeep:
         waiting = [claim for claim in claims if _refers(claim, node_class)] if node_class.deleting else []
         key = (node_class.uid, node_class.generation, node_class.deleting, len(waiting))
         if key == due.key and self._clock() < due.at:
-            return due.at
+            return min(due.at, await self._progress(node_class, claims))
         try:
             wait = await (self._release(node_class, waiting) if node_class.deleting else self._resolve(node_class))
             due.key, due.at, due.retry = key, self._clock() + wait, _FIRST_RETRY
+            return min(due.at, self._clock() + (_PROGRESS_SECONDS if self._wanted(node_class, claims) else wait))
         except Conflict:
             due.key, due.at = (), self._clock() + _FIRST_RETRY
         except Exception as error:
@@ -124,6 +134,40 @@ class Ec2NodeClassUpkeep:
             due.key, due.at = key, self._clock() + due.retry
             due.retry = min(due.retry * 2, _LONGEST_RETRY)
         return due.at
+
+    async def _progress(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> float:
+        """Say how far its latest change has come: a change at once, and the count once a second. The moment at which to
+        look again."""
+        due, now = self._due[node_class.name], self._clock()
+        wanted = self._wanted(node_class, claims)
+        if wanted is None:
+            return now + ROUND_SECONDS
+        if wanted == _conditions(node_class):
+            return now + _JUDGED_SECONDS
+        if now < due.said + _PROGRESS_SECONDS and _says(wanted) == _says(_conditions(node_class)):
+            return due.said + _PROGRESS_SECONDS
+        due.said = now
+        try:
+            await self._parts.objects.patch(node_class.raw, {"status": {"conditions": wanted}}, "status")
+        except Conflict:
+            due.said = 0.0
+            return now + _PROGRESS_SECONDS
+        except Exception as error:
+            log_failure(f"EC2NodeClass {node_class.name}", error)
+        return now + _LONGEST_RETRY
+
+    def _wanted(self, node_class: NodeClass, claims: tuple[NodeClaim, ...]) -> list[Json] | None:
+        """The class's conditions with that of its nodes; the same where not all claims are judged, and None where they
+        say it already."""
+        before = _conditions(node_class)
+        if node_class.deleting or node_class.stale or not before:
+            return None
+        mine = [claim for claim in claims if _refers(claim, node_class)]
+        verdict = progress_of(node_class, mine, self._parts.drift.judged, before)
+        if verdict is None:
+            return before
+        found = with_progress(before, verdict, node_class.generation, self._clock())
+        return None if found == before else found
 
     async def _set_aside(self, node_class: UnreadableClass, due: _Due) -> float:
         """Say on the class that it cannot be used, and why: once for each version of it that cannot be read."""
@@ -144,7 +188,8 @@ class Ec2NodeClassUpkeep:
             )
         )
         before = (node_class.raw.get("status") or {}).get("conditions") or []
-        verdicts = {each["type"]: verdict_of(before, each["type"]) for each in before if each["type"] != c.READY}
+        kinds = [each["type"] for each in before if each["type"] not in (c.READY, c.UP_TO_DATE)]
+        verdicts = {kind: verdict_of(before, kind) for kind in kinds}
         verdicts[c.VALIDATION] = false(UNREADABLE, node_class.message)
         wanted = conditions(before, verdicts, int(meta.get("generation", 0)), self._clock())
         if wanted != before:
@@ -271,6 +316,12 @@ def _until_next_round(resolved: NodeClass, now: float) -> float:
 def _still_readable(raw: Json) -> NodeClass | None:
     found = read_class(raw)
     return found if isinstance(found, NodeClass) else None
+
+
+def _says(found: Iterable[Json]) -> tuple[object, ...]:
+    """What its NodesUpToDate says, but for the count."""
+    said = next((each for each in found if each["type"] == c.UP_TO_DATE), {})
+    return tuple(said.get(key) for key in ("status", "reason", "observedGeneration"))
 
 
 def as_resolved(node_class: NodeClass, found: Resolved) -> NodeClass:

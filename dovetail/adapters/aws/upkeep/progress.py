@@ -1,0 +1,39 @@
+"""Has the latest change of an EC2NodeClass reached its nodes? Its condition NodesUpToDate, in the words that upstream
+has proposed; of NodePools see dovetail/disruption/upkeep/roll_out.py.
+
+What counts is what the judge of drift has said of each claim since the class's resources were resolved for this
+generation. Until it has been asked about all of them nothing is said of this generation: the condition keeps the former
+one, which tells a gate to wait.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.adapters.aws.drift import Judged
+from dovetail.adapters.aws.node_class import conditions as c
+from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, verdict_of
+from dovetail.adapters.aws.node_class.node_class import NodeClass
+from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClaim
+
+
+def progress_of(
+    node_class: NodeClass, claims: Iterable[NodeClaim], judged: Mapping[str, Judged], before: Iterable[Json]
+) -> Verdict | None:
+    """The verdict, of the claims that refer to the class; None where it is not known yet."""
+    behind = 0
+    count = 0
+    for claim in claims:
+        known = judged.get(claim.uid)
+        count += 1
+        if not claim.provider_id or (claim.deleting_since is not None and known is None):
+            continue  # it will be launched as the class is now; or nobody will judge it any more
+        current = known is not None and known.generation == node_class.generation
+        if known is None or not (current or claim.deleting_since is not None):
+            return None
+        behind += bool(known.reason)
+    if not behind:
+        return true(c.UP_TO_DATE)
+    text = f"{count - behind}/{count} nodes are up to date"
+    if verdict_of(before, c.READY).status == "False":
+        return false("RolloutBlocked", f"{text}; NodeClass is not ready")
+    return false("RolloutInProgress", text)
