@@ -231,6 +231,19 @@ class TestRendering:
         assert [rule for rule in rules if rule not in named(objects, "ClusterRole")["rules"]] == []
         assert not any("create" in rule["verbs"] for rule in nodes_of(helm.rendered(NAMED)))
 
+    def test_the_guides_commands_for_kind_install_what_a_worker_reads(self, helm: Helm) -> None:
+        """The two `helm install` of the guide, with the charts and values that stand there."""
+        guide = (ROOT / "docs/guides/try-it-on-kind.md").read_text()
+        definitions, workers = [line.split() for line in guide.splitlines() if line.startswith("helm install")]
+        assert ROOT / definitions[3] == DEFINITIONS and ROOT / workers[3] == WORKERS
+
+        given = [word for word in workers[4:] if "=" in word or word == "--set"]
+        objects = helm.rendered({}, *given)
+
+        settings = read_settings(variables_of(pod_of(objects)))
+        assert (settings.cloud, settings.cluster) == ("kwok", "kind")
+        assert named(objects, "StatefulSet", "dovetail-temporal")
+
     def test_alerts_and_dashboards_are_those_of_deploy(self, helm: Helm) -> None:
         """With the address at which people read the runbooks before each."""
         base = "https://example.com/dovetail/"
