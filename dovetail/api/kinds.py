@@ -10,6 +10,7 @@ from dovetail.api.karpenter.capacity_buffer import CapacityBuffer
 from dovetail.api.karpenter.node_claim import NodeClaim
 from dovetail.api.karpenter.node_overlay import NodeOverlay
 from dovetail.api.karpenter.node_pool import NodePool
+from dovetail.api.kwok.kwok_node_class import KWOKNodeClass
 from dovetail.api.schema.structural import ApiModel
 
 
@@ -112,6 +113,15 @@ KINDS = (
         short_names=("ec2nc", "ec2ncs"),
         model=EC2NodeClass,
         columns=(READY, AGE, Column(name="Role", path=".spec.role", wide=True)),
+    ),
+    ResourceKind(
+        kind="KWOKNodeClass",
+        group="karpenter.kwok.sh",
+        version="v1alpha1",
+        plural="kwoknodeclasses",
+        short_names=("kwoknc", "kwokncs"),
+        model=KWOKNodeClass,
+        columns=(READY, AGE),
     ),
     ResourceKind(
         kind="CapacityBuffer",

@@ -13,10 +13,11 @@ from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, 
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.kept_objects import KeptObjects
 from dovetail.ports.objects import NodeClaims, Nodes, Notices
-from dovetail.ports.raw_objects import RawObjects
+from dovetail.ports.raw_objects import MadeObjects
 from dovetail.ports.view import ClusterView
 
 S = TypeVar("S")
+Right = tuple[str, str, tuple[str, ...]]  # group, resource[/subresource], verbs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class ProviderCluster:
     nodes: Nodes
     notices: Notices
     node_classes: Callable[[NodeClassKind], Mapping[str, Any]]  # as watched, by name; NotSeenYet while that is broken
-    objects: Callable[[str, str, str], RawObjects]  # of a kind, by its path, in a namespace; empty: cluster-wide
+    objects: Callable[[str, str, str], MadeObjects]  # of a kind, by its path, in a namespace; empty: cluster-wide
     version: Callable[[], Awaitable[str]]  # major.minor, asked of the API server now
 
 
@@ -91,5 +92,6 @@ class Provider(Generic[S]):
     labels: frozenset[str]
     settings: type[S]
     open: Callable[[ProviderCluster, S], Awaitable[OpenCloud]]
+    rights: tuple[Right, ...] = ()  # in the whole cluster, beside those to look at its classes that every cloud needs
     reservation_labels: frozenset[str] = frozenset()  # those that name one reservation (DIS-174)
     buckets: Mapping[str, Callable[[str, str], KeptObjects]] = field(default_factory=dict)  # scheme -> bucket, prefix

@@ -1,6 +1,7 @@
 """Objects that decisions do not read and that therefore have no port of their own, as raw JSON.
 
-A cloud needs some: its NodeClasses, the ConfigMap in which it remembers shortages, the Service of the cluster's DNS.
+A cloud needs some: its NodeClasses, the ConfigMap in which it remembers shortages, the Service of the cluster's DNS;
+and, where its instances are objects of the cluster, the Nodes.
 """
 
 from typing import Protocol
@@ -20,3 +21,13 @@ class RawObjects(Protocol):
 
     async def merge(self, name: str, change: Json) -> None:
         """Merge a change into the object at whatever version, or create it; fields that are None are taken away."""
+
+
+class MadeObjects(RawObjects, Protocol):
+    """Objects that a cloud makes itself."""
+
+    async def create(self, name: str, body: Json) -> Json | None:
+        """Create it; None where there is one of that name."""
+
+    async def list_labelled(self, selector: str) -> tuple[Json, ...]:
+        """Those with these labels, as the API server has them now."""

@@ -12,6 +12,7 @@ from dovetail.ports.provider import Provider
 # One line per cloud: its name, and the module that holds its PROVIDER.
 PROVIDERS: Final[dict[str, str]] = {
     "aws": "dovetail.adapters.aws.provider",
+    "kwok": "dovetail.adapters.kwok.provider",
 }
 DEFAULT: Final = next(iter(PROVIDERS))
 

@@ -89,10 +89,6 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
         asks_nothing=frozenset({"true"}),
         is_switch=True,
     ),
-    WithoutEffect(
-        variable="INSTANCE_TYPES_FILE_PATH",
-        reason="it belongs to Karpenter's kwok provider",
-    ),
 )
 
 

@@ -282,6 +282,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
             Need(
                 namespace=settings.namespace,
                 keeps_places=settings.placement_policy == "Cost" and settings.cost_keep_places,
+                of_cloud=settings.provider.rights,
             ),
         ),
         classes=opened.classes,

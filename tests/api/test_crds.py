@@ -47,6 +47,7 @@ def test_only_node_pools_can_be_scaled() -> None:
         "NodeClaim": None,
         "NodeOverlay": None,
         "EC2NodeClass": None,
+        "KWOKNodeClass": None,
         "CapacityBuffer": None,
     }
 
@@ -67,6 +68,7 @@ def test_kubectl_shows_the_columns_that_people_know() -> None:
         ),
         "NodeOverlay": (["Ready", "Age"], ["Weight"]),
         "EC2NodeClass": (["Ready", "Age"], ["Role"]),
+        "KWOKNodeClass": (["Ready", "Age"], []),
         "CapacityBuffer": (["Replicas", "Usable", "Provisioned", "Age"], ["Strategy"]),
     }
 
@@ -79,6 +81,7 @@ def test_short_names() -> None:
         "NodeClaim": None,
         "NodeOverlay": ["overlays"],
         "EC2NodeClass": ["ec2nc", "ec2ncs"],
+        "KWOKNodeClass": ["kwoknc", "kwokncs"],
         "CapacityBuffer": ["cb"],
     }
 

@@ -22,6 +22,7 @@ from tests.packaging.charts import (
     WORKERS,
     WRONG,
     Helm,
+    Object,
     named,
     pod_of,
     variables_of,
@@ -34,8 +35,7 @@ WITHOUT_A_VALUE = {
     # Set by temporal-worker-controller.
     *("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID"),
     # For controller.env, as those of OpenTelemetry are: few set them.
-    *("LOG_FORMAT", "DOVETAIL_CLOUD", "DOVETAIL_ROLES", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_FEATURE_GATES"),
-    *("AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SCHEDULER_CONFIG"),
+    *("LOG_FORMAT", "DOVETAIL_ROLES", "AWS_REGION", "AWS_ENDPOINT_URL", "SCHEDULER_CONFIG"),
 }
 WITH_SECRETS = {
     "temporal": {
@@ -97,6 +97,9 @@ class TestRendering:
         assert (settings.cluster, settings.batch_idle) == ("blue", 2.0)  # a variable of controller.env goes first
         assert settings.gates["NodeRepair"] and settings.gates["SpotToSpotConsolidation"]
         assert settings.of_cloud.interruption_queue == "blue" and settings.of_cloud.eks_control_plane
+        assert (settings.of_cloud.image_refresh, settings.of_cloud.subnet_refresh) == (120.0, 180.0)
+        assert settings.of_cloud.gates == {"NodeClassCEL": True}
+        assert named(objects, "ServiceMonitor")["spec"]["sampleLimit"] == 5000
         assert pod["serviceAccountName"] == "karpenter"
         assert not pod["containers"][0]["image"].startswith("example.com/mirror")
         assert pod["terminationGracePeriodSeconds"] == 60
@@ -219,6 +222,28 @@ class TestRendering:
         [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/places.yaml").read_text())["rules"]
         assert (rule in named(objects, "ClusterRole")["rules"]) == granted
 
+    def test_with_kwok_a_worker_gets_that_cloud_and_the_right_to_make_nodes(self, helm: Helm) -> None:
+        objects = helm.rendered({**NAMED, "cloud": "kwok"})
+
+        settings = read_settings(variables_of(pod_of(objects)))
+        rules = yaml.safe_load((ROOT / "deploy/kubernetes/kwok.yaml").read_text())["rules"]
+        assert (settings.cloud, settings.of_cloud) == ("kwok", settings.provider.settings())
+        assert [rule for rule in rules if rule not in named(objects, "ClusterRole")["rules"]] == []
+        assert not any("create" in rule["verbs"] for rule in nodes_of(helm.rendered(NAMED)))
+
+    def test_the_guides_commands_for_kind_install_what_a_worker_reads(self, helm: Helm) -> None:
+        """The two `helm install` of the guide, with the charts and values that stand there."""
+        guide = (ROOT / "docs/guides/try-it-on-kind.md").read_text()
+        definitions, workers = [line.split() for line in guide.splitlines() if line.startswith("helm install")]
+        assert ROOT / definitions[3] == DEFINITIONS and ROOT / workers[3] == WORKERS
+
+        given = [word for word in workers[4:] if "=" in word or word == "--set"]
+        objects = helm.rendered({}, *given)
+
+        settings = read_settings(variables_of(pod_of(objects)))
+        assert (settings.cloud, settings.cluster) == ("kwok", "kind")
+        assert named(objects, "StatefulSet", "dovetail-temporal")
+
     def test_alerts_and_dashboards_are_those_of_deploy(self, helm: Helm) -> None:
         """With the address at which people read the runbooks before each."""
         base = "https://example.com/dovetail/"
@@ -235,6 +260,11 @@ class TestRendering:
         assert {name: json.loads(text) for name, text in shown.items()} == {
             f"dovetail-{file.name}": json.loads(file.read_text()) for file in files
         }
+
+
+def nodes_of(objects: list[Object]) -> list[Object]:
+    """The rules about Nodes."""
+    return [rule for rule in named(objects, "ClusterRole")["rules"] if "nodes" in rule["resources"]]
 
 
 def _aliases() -> frozenset[str]:

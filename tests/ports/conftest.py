@@ -18,6 +18,7 @@ from tests.ports.worlds import real, simulated
 from tests.ports.worlds import simulated_cloud as simulated_cloud_world
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
+from tests.ports.worlds.kwok_cloud import KwokCloudWorld
 from tests.unavailable import no_control_plane
 
 ROOT = Path(__file__).parent.parent.parent
@@ -92,7 +93,12 @@ async def aws_cloud(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[C
         yield world
 
 
-@pytest.fixture(scope="session", params=["simulated", "aws"])
+@pytest.fixture(scope="session")
+def kwok_cloud() -> CloudWorld:
+    return KwokCloudWorld()
+
+
+@pytest.fixture(scope="session", params=["simulated", "aws", "kwok"])
 def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
     """One after the other, as `world`."""
     yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))

@@ -92,6 +92,7 @@ PROVIDER: Final = Provider(
     labels=names.WELL_KNOWN,
     settings=AwsEnvironment,
     open=open_aws,
+    rights=tuple((names.GROUP, each, ("patch",)) for each in ("ec2nodeclasses", "ec2nodeclasses/status")),
     reservation_labels=frozenset(names.RESERVATION_LABELS),
     buckets={"s3": BucketObjects},
 )

@@ -19,6 +19,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
+from dovetail.ports.provider import Right
 
 _LOOK: Final = ("get", "list", "watch")
 _CHANGE: Final = ("patch",)
@@ -53,22 +54,14 @@ NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-s
 # Of the kinds that a feature gate opens, those that are written.
 _WRITTEN: Final = frozenset({"nodeoverlays", "capacitybuffers"})
 
-Right = tuple[str, str, tuple[str, ...]]
-
-
-def rights_of_class(path: str) -> tuple[Right, ...]:
-    """What upkeep needs of a kind of NodeClass: it writes status, hash and finalizer."""
-    group, resource = _group_and_resource(path)
-    return ((group, resource, (*_LOOK, *_CHANGE)), (group, f"{resource}/status", _CHANGE))
-
 
 def name_of(resource: str, verb: str) -> str:
     """The one object to which a right is granted; empty where it is granted to all."""
     return "" if verb == "create" else NAMES.get(resource, "")
 
 
-def rights_of_gated(path: str) -> tuple[Right, ...]:
-    """What is needed of a kind that an open feature gate watches."""
+def rights_of_watched(path: str) -> tuple[Right, ...]:
+    """What is needed of a kind of NodeClass, and of one that an open feature gate watches."""
     group, resource = _group_and_resource(path)
     status = ((group, f"{resource}/status", _CHANGE),) if resource in _WRITTEN else ()
     return ((group, resource, _LOOK), *status)
@@ -84,10 +77,11 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a worker's settings ask for: rights in its own namespace, and to keep places for pods."""
+    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, and its cloud's."""
 
     namespace: str = "kube-system"
     keeps_places: bool = False
+    of_cloud: tuple[Right, ...] = ()
 
 
 class KubeInspection:
@@ -106,9 +100,13 @@ class KubeInspection:
         # What an open feature gate watches may take the place of a kind.
         self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *node_classes, *gated)}.values())
         self._rights = _single(
-            [(RIGHTS, ""), (OWN_RIGHTS, need.namespace), (PLACES_RIGHTS if need.keeps_places else (), "")]
-            + [(rights_of_class(kind.path), "") for kind in node_classes]
-            + [(rights_of_gated(kind.path), "") for kind in gated]
+            [
+                (RIGHTS, ""),
+                (OWN_RIGHTS, need.namespace),
+                (PLACES_RIGHTS if need.keeps_places else (), ""),
+                (need.of_cloud, ""),
+                *[(rights_of_watched(kind.path), "") for kind in (*node_classes, *gated)],
+            ]
         )
         self._clock = clock
 

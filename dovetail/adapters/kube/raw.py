@@ -1,9 +1,10 @@
-"""The port RawObjects: objects of one kind as JSON, over the same client as all others."""
+"""The port MadeObjects: objects of one kind as JSON, over the same client as all others."""
 
 from collections.abc import Collection
 
 from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, NotServed
+from dovetail.adapters.kube.paging import list_all
 from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict, Forbidden
 
@@ -29,20 +30,28 @@ class KubeRawObjects:
 
     async def merge(self, name: str, change: Json) -> None:
         answer = await self._client.call(self._request("PATCH", name, change, {NOT_FOUND}))
-        if answer.status == NOT_FOUND and not await self._created(name, change):
+        if answer.status == NOT_FOUND and await self.create(name, _without_none(change)) is None:
             await self._client.call(self._request("PATCH", name, change))  # someone else has just created it
 
-    async def _created(self, name: str, change: Json) -> bool:
+    async def create(self, name: str, body: Json) -> Json | None:
         place = {"name": name, **({"namespace": self._namespace} if self._namespace else {})}
-        body = _without_none(change)
         request = Request(
             method="POST",
-            path=object_path(self._path, "", namespace=self._namespace).rstrip("/"),
+            path=self._collection,
             subject=f"{self._kind}/{name}",
             body={**body, "metadata": {**body.get("metadata", {}), **place}},
             expected=frozenset({CONFLICT}),
         )
-        return (await self._client.call(request)).status != CONFLICT
+        answer = await self._client.call(request)
+        return None if answer.status == CONFLICT else answer.body
+
+    async def list_labelled(self, selector: str) -> tuple[Json, ...]:
+        found = list_all(self._client, self._collection, f"{self._kind}s", {"labelSelector": selector})
+        return tuple([raw async for raw in found])
+
+    @property
+    def _collection(self) -> str:
+        return object_path(self._path, "", namespace=self._namespace).rstrip("/")
 
     def _request(
         self, method: str, name: str, body: Json | None = None, expected: Collection[int] = (), subresource: str = ""

@@ -3,19 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from dovetail.adapters.kube.inspection import (
     OWN_RIGHTS,
     PLACES_RIGHTS,
     RIGHTS,
-    Right,
     name_of,
-    rights_of_class,
-    rights_of_gated,
+    rights_of_watched,
 )
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
-from dovetail.settings.providers import PROVIDERS, provider_named
+from dovetail.ports.provider import Right
+from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named
 
 ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 
@@ -41,15 +41,22 @@ def single(rights: tuple[Right, ...]) -> set[Single]:
     return {(group, resource, verb, name_of(resource, verb)) for group, resource, verbs in rights for verb in verbs}
 
 
+def of_cloud(name: str) -> set[Single]:
+    provider = provider_named(name)
+    return single(provider.rights).union(*(single(rights_of_watched(kind.path)) for kind in provider.node_classes))
+
+
 def test_the_cluster_role_grants_every_right_that_doctor_checks() -> None:
-    asked = single(RIGHTS)
+    asked = single(RIGHTS) | of_cloud(DEFAULT)
     for kind in (NODE_OVERLAY, *BUFFER_KINDS):
-        asked |= single(rights_of_gated(kind.path))
-    for name in PROVIDERS:
-        for node_class in provider_named(name).node_classes:
-            asked |= single(rights_of_class(node_class.path))
+        asked |= single(rights_of_watched(kind.path))
 
     assert asked == granted("ClusterRole")
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS.keys() - {DEFAULT}))
+def test_another_cloud_has_a_role_of_its_own_for_what_doctor_asks(name: str) -> None:
+    assert of_cloud(name) == granted("ClusterRole", ROLES.parent / f"{name}.yaml")
 
 
 def test_the_role_grants_what_doctor_asks_for_in_the_workers_namespace() -> None:

@@ -144,7 +144,7 @@ async def test_one_config_map_alone_can_be_read_and_written() -> None:
     """The namespace holds aws-auth and coredns beside it: who may write them has the cluster."""
     recorder = Recorder()
     store = KubeRawObjects(cast(Client, recorder), "ConfigMap", "/api/v1/configmaps", "kube-system")
-    await used(store.read(SHORTAGES), store.merge(SHORTAGES, {}), store._created(SHORTAGES, {}))
+    await used(store.read(SHORTAGES), store.merge(SHORTAGES, {}), store.create(SHORTAGES, {}))
     role = list(yaml.safe_load_all(ROLES.read_text()))[1]
 
     assert role["kind"] == "Role"

@@ -92,7 +92,7 @@ annotations:
 {{/* FEATURE_GATES: the gates with a capital letter, as Karpenter spells them there. */}}
 {{- define "dovetail.featureGates" -}}
 {{- $gates := list -}}
-{{- range $name, $open := .Values.settings.featureGates -}}
+{{- range $name, $open := . -}}
 {{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 1 $name)) (substr 1 -1 $name) $open) -}}
 {{- end -}}
 {{- join "," $gates -}}
@@ -134,6 +134,7 @@ annotations:
 {{- define "dovetail.settingsEnv" -}}
 {{- $s := .Values.settings -}}
 {{- $d := .Values.dovetail -}}
+- {name: DOVETAIL_CLOUD, value: {{ .Values.cloud | quote }}}
 - {name: CLUSTER_NAME, value: {{ $s.clusterName | quote }}}
 - {name: CLUSTER_ENDPOINT, value: {{ $s.clusterEndpoint | quote }}}
 - {name: CLUSTER_CA_BUNDLE, value: {{ $s.clusterCABundle | quote }}}
@@ -144,12 +145,15 @@ annotations:
 - {name: RESERVED_ENIS, value: {{ $s.reservedENIs | quote }}}
 - {name: DISABLE_DRY_RUN, value: {{ $s.disableDryRun | quote }}}
 - {name: ENABLE_ZONAL_SHIFT, value: {{ $s.enableZonalShift | quote }}}
+- {name: AMI_REFRESH_INTERVAL, value: {{ $s.amiRefreshInterval | quote }}}
+- {name: SUBNET_REFRESH_INTERVAL, value: {{ $s.subnetRefreshInterval | quote }}}
+- {name: AWS_FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.awsFeatureGates | quote }}}
 - {name: BATCH_MAX_DURATION, value: {{ $s.batchMaxDuration | quote }}}
 - {name: BATCH_IDLE_DURATION, value: {{ $s.batchIdleDuration | quote }}}
 - {name: PREFERENCE_POLICY, value: {{ $s.preferencePolicy | quote }}}
 - {name: MIN_VALUES_POLICY, value: {{ $s.minValuesPolicy | quote }}}
 - {name: DISABLE_CLUSTER_STATE_OBSERVABILITY, value: {{ $s.disableClusterStateObservability | quote }}}
-- {name: FEATURE_GATES, value: {{ include "dovetail.featureGates" . | quote }}}
+- {name: FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.featureGates | quote }}}
 - {name: LOG_LEVEL, value: {{ ternary "warning" .Values.logLevel (eq .Values.logLevel "warn") | quote }}}
 - {name: METRICS_PORT, value: {{ .Values.controller.metrics.port | quote }}}
 - {name: HEALTH_PROBE_PORT, value: {{ .Values.controller.healthProbe.port | quote }}}

@@ -1,0 +1,140 @@
+"""An instance is a Node object: how it is made, and what it says of itself.
+
+Nothing else remembers it, so that a worker that dies at any moment leaves nothing half done. While it boots, its Node
+has no providerID and kwok does not play it: it has not joined. `ends-at` in the past says that the cloud has taken the
+machine away; the Node itself goes when its finalizers allow it.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+
+from dovetail.adapters.kwok import names as own
+from dovetail.adapters.kwok.instance_types import OfferingKey, SoldType
+from dovetail.adapters.kwok.node_class import KwokClass
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import InstanceType
+from dovetail.model.resources import format_resources, parse_resources, subtract
+from dovetail.model.taints import Taint
+from dovetail.model.time import format_time, parse_time, time_or_none
+from dovetail.ports.cloud import Instance
+
+# The label by which instances are found; a Node of Karpenter's kwok provider has it too.
+SELECTOR: Final = f"{own.PLAYED}={own.FAKE}"
+IMAGE: Final = "kwok"  # there is none, and who asks for an image gets a name
+_UNREGISTERED: Final = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """What is launched: for whom, of which class, from where."""
+
+    claim: NodeClaim
+    node_class: KwokClass
+    request: str
+    sold: SoldType
+    sizes: InstanceType  # as the class makes it
+    pool: OfferingKey
+
+
+def node_name(token: str) -> str:
+    """One token, one Node: a launch that is repeated finds what it made."""
+    return f"kwok-{hashlib.sha256(token.encode()).hexdigest()[:12]}"
+
+
+def name_of(provider_id: str) -> str:
+    """The Node of a providerID; empty where it is none of kwok's."""
+    return provider_id.removeprefix(own.SCHEME) if provider_id.startswith(own.SCHEME) else ""
+
+
+def request_hash(claim: NodeClaim, request: str) -> str:
+    """What one token may be used for."""
+    return hashlib.sha256(orjson.dumps([claim.uid, request])).hexdigest()[:16]
+
+
+def node_of(name: str, bought: Purchase, now: float) -> Json:
+    """The Node as its kubelet would register it, and with what the cloud itself has to know."""
+    claim, boots = bought.claim, bought.node_class.boot_seconds > 0
+    annotations = {
+        own.CLAIM: claim.name,
+        own.REQUEST: request_hash(claim, bought.request),
+        own.CLASS_HASH: bought.node_class.hash,
+        **({own.BOOTS_AT: format_time(now + bought.node_class.boot_seconds)} if boots else {own.PLAYED: own.FAKE}),
+    }
+    taints = (_UNREGISTERED, *claim.taints, *claim.startup_taints)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"labels": _labels(name, bought), "annotations": annotations},
+        "spec": {
+            **({} if boots else {"providerID": own.SCHEME + name}),
+            "taints": [{"key": t.key, "effect": t.effect, **({"value": t.value} if t.value else {})} for t in taints],
+        },
+        "status": {
+            "capacity": format_resources(bought.sizes.capacity),
+            "allocatable": format_resources(subtract(bought.sizes.capacity, bought.sizes.overhead)),
+        },
+    }
+
+
+def _labels(name: str, bought: Purchase) -> dict[str, str]:
+    asked = bought.claim.requirements
+    return {
+        **{each.key: each.values[0] for each in asked if each.operator == "In" and len(each.values) == 1},
+        **bought.claim.labels,
+        **{key: values[0] for key, values in bought.sold.labels.items() if len(values) == 1},
+        names.ZONE: bought.pool.zone,
+        names.CAPACITY_TYPE: bought.pool.capacity_type,
+        names.HOSTNAME: name,
+        names.CLAIM_UID_TAG: bought.claim.uid,
+        own.PLAYED: own.FAKE,
+    }
+
+
+def is_instance(raw: Json) -> bool:
+    """Whether a Node is an instance of this cloud."""
+    labels = raw["metadata"].get("labels") or {}
+    return labels.get(own.PLAYED) == own.FAKE and _provider_id(raw) == own.SCHEME + raw["metadata"]["name"]
+
+
+def _provider_id(raw: Json) -> str:
+    """Of one that boots: that which it will have."""
+    said = (raw.get("spec") or {}).get("providerID")
+    booting = own.BOOTS_AT in (raw["metadata"].get("annotations") or {})
+    return str(said or (own.SCHEME + raw["metadata"]["name"] if booting else ""))
+
+
+def has_ended(annotations: Mapping[str, str], now: float) -> bool:
+    """Whether the cloud has taken the machine away."""
+    ends = time_or_none(annotations.get(own.ENDS_AT, ""))
+    return ends is not None and ends <= now
+
+
+def is_gone(raw: Json, now: float) -> bool:
+    """Whether nothing is left but a Node that waits for its finalizers."""
+    meta = raw["metadata"]
+    return has_ended(meta.get("annotations") or {}, now) and "deletionTimestamp" in meta
+
+
+def instance_of(raw: Json, now: float) -> Instance:
+    """A Node as the port shows an instance."""
+    meta, status = raw["metadata"], raw.get("status") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    state: Literal["pending", "running", "terminating"] = "pending" if own.BOOTS_AT in annotations else "running"
+    return Instance(
+        provider_id=_provider_id(raw),
+        claim_uid=labels.get(names.CLAIM_UID_TAG, ""),
+        claim_name=annotations.get(own.CLAIM, ""),
+        state="terminating" if has_ended(annotations, now) else state,
+        launched=parse_time(meta["creationTimestamp"]),
+        image_id=IMAGE,
+        labels={key: value for key, value in labels.items() if key in own.INSTANCE_LABELS},
+        annotations={own.CLASS_HASH: annotations[own.CLASS_HASH]} if own.CLASS_HASH in annotations else {},
+        capacity=parse_resources(status.get("capacity")),
+        allocatable=parse_resources(status.get("allocatable")),
+    )

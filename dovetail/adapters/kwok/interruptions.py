@@ -1,0 +1,93 @@
+"""The port Interruptions over an annotation of Nodes: `kubectl annotate node NODE kwok.dovetail.sh/interrupt=spot`.
+
+The annotation is the queue: it stands until the message is acknowledged. A spot instance that was announced is taken
+away two minutes later, as a cloud does (upkeep.py).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from dovetail.adapters.kwok import names as own
+from dovetail.adapters.kwok.instance_types import OfferingKey
+from dovetail.adapters.kwok.node_class import KwokShortages
+from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.time import format_time
+from dovetail.model.watched_kinds import NODES
+from dovetail.ports.interruptions import Message
+from dovetail.ports.raw_objects import RawObjects
+from dovetail.ports.view import ClusterView
+
+WAIT_SECONDS: Final = 20.0
+SPOT_SECONDS: Final = 120.0
+_MOST: Final = 10
+_REASONS: Final[Mapping[str, InterruptionReason]] = {
+    "spot": "spot_interrupted",
+    "rebalance": "rebalance_recommendation",
+    "maintenance": "scheduled_change",
+    "stopped": "instance_stopped",
+}
+
+
+class KwokInterruptions:
+    """Announcements."""
+
+    def __init__(
+        self, view: ClusterView, objects: RawObjects, shortages: KwokShortages, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._view, self._objects, self._shortages, self._clock = view, objects, shortages, clock
+        self._handed: dict[str, float] = {}  # receipt -> when it is handed out again
+
+    async def receive(self) -> tuple[Message, ...]:
+        revision = self._view.revision()
+        found = self._messages()
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                while not found:
+                    revision = await self._view.changed(revision)
+                    found = self._messages()
+        except TimeoutError:
+            return ()
+        self._handed |= {each.receipt: self._clock() + WAIT_SECONDS for each in found}
+        return found
+
+    async def acknowledge(self, receipts: Sequence[str]) -> None:
+        for receipt in receipts:
+            name, _, said = receipt.partition("/")
+            raw = await self._objects.read(name)
+            if raw is None or (raw["metadata"].get("annotations") or {}).get(own.INTERRUPT) != said:
+                continue
+            change: Json = {own.INTERRUPT: None}
+            if _REASONS.get(said) == "spot_interrupted":
+                change[own.ENDS_AT] = format_time(self._clock() + SPOT_SECONDS)
+            await self._objects.patch(raw, {"metadata": {"annotations": change}})
+
+    async def troubles(self) -> tuple[Interruption, ...]:
+        return ()
+
+    async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
+        if interruption.reason == "spot_interrupted":
+            where = (claim.labels.get(key, "") for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE))
+            self._shortages.remember(OfferingKey(*where))
+
+    def _messages(self) -> tuple[Message, ...]:
+        now = self._clock()
+        self._handed = {receipt: until for receipt, until in self._handed.items() if until > now}
+        found: list[Message] = []
+        for node in self._view.snapshot(NODES).nodes.values():
+            said = node.annotations.get(own.INTERRUPT, "")
+            receipt = f"{node.name}/{said}"
+            if not said or node.labels.get(own.PLAYED) != own.FAKE or receipt in self._handed:
+                continue
+            reason = _REASONS.get(said)
+            if reason is None:
+                known = ", ".join(_REASONS)
+                found.append(Message(receipt=receipt, problem=f"Node {node.name}: {said!r} is none of {known}"))
+                continue
+            announced = Interruption(id=f"{node.uid}-{said}", reason=reason, instances=(node.name,), at=now)
+            found.append(Message(receipt=receipt, interruption=announced))
+        return tuple(found[:_MOST])

@@ -1,0 +1,60 @@
+"""What the machines of a cloud do by themselves: they boot, and an announced end comes.
+
+The port NodeClassUpkeep, because that is where a cloud is asked to look after its own; the classes themselves need
+none. Every moment stands on a Node, so any worker may take it up.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from dovetail.adapters.kwok import names as own
+from dovetail.model.nodes import Node
+from dovetail.model.time import time_or_none
+from dovetail.model.watched_kinds import NODES
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import Nodes
+from dovetail.ports.raw_objects import RawObjects
+from dovetail.ports.view import ClusterView
+
+_ROUND_SECONDS: Final = 60.0
+
+
+class KwokUpkeep:
+    """Boots and ends instances when their moment has come."""
+
+    def __init__(
+        self, view: ClusterView, objects: RawObjects, nodes: Nodes, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._view, self._objects, self._nodes, self._clock = view, objects, nodes, clock
+
+    async def keep(self) -> float:
+        """Look at every instance; the moment of the next that boots or ends."""
+        now = self._clock()
+        again = now + _ROUND_SECONDS
+        for node in self._view.snapshot(NODES).nodes.values():
+            if node.labels.get(own.PLAYED) != own.FAKE:
+                continue
+            boots, ends = (time_or_none(node.annotations.get(key, "")) for key in (own.BOOTS_AT, own.ENDS_AT))
+            if ends is not None and ends <= now:
+                await self._end(node)
+            elif boots is not None and boots <= now:
+                await self._boot(node)
+            again = min([again, *(moment for moment in (boots, ends) if moment is not None and moment > now)])
+        return again
+
+    async def _end(self, node: Node) -> None:
+        if node.deleting_since is None:
+            await self._nodes.delete(node.name, node.uid)
+
+    async def _boot(self, node: Node) -> None:
+        """The Node joins: it gets its providerID, and kwok takes it up."""
+        raw = await self._objects.read(node.name)
+        if raw is None or own.BOOTS_AT not in (raw["metadata"].get("annotations") or {}):
+            return
+        annotations = {own.BOOTS_AT: None, own.PLAYED: own.FAKE}
+        joined = {"metadata": {"annotations": annotations}, "spec": {"providerID": own.SCHEME + node.name}}
+        try:
+            await self._objects.patch(raw, joined)
+        except Conflict:
+            return  # its change wakes us again

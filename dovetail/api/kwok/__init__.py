@@ -1,0 +1,1 @@
+"""The NodeClass of the cloud kwok."""
