@@ -6,19 +6,27 @@ domains of a spread. The hostname of a local volume is left out: no new node cou
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from dovetail.model.names import HOSTNAME
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge
+from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.placement.settings import PlacementSettings
 
 Alternatives = tuple[RequirementSet, ...]
 
+# Each is tried for each node draft and type. Three volumes with a term for each of three zones make seven at most.
+MOST_ALTERNATIVES: Final = 64
+
 
 class VolumeLookupError(LookupError):
     """Something that a pod's volumes refer to does not exist."""
+
+
+class TooManyAlternatives(ValueError):
+    """A pod's volumes can be together in more ways than anybody has time for."""
 
 
 def claim_key(pod: Pod, use: VolumeUse) -> str:
@@ -82,6 +90,10 @@ def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> s
             return f"volume claim {key} not found"
         if fault := _fault_of_claim(claim, snapshot, settings):
             return f"{key}: {fault}"
+    try:
+        volume_alternatives(pod, snapshot)
+    except TooManyAlternatives as excess:
+        return str(excess)
     return ""
 
 
@@ -110,10 +122,30 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
 
 
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
-    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52)."""
+    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52).
+
+    A pair that one before it allows too is left out: it would be tried in vain, and pairs of pairs double with each
+    volume.
+    """
+    if present == [{}]:
+        return added
     pairs = [(a, b) for a in present for b in added]
     agreeing = [(a, b) for a, b in pairs if not conflicts(a, b)]
-    return [merge(a, b) for a, b in (agreeing or pairs)]
+    most = max(MOST_ALTERNATIVES, len(present), len(added))
+    kept: list[RequirementSet] = []
+    for a, b in agreeing or pairs[:most]:
+        both = merge(a, b)
+        if any(narrows(both, before) for before in kept):
+            continue
+        if len(kept) == most:
+            raise TooManyAlternatives(f"its volumes can be together in more than {most} ways: {_keys(kept)}")
+        kept.append(both)
+    return kept
+
+
+def _keys(alternatives: list[RequirementSet]) -> str:
+    """Some of the labels that the alternatives are about."""
+    return ", ".join(sorted({key for alternative in alternatives for key in alternative})[:5])
 
 
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
