@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
+from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume_claim
 from dovetail.model import names
 from dovetail.model.pods import Expression, VolumeUse
 from dovetail.model.snapshot import Snapshot
@@ -12,7 +14,18 @@ from dovetail.model.workloads import CsiNode, StorageClass, Volume, VolumeClaim
 from dovetail.placement.constraints.volumes import MOST_ALTERNATIVES, TooManyAlternatives, volume_alternatives
 from dovetail.placement.place_pods import Index, pending_pods, simulate
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, one_of, placed, term
+from tests.placement.builders import (
+    NOW,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_shape,
+    a_snapshot,
+    near,
+    one_of,
+    placed,
+    term,
+)
 
 UNBOUND = VolumeClaim(name="data", namespace="default", storage_class="late", phase="Pending")
 BOUND = VolumeClaim(name="data", namespace="default", volume_name="v", phase="Bound", bind_completed=True)
@@ -157,3 +170,38 @@ def test_a_claim_that_two_pods_share_is_attached_once(limit: int, existing: dict
 
     found = placed(snapshot).existing
     assert {name: [pod.name for pod in pods] for name, pods in found.items()} == existing
+
+
+@pytest.mark.parametrize("user", ["nobody", "running", "deleting", "ended"])
+def test_of_pods_that_share_a_claim_for_one_pod_one_gets_a_node(user: str) -> None:
+    """PLQ-64: twelve replicas with one claim and anti-affinity made eleven nodes of no use."""
+    claim = replace(UNBOUND, single_pod=True)
+    apart = a_shape({"app": "x"}, volumes=USING_DATA.volumes, anti_affinity=(near(names.HOSTNAME, app="x"),))
+    pods = [a_pod(f"p{n:02}", shape=apart) for n in range(12)]
+    runs = a_bound_pod("runs", "n1", shape=USING_DATA)
+    states = {"deleting": replace(runs, deleting_since=NOW), "ended": replace(runs, phase="Succeeded"), "running": runs}
+    pods += [states[user]] if user in states else []
+    snapshot = a_snapshot(
+        [*pods, a_pod("good", cpu="8")],
+        [a_node("n1")],
+        volume_claims={"default/data": claim},
+        storage_classes=CLASSES,
+    )
+
+    first = () if user == "running" else ("p00",)
+    placement = placed(snapshot)
+    places = [node.pods for node in placement.new] + list(placement.existing.values())
+    assert {pod.name for pods_of_one in places for pod in pods_of_one} == {"good", *first}
+    has_it = "runs" if user == "running" else "p00"
+    why = f"volume claim default/data is for one pod at a time, and pod default/{has_it} has it"
+    assert [(pod.pod.name, pod.why) for pod in placement.ignored] == [(f"p{n:02}", why) for n in range(len(first), 12)]
+
+    as_karpenter = pending_pods(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT))
+    assert len(as_karpenter.pending) == 13
+
+
+@pytest.mark.parametrize("modes", [["ReadWriteOncePod"], ["ReadWriteOnce"], None])
+def test_the_access_mode_of_a_claim_says_whether_it_is_for_one_pod(modes: list[str] | None) -> None:
+    raw = {"metadata": {"name": "data", "namespace": "default"}, "spec": {"accessModes": modes}}
+
+    assert parse_volume_claim(raw).single_pod == (modes == ["ReadWriteOncePod"])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import HOSTNAME
+from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod, VolumeUse
 from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
 from dovetail.model.snapshot import Snapshot
@@ -159,6 +160,35 @@ def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
         if added := _of_claim(claim, snapshot):
             alternatives = _folded(alternatives, added)
     return tuple(alternatives)
+
+
+def kept_out_by_others(pending: Iterable[Pod], promised: Iterable[Pod], snapshot: Snapshot) -> dict[str, str]:
+    """The pending pods, by UID, that wait for another to give up a ReadWriteOncePod claim, and why (PLQ-64).
+
+    The kube-scheduler would bind them to no node, however many are launched. A pod that is going away holds no claim: a
+    node may be made for its successor.
+    """
+    single = {key for key, claim in snapshot.volume_claims.items() if claim.single_pod}
+    if not single:
+        return {}
+    running = (pod for pod in snapshot.pods.values() if pod.node_name and is_active(pod))
+    holders: dict[str, Pod] = {}
+    for pod in (*running, *promised):
+        for key in _claims_of(pod) & single:
+            holders.setdefault(key, pod)
+    found: dict[str, str] = {}
+    for pod in sorted(pending, key=lambda pod: (pod.created, pod.uid)):
+        own = _claims_of(pod) & single
+        held = min((key for key in own if key in holders), default="")
+        if held:
+            found[pod.uid] = f"volume claim {held} is for one pod at a time, and pod {holders[held].key} has it"
+        else:
+            holders.update(dict.fromkeys(own, pod))
+    return found
+
+
+def _claims_of(pod: Pod) -> set[str]:
+    return {claim_key(pod, use) for use in pod.shape.volumes}
 
 
 def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:
