@@ -79,6 +79,7 @@ KARPENTER_PLACEMENT: Final = placement_profiles.Profile(
     inverse_groups_know_nodes=False,
     share_relaxed_mark=_mark_all_of_the_pool,
     minimum_counts_listed=False,
+    single_pod_claims=False,
 )
 
 KARPENTER: Final = Profile(

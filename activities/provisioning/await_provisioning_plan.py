@@ -7,8 +7,9 @@ notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from temporalio import activity
 
@@ -30,6 +31,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
+from dovetail.placement.held_pools import with_refused_pools
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import Tried, asking, unpromised
@@ -97,9 +99,9 @@ class AwaitProvisioningPlan:
             room = asking(objects).room
             if self.settings.placement.respects_preferences:
                 self.choosy.say([objects.pods[uid] for uid in batch.pods if uid in objects.pods], self.now())
-            plan = await self._plan()
+            plan = await self.plan()
             if refused is not None:
-                plan = await refused.without_refused(plan)
+                plan = await self.without_refused(plan, refused)
             if plan.proposed:
                 arrivals.computed(plan.proposed, self.took)
             if plan.proposed or set(plan.nominated) - set(request.nominated):
@@ -107,6 +109,14 @@ class AwaitProvisioningPlan:
             sight.answered()
             tried = replace(batch, room=room)
         return NothingPlanned()
+
+    async def without_refused(self, plan: ProvisioningPlan, refused: RefusedClaims) -> ProvisioningPlan:
+        """The plan without claims that would be refused. Where nothing else is left, what other pools can take."""
+        kept, known = await refused.without_refused(plan), 0
+        while not kept.proposed and len(refused.refusals) > known:
+            known = len(refused.refusals)
+            kept = await refused.without_refused(await self.plan(refused.refusals))
+        return kept
 
     def _tried(self, request: ProvisioningRequest) -> Tried:
         """What asks again only after a pause from the beginning: pods whose claims have just been refused."""
@@ -171,9 +181,9 @@ class AwaitProvisioningPlan:
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
         return Tried()
 
-    async def _plan(self) -> ProvisioningPlan:
-        """Snapshot and placement; what is said of it is published beside."""
-        snapshot = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
+    async def plan(self, refusals: Mapping[str, str] = MappingProxyType({})) -> ProvisioningPlan:
+        """Snapshot and placement; what is said of it is published beside. `refusals`: pools that get no claims now."""
+        snapshot = with_refused_pools(with_unplanned_as_nodes(await self.snapshots.whole(self.reads)), refusals)
         settings = self.settings.placement
         began = self.now()
         late = self.late

@@ -1,8 +1,9 @@
 """Claims that the API server refused are proposed again only once it would take them.
 
 An admission policy that refuses the claims of one pool would otherwise be asked with every plan, as often as pods of
-that pool ask, and each time with a workflow's events. Whether it still refuses is asked by a dry run, without effects,
-after 10 s, then less and less often, once a minute at last; other pods' plans do not wait for it.
+that pool ask, and each time with a workflow's events. Whether it refuses is asked by a dry run, without effects,
+after 10 s, then less and less often, once a minute at last; other pods' plans do not wait for it. Meanwhile the pool
+counts as stopped for its pods, so that another pool takes those that it can, as in a shortage.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import Final
 from dovetail.activities.provisioning.create_node_claims import new_claim
 from dovetail.messages.plans import ProposedNode, ProvisioningPlan
 from dovetail.messages.requests import CreateRequest
+from dovetail.model.judging import LONGEST_TEXT
+from dovetail.model.quoting import one_line
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NodeClaims
 
@@ -28,6 +31,7 @@ class RefusedClaims:
     now: Callable[[], float]
     pause: float = FIRST_SECONDS
     again: float = field(init=False)
+    refusals: dict[str, str] = field(default_factory=dict)  # pool -> why, as far as it was asked
 
     def __post_init__(self) -> None:
         self.again = self.now() + self.pause
@@ -37,23 +41,27 @@ class RefusedClaims:
         doubtful = [one for one in plan.proposed if self._is_doubtful(one)]
         if not doubtful:
             return plan
-        refused_pools: set[str] = set()
-        if self.now() >= self.again:
-            refused_pools = {one.pool for one in doubtful if await self._is_refused(plan, one)}
-            self.pause = min(self.pause * 2, LONGEST_SECONDS) if refused_pools else FIRST_SECONDS
+        due = self.now() >= self.again
+        asked = due or bool(self.refusals)
+        if due:
+            self.refusals.clear()
+        for one in doubtful if asked else ():
+            if one.pool not in self.refusals and (why := await self._refusal(plan, one)):
+                self.refusals[one.pool] = why
+        if due:
+            self.pause = min(self.pause * 2, LONGEST_SECONDS) if self.refusals else FIRST_SECONDS
             self.again = self.now() + self.pause
-        else:
-            refused_pools = {one.pool for one in doubtful}
-        kept = tuple(one for one in plan.proposed if not self._is_doubtful(one) or one.pool not in refused_pools)
-        return replace(plan, proposed=kept)
+        kept = [n for n in plan.proposed if not self._is_doubtful(n) or (asked and n.pool not in self.refusals)]
+        return replace(plan, proposed=tuple(kept))
 
     def _is_doubtful(self, proposed: ProposedNode) -> bool:
         return any(pod.uid in self.pods for pod in proposed.pods)
 
-    async def _is_refused(self, plan: ProvisioningPlan, proposed: ProposedNode) -> bool:
+    async def _refusal(self, plan: ProvisioningPlan, proposed: ProposedNode) -> str:
+        """Why the API server would refuse the claim; empty where it would take it."""
         request = CreateRequest(plan_id="dry-run", proposed=(proposed,), type_lists=plan.type_lists)
         try:
             await self.claims.may_create(new_claim(request, 0))
-        except Permanent:
-            return True
-        return False
+        except Permanent as refusal:
+            return one_line(str(refusal))[:LONGEST_TEXT] or "no reason was given"
+        return ""

@@ -175,6 +175,19 @@ def conflicts(a: RequirementSet, b: RequirementSet) -> tuple[str, ...]:
     return tuple(sorted(key for key, present in a.items() if key in b and not passes(present, b[key])))
 
 
+def narrows(a: RequirementSet, b: RequirementSet) -> bool:
+    """Whether all that `a` allows `b` allows too, as far as lists of values show it."""
+    for key, wider in b.items():
+        own = a.get(key)
+        if own == wider:
+            continue
+        if own is None or own.complement or wider.complement or own.min_values != wider.min_values:
+            return False
+        if not own.values or not own.values <= wider.values:  # without values it asks that there be no such label
+            return False
+    return True
+
+
 def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """PLC-43: the keys that `want` needs a value for and `have` does not know, sorted."""
     return tuple(

@@ -45,6 +45,7 @@ class VolumeClaim:
     phase: str = ""
     deleting: bool = False
     bind_completed: bool = False
+    single_pod: bool = False  # ReadWriteOncePod: one pod at a time may use it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

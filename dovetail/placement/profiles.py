@@ -60,6 +60,8 @@ class Profile:
     share_relaxed_mark: Callable[[Draft, Iterable[Draft]], None]
     # PLQ-63: whether a minimum of values is held against what the claim would list, and not against the types alone.
     minimum_counts_listed: bool
+    # PLQ-64: whether of pods that share a ReadWriteOncePod claim one alone may have a node.
+    single_pod_claims: bool
 
 
 def _none_left(nodes: int) -> bool:
@@ -122,4 +124,5 @@ DOVETAIL = Profile(
     inverse_groups_know_nodes=True,
     share_relaxed_mark=_mark_alone,
     minimum_counts_listed=True,
+    single_pod_claims=True,
 )

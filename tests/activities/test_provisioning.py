@@ -11,6 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
+from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
@@ -24,12 +25,25 @@ from dovetail.model.notice import Notice
 from dovetail.model.placements import Placement
 from dovetail.model.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
-from dovetail.ports.objects import ClaimStatus, Notices
+from dovetail.placement.triggers import asking
+from dovetail.ports.failures import Forbidden
+from dovetail.ports.objects import ClaimStatus, NewClaim, Notices
 from dovetail.telemetry.metrics.provisioning import Decisions
 from testbed.simulated_world import SimulatedWorld
+from testing.fakes import FakeClaims, World
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool
+from tests.waiting import until
 
 ROOM = parse_resources({"cpu": "4", "memory": "8Gi", "pods": "16"})
+
+READY = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Ready",
+    "message": "",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
 
 
 class Noticed(Decisions):
@@ -52,14 +66,22 @@ class Stage:
 
     def planning(self, notices: Notices | None = None) -> "asyncio.Task[ProvisioningAnswer]":
         """The step, under way."""
+        request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
+        return asyncio.create_task(ActivityEnvironment().run(self.step(notices).await_provisioning_plan, request))
+
+    def step(self, notices: Notices | None = None) -> AwaitProvisioningPlan:
         a = self.adapter
         settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
         publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
-        step = AwaitProvisioningPlan(
+        return AwaitProvisioningPlan(
             Snapshots(a.view, a.catalogues), publisher, settings, time.time, DecisionFollowers(decisions=self.decisions)
         )
-        request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
-        return asyncio.create_task(ActivityEnvironment().run(step.await_provisioning_plan, request))
+
+    def sees(self, pools: tuple[str, ...]) -> bool:
+        """Whether the view has a pending pod and just these NodePools, ready."""
+        found = self.adapter.view.snapshot()
+        ready = {name for name, pool in found.pools.items() if pool.is_true("Ready")}
+        return bool(asking(found).pods) and ready == set(found.pools) == set(pools)
 
     def deployed(self) -> str:
         """The pod of the deployment."""
@@ -86,15 +108,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     file = tmp_path / "world.sqlite"
     world = SimulatedWorld.create(file)
     world.apply(a_node_class())
-    ready: dict[str, object] = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "Ready",
-        "message": "",
-        "observedGeneration": 1,
-    }
-    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    world.apply({**a_pool(), "status": {"conditions": [ready]}})
+    world.apply({**a_pool(), "status": {"conditions": [READY]}})
     world.apply(a_deployment(1, cpu="1"))
     with world.playing():
         adapter = SimulatedAdapter.open(file, "dovetail/test")
@@ -126,6 +140,60 @@ async def test_a_claim_of_our_own_plan_holds_nothing_up(stage: Stage) -> None:
 
     assert isinstance(plan, ProvisioningPlan)
     assert [[pod.name for pod in proposed.pods] for proposed in plan.proposed] == [[stage.deployed()]]
+
+
+class Refusing(FakeClaims):
+    """An API server whose policy refuses the claims of one pool."""
+
+    def __init__(self, pool: str) -> None:
+        super().__init__(World())
+        self.pool, self.asked = pool, list[str]()
+
+    async def may_create(self, claim: NewClaim) -> None:
+        assert claim.owner is not None
+        self.asked.append(claim.owner.name)
+        if claim.owner.name == self.pool:
+            raise Forbidden("NodeClaim/x", "the policy says no")
+
+
+@pytest.mark.parametrize("pools", [("preferred", "default"), ("preferred",)])
+async def test_pods_of_a_pool_whose_claims_are_refused_get_a_node_of_another(
+    stage: Stage, pools: tuple[str, ...]
+) -> None:
+    """As in a shortage. Where no other pool takes them, their Event names the refusal."""
+    stage.world.apply({**a_pool("preferred", weight=50), "status": {"conditions": [READY]}})
+    if "default" not in pools:
+        stage.world.delete("NodePool", "default")
+    notices = Noted()
+    step = stage.step(notices)
+    claims = Refusing("preferred")
+    [pod] = stage.world.objects("Pod")
+    refused = RefusedClaims(claims, frozenset({pod["metadata"]["uid"]}), time.time)
+    refused.again = 0.0  # the first pause is over
+
+    await until(lambda: stage.sees(pools), words="the pod is pending and the pools are there")
+
+    plan = await step.without_refused(await step.plan(), refused)
+
+    assert [node.pool for node in plan.proposed] == list(pools[1:])
+    assert claims.asked == list(pools)
+    if not plan.proposed:
+        await asyncio.wait_for(notices.failed.wait(), 60)
+        why = "launches are stopped: the API server refuses its NodeClaims: NodeClaim/x: the policy says no"
+        assert notices.said == f'Failed to schedule pod, incompatible with nodepool "preferred", {why}'
+
+
+class Noted:
+    """Keeps what is said of a pod that finds no place because launches are stopped."""
+
+    def __init__(self) -> None:
+        self.said, self.failed = "", asyncio.Event()
+
+    async def publish(self, *notices: Notice) -> None:
+        for notice in notices:
+            if notice.reason == "FailedScheduling" and "launches are stopped" in notice.message:
+                self.said = notice.message
+                self.failed.set()
 
 
 class Silent:

@@ -175,7 +175,7 @@ async def test_the_steps_that_decide_hand_over_what_they_decided_on(tmp_path: Pa
         [placing] = [step for step in steps if isinstance(step, AwaitProvisioningPlan)]
         await disrupting._choose((await looked(SimulatedWorld.open(tmp_path / "world.db"))).snapshot)
         await written(recorder)
-        await placing._plan()
+        await placing.plan()
         await written(recorder)
     finally:
         await world.close()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dovetail.disruption.rounds import never
+from dovetail.model import names
 from dovetail.model.judging import LONGEST_TEXT, Judging, Unjudged
 from dovetail.model.names import FAKE_POD
 from dovetail.model.overlays import NodeOverlay
@@ -217,6 +219,41 @@ def test_pods_that_a_pass_did_not_reach_come_first_in_the_next() -> None:
     _, placement = plan_provisioning(many(6), PlacementSettings(), late_after(2), late)
 
     assert pods_placed(placement) == {"p4", "p5"}
+
+
+def test_pods_that_a_pass_had_no_time_to_prepare_for_are_reached_by_the_next() -> None:
+    """Hundreds of pods that keep unlike ones away: the time is up before the first is tried."""
+    unlike = [
+        a_pod(f"p{n}", "2", shape=a_shape(anti_affinity=(near(names.HOSTNAME, **{f"a{n}": "b"}),))) for n in range(400)
+    ]
+    other = replace(a_pod("good").shape, namespace="other")
+    snapshot = a_snapshot([*unlike, replace(a_pod("good"), shape=other)])
+
+    _, placement = plan_provisioning(snapshot, PlacementSettings(), late_after(3))
+    late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
+    assert (len(late), pods_placed(placement)) == (401, set())
+
+    reached = []
+    for _ in range(2):  # the next begins with a few, of each namespace; so does that after it, with others
+        before = late
+        _, placement = plan_provisioning(snapshot, PlacementSettings(), late_after(6), late)
+        late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
+        reached.append(before - late)
+    assert [len(uids) for uids in reached] == [6, 6]
+    assert "uid-good" in reached[0]
+
+
+def test_pods_that_are_placed_in_parts_keep_away_from_those_of_earlier_parts() -> None:
+    """Terms that are first seen with a later part count the pods that were placed before."""
+    apart = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))
+    pods = [a_pod(f"p{n:02}", shape=a_shape({"app": "x"})) for n in range(20)]
+    pods += [a_pod(f"q{n:02}", shape=apart) for n in range(20)]
+
+    _, placement = plan_provisioning(a_snapshot(pods), PlacementSettings(), never, frozenset(pod.uid for pod in pods))
+
+    assert len(pods_placed(placement)) == 40
+    alone = [node for node in placement.new if any(pod.name.startswith("q") for pod in node.pods)]
+    assert [len(node.pods) for node in alone] == [1] * 20
 
 
 def test_a_pod_is_not_relaxed_beyond_the_time() -> None:

@@ -1,16 +1,31 @@
 """PLC-25, PLC-26, PLC-52, PLC-84: what the volumes of a pod ask for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
+from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume_claim
 from dovetail.model import names
-from dovetail.model.pods import VolumeUse
+from dovetail.model.pods import Expression, VolumeUse
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import CsiNode, StorageClass, Volume, VolumeClaim
-from dovetail.placement.place_pods import pending_pods
+from dovetail.placement.constraints.volumes import MOST_ALTERNATIVES, TooManyAlternatives, volume_alternatives
+from dovetail.placement.place_pods import Index, pending_pods, simulate
 from dovetail.placement.settings import PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, one_of, placed, term
+from tests.placement.builders import (
+    NOW,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_shape,
+    a_snapshot,
+    near,
+    one_of,
+    placed,
+    term,
+)
 
 UNBOUND = VolumeClaim(name="data", namespace="default", storage_class="late", phase="Pending")
 BOUND = VolumeClaim(name="data", namespace="default", volume_name="v", phase="Bound", bind_completed=True)
@@ -77,6 +92,70 @@ def test_of_two_volumes_only_the_places_where_both_can_be_are_tried() -> None:
     assert (list(placement.existing), sorted(new.requirements[names.ZONE].values)) == ([], ["z2"])
 
 
+def _many_volumes(topologies: Sequence[tuple[tuple[Expression, ...], ...]]) -> Snapshot:
+    """A pod with a volume of each of these classes, and one beside it with the first volume alone."""
+    uses = tuple(VolumeUse(claim_name=f"v{i}") for i in range(len(topologies)))
+    classes = [
+        StorageClass(name=f"c{i}", provisioner="d", immediate=False, topologies=terms)
+        for i, terms in enumerate(topologies)
+    ]
+    claims = [VolumeClaim(name=f"v{i}", namespace="default", storage_class=f"c{i}") for i in range(len(topologies))]
+    return a_snapshot(
+        [a_pod("many", shape=a_shape(volumes=uses)), a_pod("one", shape=a_shape(volumes=uses[:1]))],
+        volume_claims={f"default/{claim.name}": claim for claim in claims},
+        storage_classes={each.name: each for each in classes},
+    )
+
+
+def test_twice_as_many_volumes_make_no_more_places_to_try() -> None:
+    """PLC-52: of a class whose terms overlap each volume would double them."""
+    overlapping = ((one_of(names.ZONE, "z1", "z2"),), (one_of(names.ZONE, "z2", "z3"),))
+
+    found = {}
+    for count in (2, 20, 40):
+        snapshot = _many_volumes([overlapping] * count)
+        alternatives = volume_alternatives(snapshot.pods["uid-many"], snapshot)
+        found[count] = [set(alternative[names.ZONE].values) for alternative in alternatives]
+
+    assert found == {count: [{"z1", "z2"}, {"z2", "z3"}] for count in (2, 20, 40)}
+    assert placed(_many_volumes([overlapping] * 20)).refused == ()
+
+
+def test_volumes_that_agree_nowhere_make_no_more_places_to_try() -> None:
+    """PLC-52: all pairs would be kept, and triple with each volume."""
+    zones = [((one_of(names.ZONE, "z1"),), (one_of(names.ZONE, "z2"),)), ((one_of(names.ZONE, "z3"),),)]
+    snapshot = _many_volumes(zones * 10)
+
+    assert len(volume_alternatives(snapshot.pods["uid-many"], snapshot)) == 1
+    placement = placed(snapshot)
+    assert [refused.pod.name for refused in placement.refused] == ["many"]
+
+
+def test_a_pod_whose_volumes_can_be_in_too_many_places_is_refused_alone() -> None:
+    own_keys = [((one_of(f"example.com/k{i}", "a"),), (one_of(f"example.com/k{i}", "b"),)) for i in range(20)]
+    snapshot = _many_volumes(own_keys)
+
+    with pytest.raises(TooManyAlternatives):
+        volume_alternatives(snapshot.pods["uid-many"], snapshot)
+    (ignored,) = pending_pods(snapshot, PlacementSettings()).ignored
+    assert (ignored.pod.name, ignored.silent) == ("many", False)
+    assert ignored.why.startswith(f"its volumes can be together in more than {MOST_ALTERNATIVES} ways: example.com/k0")
+
+
+def test_a_pod_whose_volumes_can_be_in_too_many_places_stops_no_simulation() -> None:
+    """It runs on a node that might go, and cannot be moved; the pod beside it can."""
+    own_keys = [((one_of(f"example.com/k{i}", "a"),), (one_of(f"example.com/k{i}", "b"),)) for i in range(20)]
+    many = _many_volumes(own_keys)
+    uses = many.pods["uid-many"].shape
+    pods = [a_bound_pod("many", "n1", shape=uses), a_bound_pod("plain", "n1")]
+    snapshot = a_snapshot(pods, [a_node("n1")], volume_claims=many.volume_claims, storage_classes=many.storage_classes)
+
+    found = simulate(Index(snapshot, PlacementSettings()), frozenset({"n1"}))
+
+    assert [(refused.pod.name, refused.reasons) for refused in found.refused] == [("many", ("not_judged",))]
+    assert [[pod.name for pod in node.pods] for node in found.new] == [["plain"]]
+
+
 @pytest.mark.parametrize(("limit", "existing"), [(1, {"n1": ["p"]}), (0, {})])
 def test_a_claim_that_two_pods_share_is_attached_once(limit: int, existing: dict[str, list[str]]) -> None:
     """PLC-84."""
@@ -91,3 +170,38 @@ def test_a_claim_that_two_pods_share_is_attached_once(limit: int, existing: dict
 
     found = placed(snapshot).existing
     assert {name: [pod.name for pod in pods] for name, pods in found.items()} == existing
+
+
+@pytest.mark.parametrize("user", ["nobody", "running", "deleting", "ended"])
+def test_of_pods_that_share_a_claim_for_one_pod_one_gets_a_node(user: str) -> None:
+    """PLQ-64: twelve replicas with one claim and anti-affinity made eleven nodes of no use."""
+    claim = replace(UNBOUND, single_pod=True)
+    apart = a_shape({"app": "x"}, volumes=USING_DATA.volumes, anti_affinity=(near(names.HOSTNAME, app="x"),))
+    pods = [a_pod(f"p{n:02}", shape=apart) for n in range(12)]
+    runs = a_bound_pod("runs", "n1", shape=USING_DATA)
+    states = {"deleting": replace(runs, deleting_since=NOW), "ended": replace(runs, phase="Succeeded"), "running": runs}
+    pods += [states[user]] if user in states else []
+    snapshot = a_snapshot(
+        [*pods, a_pod("good", cpu="8")],
+        [a_node("n1")],
+        volume_claims={"default/data": claim},
+        storage_classes=CLASSES,
+    )
+
+    first = () if user == "running" else ("p00",)
+    placement = placed(snapshot)
+    places = [node.pods for node in placement.new] + list(placement.existing.values())
+    assert {pod.name for pods_of_one in places for pod in pods_of_one} == {"good", *first}
+    has_it = "runs" if user == "running" else "p00"
+    why = f"volume claim default/data is for one pod at a time, and pod default/{has_it} has it"
+    assert [(pod.pod.name, pod.why) for pod in placement.ignored] == [(f"p{n:02}", why) for n in range(len(first), 12)]
+
+    as_karpenter = pending_pods(snapshot, PlacementSettings(profile=KARPENTER_PLACEMENT))
+    assert len(as_karpenter.pending) == 13
+
+
+@pytest.mark.parametrize("modes", [["ReadWriteOncePod"], ["ReadWriteOnce"], None])
+def test_the_access_mode_of_a_claim_says_whether_it_is_for_one_pod(modes: list[str] | None) -> None:
+    raw = {"metadata": {"name": "data", "namespace": "default"}, "spec": {"accessModes": modes}}
+
+    assert parse_volume_claim(raw).single_pod == (modes == ["ReadWriteOncePod"])

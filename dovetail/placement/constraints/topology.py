@@ -7,13 +7,14 @@ seen in mid-pass, after a relaxation, starts without the placements made before 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.requirements import RequirementSet, from_labels
+from dovetail.placement.constraints.by_label import ShapesByLabel, TermsByLabel
 from dovetail.placement.constraints.topology_groups import (
     DomainGroup,
     Group,
@@ -41,6 +42,7 @@ class ClusterCounts:
         self.universe = universe
         self.book = book
         self._bound: dict[str, dict[PodShape, dict[str, int]]] = {}  # namespace -> shape -> node -> pods
+        self._by_label: dict[str, ShapesByLabel[dict[str, int]]] = {}  # the same, found by terms
         self._holding: dict[PodShape, dict[str, int]] = {}  # shapes with required anti-affinity -> node -> pods
         self._counts: dict[Term, dict[str, int]] = {}
         self._node_domains: dict[Term, dict[str, int]] = {}
@@ -49,7 +51,8 @@ class ClusterCounts:
         self._present_on: dict[str, dict[str, int]] = {}  # key -> domain -> nodes
         self._places: dict[str, Mapping[str, str] | None] = {}  # key -> node -> its domain
         self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
-        self.held: list[Term] = []  # inverse terms of bound pods
+        self._held: dict[Term, list[Mapping[str, int]]] = {}  # inverse terms of bound pods -> node -> pods
+        self.held = TermsByLabel()
 
     def add_bound(self, on_node: Mapping[str, Iterable[Pod]], judging: Judging) -> None:
         """Count bound pods, without those that have ended or whose node is gone."""
@@ -70,15 +73,20 @@ class ClusterCounts:
                     if counts is None:
                         counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
                     counts[node_name] = counts.get(node_name, 0) + 1
+        self._hold(holders, judging)
+
+    def _hold(self, holders: list[Pod], judging: Judging) -> None:
         holders.sort(key=lambda pod: (pod.created, pod.key))  # the first one decides some of a group's traits
-        terms: dict[Term, None] = {}
         for pod in holders:
             held = judging.judge(pod, "anti-affinity", self.book.repelling, pod.shape)
             if isinstance(held, Unjudged):
                 self._holding.pop(pod.shape, None)
             else:
-                terms.update(dict.fromkeys(held))
-        self.held = list(terms)
+                for term in held:
+                    self.held.add(term)
+        for shape, on in self._holding.items():
+            for term in self.book.repelling(shape):
+                self._held.setdefault(term, []).append(on)
 
     def accepts(self, term: Term, node: Node) -> bool:
         """Whether pods on that node count for the term (PLC-170)."""
@@ -98,13 +106,14 @@ class ClusterCounts:
 
     def _relevant(self, term: Term) -> Iterable[Mapping[str, int]]:
         if term.kind == "inverse":
-            return [on for shape, on in self._holding.items() if term in self.book.repelling(shape)]
-        return [
-            on
-            for namespace in term.namespaces
-            for shape, on in self._bound.get(namespace, {}).items()
-            if term.lists(shape)
-        ]
+            return self._held.get(term, ())
+        return [on for namespace in term.namespaces for on in self._bound_in(namespace).listed(term)]
+
+    def _bound_in(self, namespace: str) -> ShapesByLabel[dict[str, int]]:
+        found = self._by_label.get(namespace)
+        if found is None:
+            found = self._by_label[namespace] = ShapesByLabel(self._bound.get(namespace, {}))
+        return found
 
     def counts(self, term: Term) -> dict[str, int]:
         """The bound pods that count, per domain (PLC-172 (ii))."""
@@ -195,13 +204,9 @@ class ClusterCounts:
                     known[domain] = known.get(domain, 0) + 1
         return known
 
-    def is_counted(self, term: Term, pod: Pod) -> bool:
-        """Whether a bound pod is part of `counts`."""
-        if pod.phase in ("Succeeded", "Failed"):
-            return False
-        if term.kind == "inverse":
-            return bool(pod.shape.anti_affinity) and term in self.book.repelling(pod.shape)
-        return pod.deleting_since is None and term.lists(pod.shape)
+    def terms_held(self, shape: PodShape) -> Sequence[Term]:
+        """The inverse terms through which bound pods of this shape are counted."""
+        return self.book.repelling(shape) if shape in self._holding else ()
 
 
 class Topology:
@@ -219,18 +224,35 @@ class Topology:
         self.inverse: dict[Term, Group] = {}
         self.born = 0  # rises with every new group, so that a remembered list of groups is seen to be old
         self._removed = [cluster.table.nodes[bit] for bit in removed]
-        self._moved = [pod for pod in moved if pod.node_name]
-        self._by_anchor: dict[tuple[str, str], list[Term]] = {}
-        self._loose: list[Term] = []
-        self._inverse_terms: dict[Term, None] = dict.fromkeys(cluster.held)
+        self._moved, self._moved_held = self._counted_as_bound(moved)
+        self._terms = TermsByLabel()  # of the ordinary groups
+        self._inverse_terms = TermsByLabel()  # of those that pods of this pass hold and bound ones do not
+
+    def _counted_as_bound(
+        self, pods: Iterable[Pod]
+    ) -> tuple[ShapesByLabel[list[Pod]] | None, Mapping[Term, Sequence[Pod]]]:
+        """Pods of this pass that run: those that ordinary terms count, and by inverse term those that hold it."""
+        by_shape: dict[PodShape, list[Pod]] = {}
+        for pod in pods:
+            if pod.node_name and pod.phase not in ("Succeeded", "Failed"):
+                by_shape.setdefault(pod.shape, []).append(pod)
+        held: dict[Term, list[Pod]] = {}
+        for shape, moved in by_shape.items():
+            for term in self.cluster.terms_held(shape):
+                held.setdefault(term, []).extend(moved)
+        staying = {s: [pod for pod in moved if pod.deleting_since is None] for s, moved in by_shape.items()}
+        return ShapesByLabel(staying) if staying else None, held
 
     def _moved_from(self, term: Term) -> list[str]:
         """The domains in which pods of this pass are counted as bound (PLC-165)."""
-        return [
-            domain
-            for pod in self._moved
-            if self.cluster.is_counted(term, pod) and (domain := self.cluster.domain(term, pod.node_name)) is not None
-        ]
+        if term.kind == "inverse":
+            pods: Iterable[Pod] = self._moved_held.get(term, ())
+        elif self._moved is None:
+            return []
+        else:
+            pods = chain.from_iterable(self._moved.listed(term))
+        domains = (self.cluster.domain(term, pod.node_name) for pod in pods)
+        return [domain for domain in domains if domain is not None]
 
     def _make(self, term: Term) -> Group:
         return self._host_group(term) if term.key == HOSTNAME else self._domain_group(term)
@@ -275,11 +297,7 @@ class Topology:
         if found is None:
             found = self.groups[term] = self._make(term)
             self.born += 1
-            if term.anchor is None:
-                self._loose.append(term)
-            else:
-                for value in term.anchor.values:
-                    self._by_anchor.setdefault((term.anchor.key, value), []).append(term)
+            self._terms.add(term)
         return found
 
     def inverse_group(self, term: Term) -> Group:
@@ -293,7 +311,8 @@ class Topology:
         """Pods of this shape keep others away (PLC-181a (ii)); announced for every shape before pods are placed."""
         for term in self.book.repelling(shape):
             self.inverse_group(term)
-            self._inverse_terms[term] = None  # last: a term without a group would fail for every pod that it counts
+            if term not in self.cluster.held:
+                self._inverse_terms.add(term)  # last: a term without a group would fail for every pod that it counts
 
     def owned(self, shape: PodShape) -> list[Group]:
         """The groups that bind a pod of this shape."""
@@ -301,7 +320,8 @@ class Topology:
 
     def repelling(self, shape: PodShape) -> list[Group]:
         """The inverse groups that keep a pod of this shape away."""
-        return [self.inverse_group(term) for term in self._inverse_terms if term.counts(shape)]
+        terms = (*self.cluster.held.counting(shape), *self._inverse_terms.counting(shape))
+        return [self.inverse_group(term) for term in terms]
 
     def held(self, shape: PodShape) -> list[Group]:
         """The inverse groups through which a pod of this shape keeps others away."""
@@ -309,7 +329,4 @@ class Topology:
 
     def counting(self, shape: PodShape) -> list[Group]:
         """The ordinary groups that count a pod of this shape, wherever it lands."""
-        terms = list(self._loose)
-        for pair in shape.labels.items():
-            terms += self._by_anchor.get(pair, ())
-        return [self.groups[term] for term in dict.fromkeys(terms) if term.counts(shape)]
+        return [self.groups[term] for term in self._terms.counting(shape)]

@@ -31,7 +31,6 @@ class Term:
     min_domains: int | None = None
     filter: NodeFilter | None = None  # None: every node
     domain_tolerations: tuple[Toleration, ...] | None = None  # PLC-171: None: all domains of the universe
-    anchor: Expression | None = None  # an In expression that every counted pod satisfies, to find terms by label
 
     def counts(self, shape: PodShape) -> bool:
         """Whether a pod of this shape is counted or, for an inverse group, kept away (PLC-173)."""
@@ -102,7 +101,6 @@ class TermBook:
                 min_domains=constraint.min_domains,
                 filter=node_filter,
                 domain_tolerations=tolerations,
-                anchor=_anchor(selector),
             )
         return term
 
@@ -118,7 +116,6 @@ class TermBook:
                 namespaces=namespaces,
                 selector=term.selector,
                 domain_tolerations=shape.tolerations,  # PLQ-17: those of the first pod that asks
-                anchor=_anchor(term.selector),
             )
         return found
 
@@ -159,9 +156,3 @@ class TermBook:
             found = [self._affinity("inverse", term, shape) for term in shape.anti_affinity]
             known = self._repelling[shape] = list(dict.fromkeys(found))
         return known
-
-
-def _anchor(selector: LabelSelector | None) -> Expression | None:
-    if selector is None:
-        return None
-    return next((expression for expression in selector.expressions if expression.operator == "In"), None)

@@ -6,19 +6,28 @@ domains of a spread. The hostname of a local volume is left out: no new node cou
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from dovetail.model.names import HOSTNAME
+from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge
+from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.placement.settings import PlacementSettings
 
 Alternatives = tuple[RequirementSet, ...]
 
+# Each is tried for each node draft and type. Three volumes with a term for each of three zones make seven at most.
+MOST_ALTERNATIVES: Final = 64
+
 
 class VolumeLookupError(LookupError):
     """Something that a pod's volumes refer to does not exist."""
+
+
+class TooManyAlternatives(ValueError):
+    """A pod's volumes can be together in more ways than anybody has time for."""
 
 
 def claim_key(pod: Pod, use: VolumeUse) -> str:
@@ -82,6 +91,10 @@ def volume_fault(pod: Pod, snapshot: Snapshot, settings: PlacementSettings) -> s
             return f"volume claim {key} not found"
         if fault := _fault_of_claim(claim, snapshot, settings):
             return f"{key}: {fault}"
+    try:
+        volume_alternatives(pod, snapshot)
+    except TooManyAlternatives as excess:
+        return str(excess)
     return ""
 
 
@@ -110,10 +123,30 @@ def _of_claim(claim: VolumeClaim, snapshot: Snapshot) -> list[RequirementSet]:
 
 
 def _folded(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
-    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52)."""
+    """The pairs that can hold together; if none can, all pairs, so that the pod is refused with a reason (PLC-52).
+
+    A pair that one before it allows too is left out: it would be tried in vain, and pairs of pairs double with each
+    volume.
+    """
+    if present == [{}]:
+        return added
     pairs = [(a, b) for a in present for b in added]
     agreeing = [(a, b) for a, b in pairs if not conflicts(a, b)]
-    return [merge(a, b) for a, b in (agreeing or pairs)]
+    most = max(MOST_ALTERNATIVES, len(present), len(added))
+    kept: list[RequirementSet] = []
+    for a, b in agreeing or pairs[:most]:
+        both = merge(a, b)
+        if any(narrows(both, before) for before in kept):
+            continue
+        if len(kept) == most:
+            raise TooManyAlternatives(f"its volumes can be together in more than {most} ways: {_keys(kept)}")
+        kept.append(both)
+    return kept
+
+
+def _keys(alternatives: list[RequirementSet]) -> str:
+    """Some of the labels that the alternatives are about."""
+    return ", ".join(sorted({key for alternative in alternatives for key in alternative})[:5])
 
 
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
@@ -127,6 +160,35 @@ def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
         if added := _of_claim(claim, snapshot):
             alternatives = _folded(alternatives, added)
     return tuple(alternatives)
+
+
+def kept_out_by_others(pending: Iterable[Pod], promised: Iterable[Pod], snapshot: Snapshot) -> dict[str, str]:
+    """The pending pods, by UID, that wait for another to give up a ReadWriteOncePod claim, and why (PLQ-64).
+
+    The kube-scheduler would bind them to no node, however many are launched. A pod that is going away holds no claim: a
+    node may be made for its successor.
+    """
+    single = {key for key, claim in snapshot.volume_claims.items() if claim.single_pod}
+    if not single:
+        return {}
+    running = (pod for pod in snapshot.pods.values() if pod.node_name and is_active(pod))
+    holders: dict[str, Pod] = {}
+    for pod in (*running, *promised):
+        for key in _claims_of(pod) & single:
+            holders.setdefault(key, pod)
+    found: dict[str, str] = {}
+    for pod in sorted(pending, key=lambda pod: (pod.created, pod.uid)):
+        own = _claims_of(pod) & single
+        held = min((key for key in own if key in holders), default="")
+        if held:
+            found[pod.uid] = f"volume claim {held} is for one pod at a time, and pod {holders[held].key} has it"
+        else:
+            holders.update(dict.fromkeys(own, pod))
+    return found
+
+
+def _claims_of(pod: Pod) -> set[str]:
+    return {claim_key(pod, use) for use in pod.shape.volumes}
 
 
 def attached_by(pod: Pod, snapshot: Snapshot) -> dict[str, set[str]]:

@@ -19,7 +19,7 @@ from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import from_expression
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import VirtualPods
-from dovetail.placement.constraints.volumes import volume_fault
+from dovetail.placement.constraints.volumes import kept_out_by_others, volume_fault
 from dovetail.placement.facts.claim_rules import requests_excess, requirement_fault, shape_excess
 from dovetail.placement.facts.cluster_nodes import ClusterNode
 from dovetail.placement.facts.pod_needs import pod_requirements
@@ -154,7 +154,10 @@ def pending_pods(
             promised.append(pod)
         else:
             pending.append(pod)
-    return WaitingPods(pending=tuple(pending), leaving=(), promised=tuple(promised), ignored=tuple(ignored))
+    others = kept_out_by_others(pending, promised, snapshot) if settings.profile.single_pod_claims else {}
+    ignored += [IgnoredPod(pod=pod, why=others[pod.uid]) for pod in pending if pod.uid in others]
+    free = tuple(pod for pod in pending if pod.uid not in others) if others else tuple(pending)
+    return WaitingPods(pending=free, leaving=(), promised=tuple(promised), ignored=tuple(ignored))
 
 
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:

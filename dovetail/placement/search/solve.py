@@ -10,24 +10,26 @@ others are not tried.
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from itertools import islice
+from operator import attrgetter, itemgetter
 from typing import Literal
 
 from dovetail.model.judging import Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.resources import CPU, MEMORY
+from dovetail.placement.constraints.by_label import TermsByLabel
 from dovetail.placement.constraints.demands import Demand, Demands
 from dovetail.placement.constraints.effective_zones import count_by_zone
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import Reservations
 from dovetail.placement.constraints.topology import Topology
-from dovetail.placement.constraints.topology_groups import Group
 from dovetail.placement.index.index import Index
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
 from dovetail.placement.search.packing import Packing, emptiest_first, on_nodes_only
 
 _LOOK_AT_THE_CLOCK = 100  # demands that are made between two looks
+_FIRST_PART = 16  # pods, of those that a pass had no time for; each further part is twice as large
 
 _UID, _CREATED = attrgetter("uid"), attrgetter("created")
 
@@ -156,8 +158,24 @@ class Pass:
     # --- the loop
 
     def run(self, pods: Sequence[Pod]) -> None:
-        """Place what can be placed."""
-        found = self._admitted(self._in_turn(self._sorted(pods)))
+        """Place what can be placed. Where a pass before this one had no time for some, those first, in ever larger
+        parts: to prepare for all of them is what may have taken its time."""
+        ordered = self._sorted(pods)
+        if not self.options.first:
+            self._place_all(self._admitted(ordered))
+            return
+        ordered, begin, size = self._in_turn(ordered), 0, _FIRST_PART
+        while begin < len(ordered) and self.complete:
+            known = len(self.topology.groups)
+            self.demands, self._demand_of = Demands(self.topology, self.index.prefer_no_schedule), {}
+            admitted = self._admitted(ordered[begin : begin + size])
+            self._count_earlier(known)
+            self._place_all(admitted)
+            begin, size = begin + size, size * 2
+        if begin < len(ordered):
+            self._give_up((pod, None) for pod in ordered[begin:])
+
+    def _place_all(self, found: Sequence[tuple[Pod, Demand]]) -> None:
         if self.options.count_zones:
             self.by_zone.update(count_by_zone(demand.shape for pod, demand in found if pod.phase == "Pending"))
         queue: deque[tuple[Pod, Demand]] = deque()  # those that failed; `pushed`: the length of the queue when they did
@@ -216,7 +234,7 @@ class Pass:
             del self.refused[pod.uid]
         return without
 
-    def _give_up(self, queue: Iterable[tuple[Pod, Demand]]) -> None:
+    def _give_up(self, queue: Iterable[tuple[Pod, Demand | None]]) -> None:
         """No time is left: the pods that were not reached are refused as such (PLQ-23)."""
         self.complete = False
         for pod, demand in queue:
@@ -230,7 +248,10 @@ class Pass:
         asks for a group decides some of its traits (PLC-169, PLQ-17).
         """
         judging, first = self.index.judging, {pod.shape: pod for pod in reversed(pods) if pod.shape.anti_affinity}
-        for shape in dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity):
+        for number, shape in enumerate(dict.fromkeys(pod.shape for pod in pods if pod.shape.anti_affinity), 1):
+            if not number % _LOOK_AT_THE_CLOCK and self._is_late():
+                self._give_up((pod, None) for pod in pods)
+                return []
             judging.judge(first[shape], "anti-affinity", self.topology.hold, shape)
         found: list[tuple[Pod, Demand]] = []
         new = 0
@@ -259,9 +280,18 @@ class Pass:
         return found
 
     def _in_turn(self, pods: list[Pod]) -> list[Pod]:
-        """Those first that the pass before this one had no time for, or many slow pods would keep them out for ever."""
-        first = self.options.first
-        return sorted(pods, key=lambda pod: pod.uid not in first) if first else pods
+        """Those first that the pass before this one had no time for, one of each namespace after the other: many slow
+        pods would keep the others out for ever."""
+        turns: Counter[str] = Counter()
+        late: list[tuple[int, int, Pod]] = []
+        for position, pod in enumerate(pods):
+            if pod.uid in self.options.first:
+                late.append((turns[pod.shape.namespace], position, pod))
+                turns[pod.shape.namespace] += 1
+        return [
+            *(pod for _, _, pod in sorted(late, key=itemgetter(0, 1))),
+            *(pod for pod in pods if pod.uid not in self.options.first),
+        ]
 
     @staticmethod
     def _sorted(pods: Sequence[Pod]) -> list[Pod]:
@@ -314,21 +344,25 @@ class Pass:
         """The demand after one step of relaxation; topology groups that are new with it may look back (PLQ-26)."""
         if demand.next_is_known:
             return demand.next
-        known = set(self.topology.groups)
+        known = len(self.topology.groups)
         following = self.demands.relaxed(demand)
         if self.index.settings.profile.new_groups_look_back:
-            for term, group in self.topology.groups.items():
-                if term not in known:
-                    self._count_earlier(group)
+            self._count_earlier(known)
         return following
 
-    def _count_earlier(self, group: Group) -> None:
-        """Count in this group the pods that were placed before it was first seen (PLQ-26)."""
+    def _count_earlier(self, known: int) -> None:
+        """Count in the groups beyond so many the pods that were placed before they were first seen (PLQ-26)."""
+        groups = self.topology.groups
+        if len(groups) == known:
+            return
+        new = TermsByLabel()
+        for term in islice(groups, known, None):
+            new.add(term)
         for bit, pods in self.nodes.placed.items():
             for pod in pods:
-                if group.term.counts(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
-                    self.nodes.record_in(group, bit)
+                for term in new.counting(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
+                    self.nodes.record_in(groups[term], bit)
         for draft in self.drafts.made:
             for pod in draft.pods:
-                if group.term.counts(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
-                    self.drafts.record_in(group, draft)
+                for term in new.counting(self.demands_by_uid[pod.uid].shape.facts.pod_shape):
+                    self.drafts.record_in(groups[term], draft)

@@ -110,6 +110,7 @@ def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
         phase=(raw.get("status") or {}).get("phase") or "",
         deleting=bool(metadata.get("deletionTimestamp")),
         bind_completed="pv.kubernetes.io/bind-completed" in (metadata.get("annotations") or {}),
+        single_pod="ReadWriteOncePod" in (spec.get("accessModes") or ()),
     )
 
 
