@@ -30,7 +30,7 @@ from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.answers.serving.duties import duties
+from dovetail.answers.serving.duties import count_savings, duties
 from dovetail.answers.serving.gate import findings
 from dovetail.answers.serving.pages import pages
 from dovetail.background.loop_watch import watch_loop
@@ -44,6 +44,7 @@ from dovetail.connection.temporal import connect
 from dovetail.messages.workflow_ids import task_queue
 from dovetail.settings.settings import Settings
 from dovetail.telemetry.log.start import product_version, start_logging
+from dovetail.telemetry.metrics.duties import UPKEEP
 from dovetail.wiring.world import open_kept_objects, open_world
 from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.beside import look_on
@@ -140,6 +141,7 @@ async def serve(
     notices = NoticeQueue(world.notices)
     world = replace(world, notices=notices)
     presence, steps = TemporalPresence(settings.cluster), StepHealth()
+    speaks = partial(steps.works_on, UPKEEP)
     flights = flight_recorder(settings)
     wiring = Wiring(
         settings=settings,
@@ -163,6 +165,7 @@ async def serve(
             supervised("fitness", partial(keep_telling, world)),
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
+            supervised("what was saved", partial(count_savings, settings, world, presence, speaks)),
         ]
         if stand_in is not None:
             background.append(supervised("stand-in for Temporal", stand_in.run))

@@ -23,11 +23,15 @@ from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
 from dovetail.model.names import (
+    CAPACITY_TYPE,
     DISRUPTION_REASON,
     DRAINED,
+    INSTANCE_TYPE,
+    LAUNCHED,
     REGISTERED_CONDITION,
     TERMINATION_DEADLINE,
     TERMINATION_FINALIZER,
+    ZONE,
 )
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.cloud import Cloud
@@ -94,6 +98,11 @@ class BeginAndEndDeparture:
             writes=(claim_write(written), *writes),
             tainted=tainted,
             is_final=True,
+            instance_type=written.labels.get(INSTANCE_TYPE, ""),
+            zone=written.labels.get(ZONE, ""),
+            capacity_type=written.labels.get(CAPACITY_TYPE, ""),
+            launched=_launched(written),
+            expires=written.expires_at,
         )
 
     @activity.defn
@@ -282,6 +291,11 @@ def _released(node: Node) -> NodeChange:
 def _without_finalizer(claim: NodeClaim) -> MetadataChange | None:
     left = finalizers_left(claim.finalizers)
     return None if left is None else MetadataChange(finalizers=left)
+
+
+def _launched(claim: NodeClaim) -> float | None:
+    condition = claim.condition(LAUNCHED)
+    return condition.changed if condition is not None and condition.status == "True" else None
 
 
 def _reason(claim: NodeClaim) -> str:

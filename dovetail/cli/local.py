@@ -7,6 +7,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
+from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.answers.change.basis import Basis, basis_of
 from dovetail.answers.doctor import doctor as checks
 from dovetail.answers.doctor.doctor import DoctorAnswer
@@ -20,8 +21,9 @@ from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
 from dovetail.connection import temporal
 from dovetail.connection.configuration import link_words
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import PLACEMENT
-from dovetail.settings.settings import Settings
+from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
+from dovetail.ports.failures import Failure
+from dovetail.settings.settings import Settings, SettingsError
 from dovetail.wiring.world import World
 
 
@@ -57,6 +59,13 @@ class LocalSource:
 
     def snapshot(self) -> Snapshot | None:
         return None
+
+    async def priced(self) -> Snapshot | None:
+        try:
+            async with self.world() as world:
+                return await whole_snapshot(world.view, world.catalogues, FLEET | OVERLAYS)
+        except (Failure, SettingsError):
+            return None  # the record can be read where the cluster or the cloud cannot
 
     async def temporal(self) -> Client:
         if self._client is None:

@@ -45,6 +45,12 @@ class Command:
         return self.price + self.beside - sum(r.cheapest for r in self.replacements)
 
     @property
+    def promised(self) -> float:
+        """What plans, the record and metrics have of it: the same, and nothing where the template of a static pool
+        leaves the type to the launch. Upstream's words count such a replacement as free."""
+        return 0.0 if any(made.static is not None for made in self.replacements) else self.savings
+
+    @property
     def text(self) -> str:
         """The command in upstream's words, without reason and id (DIS-9)."""
         return _text(self.decision, [c.name for c in self.candidates], len(self.replacements))

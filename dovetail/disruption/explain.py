@@ -4,6 +4,7 @@ The checks, the allowances and the simulation are the functions that decide, so 
 what is done. The snapshot may be fresh or recorded. These are the facts; the command line words them for people.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -69,6 +70,7 @@ class NodeExplanation:
     expires_at: float | None = None
     goes_for: tuple[str, ...] = field(default=())  # methods that would take it in this round
     step: Command | None = None  # the set of nodes that a cheaper set would replace now, where it is one of them
+    passed_over: tuple[Answer, ...] = ()  # by methods that have a reason to take it
 
 
 def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) -> NodeExplanation:
@@ -110,7 +112,8 @@ def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> No
     outcome = compute_cheaper(round_, (candidate,)) if cheaper else compute(round_, (candidate,))
     command = outcome.command
     made = command.replacements if command else ()
-    commands = {m.name: _command_with(run(m, round_), candidate) for m in METHODS}
+    attempts = [run(method, round_) for method in METHODS]
+    commands = {done.method.name: _command_with(done, candidate) for done in attempts}
     return NodeExplanation(
         node=found.node,
         claim=found.claim,
@@ -132,6 +135,7 @@ def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> No
         ),
         goes_for=tuple(name for name, found in commands.items() if found is not None),
         step=commands[CHEAPER.name],
+        passed_over=tuple(answer for done in attempts for answer in _passed_over(done, candidate)),
     )
 
 
@@ -140,6 +144,15 @@ def _method(method: Method, round_: Round, candidate: Candidate) -> Answer:
     if block is None:
         return Answer(method=method.name)
     return Answer(method=method.name, why=block.why, message=block.message)
+
+
+def _passed_over(done: Attempt, candidate: Candidate) -> Iterator[Answer]:
+    """Why a method does not take the node although it has a reason to."""
+    if candidate.name not in {c.name for c in done.candidates}:
+        return
+    for other, block in done.found.blocks:
+        if other.name == candidate.name:
+            yield Answer(method=done.method.name, why=block.why, message=block.message)
 
 
 def _command_with(done: Attempt, candidate: Candidate) -> Command | None:

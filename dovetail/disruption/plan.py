@@ -101,7 +101,7 @@ def planned(
         destinations=tuple(sorted(command.moved)),
         drain_first=command.at_once
         or any(c.pool.annotations.get(names.DRAIN_FIRST) == "true" for c in command.candidates),
-        savings=command.savings,
+        savings=command.promised,
         price=command.price,
         asked_by=_asked_by(command),
         summary=f"{command.text} (savings: ${command.savings:.2f})",

@@ -123,9 +123,13 @@ class RemainingAllowances:
         return True
 
 
-def out_of_budget(candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
+def out_of_budget(round_: Round, candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
     """Why a candidate without an allowance is passed over: for refusals and explanations, not for Events."""
-    message = f"NodePool {candidate.pool.name} has no allowance left for {reason}"
+    pool = candidate.pool.name
+    left = round_.allowances(reason)[pool].left
+    message = f"NodePool {pool} has no allowance left for {reason}"
+    if left > 0:
+        message = f"NodePool {pool} lets {left} nodes go at once for {reason}, and others come first"
     return candidate, Block(why=WhyNot.BUDGET, message=message, event=None)
 
 

@@ -32,3 +32,9 @@ class Departure:
     writes: tuple[Write, ...] = ()
     tainted: float | None = None  # since when its nodes carry the taint (TRM-17)
     is_final: bool = False  # the claim is deleted: the drain's step may do the next one's work, and not before that
+    # For the record: its claim is gone one day.
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    launched: float | None = None
+    expires: float | None = None

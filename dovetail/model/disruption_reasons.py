@@ -207,7 +207,7 @@ class WhyNot(StrEnum):
     )
     BUDGET = (
         "Budget",
-        "the pool's disruption budget is used up; see the budgets",
+        "the pool's disruption budget lets no more of them go at once; see the budgets",
     )
     STATIC_SCALING = (
         "StaticPoolScaling",

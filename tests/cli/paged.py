@@ -15,7 +15,7 @@ from tests.cli.test_status_text import NOW
 VIEWS: Final = ("status", "nodes", "plan", "savings", "back")
 ROLES: Final = frozenset({"button", "tab", "textbox", "searchbox", "combobox", "table", "image", "dialog"})
 
-POOL = {"moves": 12, "undone": 1, "back": 2, "predicted": 0.4, "saved": 31.5, "pods": 40}
+POOL = {"moves": 12, "undone": 1, "back": 2, "predicted": 0.4, "saved": 31.5, "pods": 40, "bill": 210.0}
 SAVINGS: Any = {"kind": "Savings", "pools": [{"pool": "default", **POOL}], "total": {"pool": "", **POOL}, "notes": []}
 SAVINGS["until"] = format_time(NOW + 3600)
 FLIGHT = {

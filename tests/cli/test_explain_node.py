@@ -11,6 +11,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.moves import moves
+from dovetail.answers.wording import moment_text
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.json import Json
@@ -91,6 +92,63 @@ async def test_the_budget_that_binds_is_named(tmp_path: Path) -> None:
     assert answer.goes_for == ()
     assert {(b.reason, b.left, b.binding) for b in answer.budgets} >= {("Empty", 0, "nodes: 0")}
     assert "0 now (0 of 1 node allowed, 0 in use; binding: nodes: 0)" in " ".join(node_text(answer).split())
+
+
+@pytest.mark.parametrize("budget", [{"nodes": "0"}, {"nodes": "0", "reasons": ["Empty"]}])
+async def test_a_node_that_only_a_budget_holds_says_so_in_its_first_line(tmp_path: Path, budget: Json) -> None:
+    world = a_world(tmp_path, a_ready_pool(disruption={**OPEN, "budgets": [budget]}), *a_managed_node())
+
+    answer = await explained(world)
+
+    only = " for Empty" if "reasons" in budget else ""
+    limit = f"the budget of NodePool default (nodes: 0{only}) lets no node go for Empty"
+    assert answer.says == f"it stays: it would go for Empty, but {limit}, until spec.disruption.budgets says otherwise"
+
+
+async def test_a_closed_window_says_until_when(tmp_path: Path) -> None:
+    closed = {"nodes": "0", "schedule": "@daily", "duration": "24h"}
+    world = a_world(tmp_path, a_ready_pool(disruption={**OPEN, "budgets": [closed]}), *a_managed_node())
+
+    answer = await explained(world)
+
+    [until] = {each.until for each in answer.budgets}
+    assert until is not None and answer.now < until
+    assert answer.says.endswith(f"lets no node go for Empty until {moment_text(until)}, when its window closes")
+
+
+async def test_a_budget_that_others_use_says_when_the_next_may_go(tmp_path: Path) -> None:
+    one = a_ready_pool(disruption={**OPEN, "budgets": [{"nodes": "1"}]})
+    claim, node = a_managed_node("n2")
+    node["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "", "message": ""}]
+    world = a_world(tmp_path, one, *a_managed_node(), claim, node)
+
+    answer = await explained(world)
+
+    assert "lets 1 node go at once for Empty, and 1 are leaving or not ready" in answer.says
+
+
+async def test_a_drifted_node_whose_replacement_finds_no_place_says_so_in_its_first_line(tmp_path: Path) -> None:
+    pool = a_ready_pool(disruption=OPEN)
+    claim, node = a_managed_node()
+    drifted = {"type": names.DRIFTED, "status": "True", "reason": "X", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    claim["status"]["conditions"].append(drifted)
+    pod = a_bound_pod("web-1", "n1")
+    pod["spec"]["nodeSelector"] = {names.ZONE: "test-zone-a", names.INSTANCE_TYPE: "none-such"}
+    world = a_world(tmp_path, pool, claim, node, pod)
+
+    answer = await explained(world)
+
+    assert answer.says.startswith("it stays: it would go for Drifted, but ")
+    assert "no method has a reason" not in answer.says
+
+
+async def test_no_budget_for_a_reason_is_no_limit(tmp_path: Path) -> None:
+    only = {"nodes": "1", "reasons": ["Empty"]}
+    world = a_world(tmp_path, a_ready_pool(disruption={**OPEN, "budgets": [only]}), *a_managed_node())
+
+    text = " ".join(node_text(await explained(world)).split())
+
+    assert "no limit (0 in use)" in text and "2147483647" not in text
 
 
 async def test_a_pod_disruption_budget_is_named_with_its_pod(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dovetail.answers.record.kept import Archive
 from dovetail.answers.record.log import LogAnswer, log_text
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
-from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.workflows.converter import DATA_CONVERTER
 from tests.cli.test_history_events import CONVERTER, NEW, begun, ended, event
 from tests.cli.test_savings import DISRUPTION, LAUNCH
@@ -41,6 +41,8 @@ ONLY_IN_DOCUMENTS: Final = {
     "disruption",
     "drained",
     "instance_gone",
+    "launched",
+    "expires",
 }
 
 
@@ -52,7 +54,8 @@ class Recorded:
     def __init__(self) -> None:
         files = [f for f in recorded_files() if f.parent.name in ("DisruptNodes", "LaunchNode", "TerminateNode")]
         recorded = {str(file.relative_to(HISTORIES)): read_history(file).events for file in files}
-        self.histories = {**recorded, "DisruptNodes/called off": called_off(), "LaunchNode/of a type": launched()}
+        made = {"LaunchNode/of a type": launched(), "TerminateNode/of a type": left()}
+        self.histories = {**recorded, "DisruptNodes/called off": called_off(), **made}
 
     async def list_workflows(self, query: str, limit: int) -> Any:
         for name, events in self.histories.items():
@@ -82,12 +85,23 @@ def called_off() -> Sequence[HistoryEvent]:
 def launched() -> Sequence[HistoryEvent]:
     """As an instance that a recorded cloud had no type for."""
     outcome = LaunchOutcome(kind="launched", instance_type="m5.large", zone="a", capacity_type="spot")
+    return answering("launch_instance", outcome)
+
+
+def left() -> Sequence[HistoryEvent]:
+    """With what the record needs of a claim that is gone."""
+    claim = ClaimRef(name="web-1", uid="u1", pool="web")
+    return answering("begin_departure", Departure(claim=claim, launched=1.0, expires=2.0))
+
+
+def answering(step: str, answer: object) -> Sequence[HistoryEvent]:
+    """The workflow of a claim whose first step has answered so."""
     start, asked = event("workflow_execution_started"), event("activity_task_scheduled")
     given = ClaimInput(cluster="demo", claim=ClaimRef(name="web-1", uid="u1", pool="web"))
     start.workflow_execution_started_event_attributes.input.payloads.extend(CONVERTER.to_payloads([given]))
-    asked.event_id, asked.activity_task_scheduled_event_attributes.activity_type.name = 5, "launch_instance"
+    asked.event_id, asked.activity_task_scheduled_event_attributes.activity_type.name = 5, step
     done = event("activity_task_completed", scheduled_event_id=5)
-    done.activity_task_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([outcome]))
+    done.activity_task_completed_event_attributes.result.payloads.extend(CONVERTER.to_payloads([answer]))
     return [start, asked, done]
 
 

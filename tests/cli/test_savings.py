@@ -9,7 +9,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from dovetail.answers.record.entries import Entries, Entry, Period, instance_gone
 from dovetail.answers.record.facts import read_run
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
-from dovetail.answers.record.savings import pool_savings, savings_from, savings_markdown, savings_text
+from dovetail.answers.record.savings import PoolSavings, savings_from, savings_markdown, savings_text
 
 HOUR = 3600.0
 DISRUPTION = Entry(
@@ -29,6 +29,10 @@ DISRUPTION = Entry(
     saved=0.4,
 )
 LAUNCH = replace(DISRUPTION, kind="launch", claims=("web-9",), reason="Provisioned", saved=None, outcome="initialised")
+
+
+def pool_savings(entries: list[Entry], until: float) -> tuple[PoolSavings, ...]:
+    return savings_from("demo", Period(since=0.0), Entries(entries=tuple(entries)), until).pools
 
 
 def test_a_saving_counts_from_the_end_of_the_move() -> None:
@@ -120,10 +124,10 @@ def test_a_sum_of_what_could_be_read_says_that_it_is_one() -> None:
 
 
 def test_each_move_that_is_done_says_what_it_has_saved_until_now_or_until_its_replacement_left() -> None:
-    moved = replace(DISRUPTION, claims=("web-0",), replacements=("web-1",))
-    ended = replace(DISRUPTION, kind="termination", claims=("web-1",), began=2 * HOUR, saved=None)
+    moved = replace(DISRUPTION, claims=("web-0",), replacements=("web-2",))
+    ended = replace(DISRUPTION, kind="termination", claims=("web-2",), began=2 * HOUR, saved=None)
     undone = replace(DISRUPTION, outcome="cancelled")
-    entries = Entries(entries=(DISRUPTION, moved, undone, ended, LAUNCH))
+    entries = Entries(entries=(DISRUPTION, moved, undone, ended, replace(LAUNCH, began=8 * HOUR)))
 
     answer = log_from("demo", Wanted(period=Period(since=0.0), kinds=("disruption",)), entries, 6 * HOUR)
     until = log_from("demo", Wanted(period=Period(since=0.0, until=3 * HOUR)), entries, 6 * HOUR)

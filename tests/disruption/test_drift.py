@@ -227,6 +227,11 @@ def test_a_static_replacement_is_the_template_and_names_no_types() -> None:
     assert (found.type_lists[made.type_list], dict(made.annotations)[names.NODE_POOL_HASH]) == ((), "7")
 
 
+def test_a_static_replacement_promises_nothing_because_the_launch_chooses_its_type() -> None:
+    [command] = plan(a_world([a_drifted("n1")], pools=[a_pool(replicas=1)])).commands
+    assert (command.savings, command.price) == (0.0, 0.4)
+
+
 def test_an_expired_node_is_replaced_first_only_where_its_pool_asks() -> None:
     old = {"expire_after": 3600.0}
     pairs = [a_pair("n1", claim=old), a_pair("n2", pool="b", claim=old)]

@@ -5,18 +5,21 @@ say of the node's own affairs (its owner, its deletion, its pods' budgets) and m
 alike.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dovetail.answers.explain.node_words import step_words, verdict_of
+from dovetail.answers.explain.node_words import budget_text, step_words, verdict_of
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import moment_text
+from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.settings.deciding import disruption_settings
@@ -44,6 +47,7 @@ class BudgetAnswer:
     consuming: int
     binding: str = ""
     errors: tuple[str, ...] = ()
+    until: float | None = None  # when the window of the budget that binds closes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +111,11 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
     node, claim = snapshot.nodes.get(found.node), snapshot.claims.get(found.claim)
     pods = [p for p in snapshot.pods.values() if node is not None and p.node_name == node.name and is_active(p)]
     pool = snapshot.pools.get(found.pool)
+    windows = _windows(found, pool, snapshot.now)
     return NodeAnswer(
         node=found.node,
         source=look.source,
-        says=verdict_of(found, claim, held_words([node] if node is not None else [])),
+        says=verdict_of(found, claim, held_words([node] if node is not None else []), windows),
         now=snapshot.now,
         claim=found.claim,
         pool=found.pool,
@@ -127,7 +132,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         goes_for=found.goes_for,
         held=(*held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
         choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
-        budgets=_budgets(found),
+        budgets=_budgets(found, windows),
         move=_move(found),
         step="" if found.step is None else step_words(found.step, found.node),
         notes=look.notes,
@@ -183,7 +188,14 @@ def _method(answer: Answer, found: NodeExplanation) -> Check:
     return Check(asked=answer.method, why=answer.why or "", message=answer.message)
 
 
-def _budgets(found: NodeExplanation) -> tuple[BudgetAnswer, ...]:
+def _windows(found: NodeExplanation, pool: NodePool | None, now: float) -> dict[str, float]:
+    """By reason: when the window of the budget that binds closes."""
+    states = judge_budgets(pool.disruption.budgets, now) if pool is not None else ()
+    ends = [(state.budget, state.until) for state in states if state.active and state.until is not None]
+    return {a.reason: end for a in found.allowances for budget, end in ends if budget is a.binding}
+
+
+def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[BudgetAnswer, ...]:
     return tuple(
         BudgetAnswer(
             reason=str(a.reason),
@@ -191,17 +203,12 @@ def _budgets(found: NodeExplanation) -> tuple[BudgetAnswer, ...]:
             allowed=a.allowed,
             nodes=a.nodes,
             consuming=a.consuming,
-            binding=_budget_text(a.binding.nodes, a.binding.schedule, a.binding.reasons) if a.binding else "",
+            binding=budget_text(a.binding) if a.binding else "",
+            until=until.get(a.reason),
             errors=a.errors,
         )
         for a in found.allowances
     )
-
-
-def _budget_text(nodes: str, schedule: str | None, reasons: tuple[str, ...] | None) -> str:
-    window = f" in the window {schedule!r}" if schedule else ""
-    only = f" for {', '.join(reasons)}" if reasons else ""
-    return f"nodes: {nodes}{window}{only}"
 
 
 def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:

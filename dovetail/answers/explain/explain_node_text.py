@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from dovetail.answers.explain.explain_node import BudgetAnswer, Move, NodeAnswer
 from dovetail.answers.explain.node_words import lifted_by
 from dovetail.answers.wording import duration_text, moment_text, plural, price_text, shown, when, wrapped
+from dovetail.disruption.budgets.budgets import UNBOUNDED
 from dovetail.disruption.choose import METHODS
 
 MOST_HELD: Final = 8
@@ -120,15 +122,17 @@ def _budgets(answer: NodeAnswer) -> Iterator[str]:
         return
     yield ""
     yield f"What the budgets of NodePool {answer.pool} leave:"
-    groups: dict[tuple[int, int, int, int, str, tuple[str, ...]], list[BudgetAnswer]] = {}
+    groups: dict[BudgetAnswer, list[BudgetAnswer]] = {}
     for budget in answer.budgets:
-        key = (budget.left, budget.allowed, budget.nodes, budget.consuming, budget.binding, budget.errors)
-        groups.setdefault(key, []).append(budget)
+        groups.setdefault(replace(budget, reason=""), []).append(budget)
     for budgets in groups.values():
         first, reasons = budgets[0], ", ".join(b.reason for b in budgets)
         binding = f"; binding: {first.binding}" if first.binding else ""
+        closes = f", until {moment_text(first.until)}" if first.until is not None else ""
         words = f"{first.left} now ({first.allowed} of {plural(first.nodes, 'node')} allowed, {first.consuming} in use"
-        yield from wrapped("- ", f"{reasons}: {words}{binding})")
+        if first.allowed == UNBOUNDED:
+            words = f"no limit ({first.consuming} in use"
+        yield from wrapped("- ", f"{reasons}: {words}{binding}{closes})")
         for error in first.errors:
             yield from wrapped("", f"unreadable budget, so none is allowed: {error}", indent=6)
 

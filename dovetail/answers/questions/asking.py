@@ -80,6 +80,10 @@ class Source(Protocol):
         """The cluster as it is known already; None where it would have to be asked for."""
         ...
 
+    async def priced(self) -> Snapshot | None:
+        """The same with its catalogues."""
+        ...
+
     async def temporal(self) -> Client:
         """The connection; TimeoutError where a worker has none, TemporalUnusable where a command gets none."""
         ...

@@ -28,7 +28,7 @@ async def log(source: Source, asked: Asked) -> Answered:
     found = await _entries(source, period, source.most_entries)
     if pod:
         found = await with_pods(await source.temporal(), cluster, period, found)
-    answer = await asyncio.to_thread(log_from, cluster, wanted, found, now)
+    answer = await asyncio.to_thread(log_from, cluster, wanted, found, now, await source.priced())
     return Answered("Log", cluster, answer, lambda form, width: log_in(answer, form, width))
 
 
@@ -36,7 +36,7 @@ async def savings(source: Source, asked: Asked) -> Answered:
     cluster, now = named(source.settings), time.time()
     period = period_of(asked.word("since", "30d"), asked.word("until"), now)
     found = await _entries(source, period, MOST)  # a sum is of use as a whole; half a millisecond of ours each
-    answer = await asyncio.to_thread(savings_from, cluster, period, found, now)
+    answer = await asyncio.to_thread(savings_from, cluster, period, found, now, await source.priced())
     return Answered("Savings", cluster, answer, lambda form, width: savings_in(answer, form, width))
 
 

@@ -66,6 +66,8 @@ class Entry:
     disruption: str = ""  # the workflow that this launch or termination is part of
     drained: float | None = None  # of a termination: when its pods had left, and its instance was to end
     instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
+    launched: float | None = None  # of a termination: when its instance was launched
+    expires: float | None = None  # of a termination: when its node would have expired
     # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
 
@@ -248,6 +250,11 @@ def _termination(values: _Values, base: Entry) -> Entry:
         claims=(claim.name,),
         nodes=departure.nodes if departure is not None else (),
         reason=departure.reason if departure is not None else "",
+        instance_type=departure.instance_type if departure is not None else "",
+        zone=departure.zone if departure is not None else "",
+        capacity_type=departure.capacity_type if departure is not None else "",
+        launched=departure.launched if departure is not None else None,
+        expires=departure.expires if departure is not None else None,
         drained=drained(values.run),
         instance_gone=instance_gone(values.run),
     )

@@ -10,7 +10,7 @@ import asyncio
 import gzip
 import logging
 import zlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -219,14 +219,18 @@ def _body(data: bytes) -> dict[str, Any]:
 
 
 _NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
+_LISTS: Final = tuple(name for name, field in Entry.__dataclass_fields__.items() if field.default == ())
 
 
 def _raw(entry: Entry) -> dict[str, Any]:
     return {name: value for name, value in asdict(entry).items() if name in _NAMES}
 
 
-def _entry(raw: Mapping[str, Any]) -> Entry:
-    """As it was written; fields of a later version are left out."""
-    known: dict[str, Any] = {name: value for name, value in raw.items() if name in _NAMES}
-    known.update({name: tuple(value) for name, value in known.items() if isinstance(value, list)})
-    return Entry(**known)
+def _entry(raw: dict[str, Any]) -> Entry:
+    """As it was written; fields of a later version are left out. Ninety days are ten thousands of these."""
+    for name in _LISTS:
+        if name in raw:
+            raw[name] = tuple(raw[name])
+    if not raw.keys() <= _NAMES:
+        raw = {name: value for name, value in raw.items() if name in _NAMES}
+    return Entry(**raw)

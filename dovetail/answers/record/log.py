@@ -9,6 +9,7 @@ from dovetail.answers.record.savings import with_dollars
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
 SHOWN_NODES: Final = 2
@@ -58,15 +59,15 @@ class LogAnswer:
     notes: tuple[str, ...] = ()
 
 
-def log_from(cluster: str, wanted: Wanted, found: Entries, now: float) -> LogAnswer:
-    """From entries that have been read."""
+def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Snapshot | None = None) -> LogAnswer:
+    """From entries that have been read. `fleet`: for the prices of what was launched."""
     notes = []
     if found.cut:
         notes.append("there is more: ask for a shorter time")
     if found.forgotten:
         notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
     period = wanted.period
-    entries = with_dollars(found.entries, min(period.until or now, now))
+    entries = with_dollars(found.entries, min(period.until or now, now), fleet)
     return LogAnswer(
         cluster=cluster,
         since=format_time(period.since),

@@ -1,9 +1,8 @@
-"""`dovetail savings`: what disruption has saved, by NodePool.
+"""`dovetail savings`: what disruption has saved, by NodePool, beside what all nodes have cost.
 
-Predicted is what each decision promised an hour, at the prices of its moment. Saved is that promise over the time for
-which it held: from when the last of the old instances had ended until its replacement left again, or until now. Where
-nothing replaced the node the time is open-ended, and a node that comes back for the same pods is counted as such, so
-that the figure is not taken for more than it is.
+Predicted is what each decision promised an hour, at the prices of its moment. Saved is what the ledger (ledger.py)
+makes of it: against what the same time would have cost without these moves. `log`, `top`, the page and the metrics have
+their dollars from here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.answers.record.entries import Entries, Entry, Period
+from dovetail.answers.record.ledger import NO_PRICES, Bill, Ledger, Prices, bill_of, by_day, ledger_of
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
-from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.answers.wording import plural
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
-BACK_SECONDS: Final = 86400.0
-HOUR: Final = 3600.0
 COLUMNS: Final = (
     Column(head="POOL", cut=True),
     Column(head="MOVES", right=True),
@@ -25,11 +24,11 @@ COLUMNS: Final = (
     Column(head="CAME BACK", rank=1, right=True),
     Column(head="PREDICTED $/H", right=True),
     Column(head="SAVED $", right=True),
+    Column(head="BILL $", right=True),
     Column(head="$ PER MOVE", rank=4, right=True),
     Column(head="PODS MOVED", rank=3, right=True),
     Column(head="$ PER POD", rank=5, right=True),
 )
-_CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +42,7 @@ class PoolSavings:
     predicted: float  # dollars an hour
     saved: float  # dollars
     pods: int
+    bill: float | None = None  # dollars that its nodes have cost in that time; None: not known
 
     @property
     def per_move(self) -> float | None:
@@ -56,6 +56,16 @@ class PoolSavings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DaySavings:
+    """One day in UTC. `bill`: what all nodes have cost; `saved`: what they would have cost more without the moves of
+    the time that is asked for."""
+
+    day: str
+    bill: float | None
+    saved: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavingsAnswer:
     """All pools, and their sum. `partial`: not everything of that time could be read."""
 
@@ -66,20 +76,28 @@ class SavingsAnswer:
     total: PoolSavings
     partial: bool = False
     notes: tuple[str, ...] = ()
+    days: tuple[DaySavings, ...] = ()
 
     @property
     def head(self) -> tuple[str, ...]:
-        """Of which time, at which prices, and whether it is the whole of it."""
-        head = f"{self.since} to {self.until}, at the prices of each decision"
+        """Of which time, against what, and whether it is the whole of it."""
+        head = f"{self.since} to {self.until}, against a time without moves"
         least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
         return (head, least) if self.partial else (head,)
 
 
-def savings_from(cluster: str, period: Period, found: Entries, now: float) -> SavingsAnswer:
-    """From entries that have been read."""
+def savings_from(
+    cluster: str, period: Period, found: Entries, now: float, fleet: Snapshot | None = None
+) -> SavingsAnswer:
+    """From entries that have been read. `fleet`: the nodes of now with their prices; None where they are not known."""
     until = min(period.until or now, now)
-    pools = pool_savings(found.entries, until)
-    notes = ("there is more: ask for a shorter time",) if found.cut else ()
+    prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
+    bill = None if fleet is None else bill_of(found.entries, fleet, until)
+    ledger = ledger_of(found.entries, prices, until)
+    pools = _Time(found.entries, period.since, until, ledger, bill).pools()
+    spans = [span for credit in ledger.credits for span in credit.spans()]
+    saved = by_day(spans, period.since, until)
+    costs = {} if bill is None else by_day(bill.all_spans(), period.since, until)
     return SavingsAnswer(
         cluster=cluster,
         since=format_time(period.since),
@@ -87,97 +105,75 @@ def savings_from(cluster: str, period: Period, found: Entries, now: float) -> Sa
         pools=pools,
         total=_total(pools),
         partial=found.cut,
-        notes=notes,
+        notes=tuple(_notes(found, bill)),
+        days=tuple(
+            DaySavings(day=day, bill=None if bill is None else costs.get(day, 0.0), saved=saved.get(day, 0.0))
+            for day in sorted({*saved, *costs})
+        ),
     )
 
 
-def pool_savings(entries: Sequence[Entry], until: float) -> tuple[PoolSavings, ...]:
-    """Each pool that entries name, by name."""
-    ends = _ends(entries)
-    return tuple(_of_pool(pool, entries, ends, until) for pool in sorted({e.pool for e in entries if e.pool}))
+def _notes(found: Entries, bill: Bill | None) -> Iterator[str]:
+    if found.cut:
+        yield "there is more: ask for a shorter time"
+    if found.forgotten:
+        yield f"{plural(found.forgotten, 'workflow')} of that time cannot be read and is not counted"
+    if bill is None:
+        yield "prices of now are not known: there is no bill, and one node that was launched again counts as another"
+    elif bill.unpriced:
+        yield f"the bill lacks {plural(bill.unpriced, 'node')} whose type or price is not known"
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
-    """When each claim began to leave, and when its instance had ended."""
+class _Time:
+    """What happened within a time, and what follows from it."""
 
-    left: dict[str, float]
-    gone: dict[str, float]
+    entries: Sequence[Entry]
+    since: float
+    until: float
+    ledger: Ledger
+    bill: Bill | None
 
+    def pools(self) -> tuple[PoolSavings, ...]:
+        """Each that entries name or that has had nodes, by name."""
+        moves: dict[str, list[Entry]] = {entry.pool: [] for entry in self.entries if entry.pool}
+        moves |= {pool: [] for pool in (self.bill.spans if self.bill is not None else ())}
+        for entry in self.entries:
+            if entry.kind == "disruption" and entry.pool:
+                moves[entry.pool].append(entry)
+        saved: dict[str, float] = {}
+        for credit in self.ledger.credits:
+            saved[credit.move.pool] = saved.get(credit.move.pool, 0.0) + credit.dollars(self.since, self.until)
+        return tuple(self._pool(pool, moves[pool], saved.get(pool, 0.0)) for pool in sorted(moves))
 
-def _of_pool(pool: str, entries: Sequence[Entry], ends: _Ends, until: float) -> PoolSavings:
-    disruptions = [entry for entry in entries if entry.kind == "disruption" and entry.pool == pool]
-    done = [entry for entry in disruptions if entry.outcome == "done"]
-    undone = [entry for entry in disruptions if entry.outcome not in ("done", "running")]
-    return PoolSavings(
-        pool=pool,
-        moves=sum(len(entry.claims) for entry in done),
-        undone=sum(len(entry.claims) for entry in undone),
-        back=_back(pool, entries),
-        predicted=sum(entry.saved or 0.0 for entry in done),
-        saved=sum(_dollars(entry, ends, until) for entry in done),
-        pods=sum(entry.pods for entry in done),
-    )
-
-
-def _ends(entries: Sequence[Entry]) -> _Ends:
-    left: dict[str, float] = {}
-    gone: dict[str, float] = {}
-    for entry in entries:
-        for claim in entry.claims if entry.kind == "termination" else ():
-            left[claim] = min(entry.began, left.get(claim, entry.began))
-            if entry.instance_gone is not None:
-                gone[claim] = entry.instance_gone
-    return _Ends(left, gone)
-
-
-def _held(entry: Entry, ends: _Ends, until: float) -> float:
-    """For how many seconds the promise held. Where the record does not say when an instance ended, the end of the
-    disruption counts, which is a moment later."""
-    begins = entry.ended if entry.ended is not None else until
-    if all(claim in ends.gone for claim in entry.claims):
-        begins = max((ends.gone[claim] for claim in entry.claims), default=begins)
-    over = min((ends.left[claim] for claim in entry.replacements if claim in ends.left), default=until)
-    return max(0.0, min(over, until) - begins)
+    def _pool(self, pool: str, disruptions: Sequence[Entry], saved: float) -> PoolSavings:
+        done = [entry for entry in disruptions if entry.outcome == "done"]
+        undone = [entry for entry in disruptions if entry.outcome not in ("done", "running")]
+        spans = None if self.bill is None else self.bill.spans.get(pool, ())
+        return PoolSavings(
+            pool=pool,
+            moves=sum(len(entry.claims) for entry in done),
+            undone=sum(len(entry.claims) for entry in undone),
+            back=self.ledger.back.get(pool, 0),
+            predicted=sum(entry.saved or 0.0 for entry in done),
+            saved=saved,
+            pods=sum(entry.pods for entry in done),
+            bill=None if spans is None else sum(span.dollars(self.since, self.until) for span in spans),
+        )
 
 
-def _dollars(entry: Entry, ends: _Ends, until: float) -> float:
-    return (entry.saved or 0.0) * _held(entry, ends, until) / HOUR
-
-
-def with_dollars(entries: Sequence[Entry], until: float) -> tuple[Entry, ...]:
+def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
     """The same entries; each disruption that is done says what it has saved until then."""
-    ends = _ends(entries)
+    prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
+    dollars = {id(credit.move): credit.dollars(0.0, until) for credit in ledger_of(entries, prices, until).credits}
     return tuple(
-        replace(entry, saved_dollars=_dollars(entry, ends, until))
-        if entry.kind == "disruption" and entry.outcome == "done" and entry.saved is not None
-        else entry
+        replace(entry, saved_dollars=dollars[id(entry)]) if id(entry) in dollars and entry.saved is not None else entry
         for entry in entries
     )
-
-
-def _back(pool: str, entries: Sequence[Entry]) -> int:
-    """Each launch for pods is set against one node that was consolidated within the day before it."""
-    gone = sorted(
-        moment
-        for entry in entries
-        if entry.kind == "disruption" and entry.pool == pool and entry.outcome == "done"
-        if entry.reason in _CONSOLIDATED and entry.ended is not None
-        for moment in [entry.ended] * max(0, len(entry.claims) - len(entry.replacements))
-    )
-    launches = sorted(
-        entry.began for entry in entries if entry.kind == "launch" and entry.pool == pool and not entry.disruption
-    )
-    count = 0
-    for launch in launches:
-        match = next((moment for moment in gone if 0 <= launch - moment <= BACK_SECONDS), None)
-        if match is not None:
-            gone.remove(match)
-            count += 1
-    return count
 
 
 def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
+    bills = [each.bill for each in pools if each.bill is not None]
     return PoolSavings(
         pool="",
         moves=sum(each.moves for each in pools),
@@ -186,6 +182,7 @@ def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
         predicted=sum(each.predicted for each in pools),
         saved=sum(each.saved for each in pools),
         pods=sum(each.pods for each in pools),
+        bill=sum(bills) if bills else None,
     )
 
 
@@ -204,6 +201,7 @@ def _row(each: PoolSavings) -> Iterator[str]:
     yield from (str(each.moves), str(each.undone), str(each.back))
     yield f"{each.predicted:.4f}"
     yield f"{each.saved:.2f}"
+    yield "–" if each.bill is None else f"{each.bill:.2f}"
     yield _each(each.per_move)
     yield str(each.pods)
     yield _each(each.per_pod)

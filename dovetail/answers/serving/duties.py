@@ -1,23 +1,36 @@
-"""What a worker does besides, where a setting asks for it: it keeps the record beyond Temporal's retention.
+"""What a worker does besides: it keeps the record beyond Temporal's retention, where a setting asks for it, and counts
+what the last day has saved.
 
-All workers do it. Each looks at its own moment of ten minutes, finds what is missing, and mostly finds nothing.
+All workers keep the record. Each looks at its own moment of ten minutes, finds what is missing, and mostly finds
+nothing. One worker alone counts, the one that speaks for the cluster.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 from zlib import crc32
 
+from temporalio.service import RPCError
+
+from dovetail.answers.questions.asking import Asked, Source
+from dovetail.answers.questions.table import question
+from dovetail.answers.record.savings import SavingsAnswer
+from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.background.supervised import Work
 from dovetail.connection.identity import own_identity
 from dovetail.connection.presence import TemporalPresence
+from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
+from dovetail.telemetry.metrics.outcomes import last_day
+from dovetail.wiring.world import World
 
 LOOK_SECONDS: Final = 600.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
+COUNTED: Final = "24h"  # of which `top` has the dollars too
+REST_FACTOR: Final = 20.0  # as long as it took to read the record of that time
 
 _log = logging.getLogger(__name__)
 
@@ -51,3 +64,28 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
             await asyncio.sleep(LOOK_SECONDS)
     finally:
         await objects.close()
+
+
+async def count_savings(
+    settings: Settings, world: World, presence: TemporalPresence, speaks: Callable[[], bool]
+) -> None:
+    """Say as metrics what `dovetail savings` says of the last day, for ever; only where `speaks`."""
+    source = WorkerSource(settings, world, lambda: None if presence.is_away else presence.client)
+    await asyncio.sleep(FIRST_SECONDS)
+    while True:
+        began = time.monotonic()
+        if speaks() and not presence.is_away and presence.client is not None:
+            await say_savings(source)
+        await asyncio.sleep(max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began)))
+
+
+async def say_savings(source: Source) -> None:
+    """The figures of the question itself: there is no second count of them."""
+    try:
+        found = (await question("savings")(source, Asked(words=(("since", COUNTED),)))).answer
+    except (RPCError, TimeoutError, Failure) as error:
+        _log.warning("what the last day has saved is not known: %s", error)
+        return
+    assert isinstance(found, SavingsAnswer)
+    for pool in found.pools:
+        last_day(pool.pool, {"saved": pool.saved, "bill": pool.bill, "moves": pool.moves, "back": pool.back})

@@ -10,6 +10,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.answers.change.basis import Basis, basis_in
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor_of_worker
 from dovetail.answers.failures import CommandFailed
@@ -21,7 +22,8 @@ from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, PLACEMENT
+from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
+from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 
@@ -82,6 +84,12 @@ class WorkerSource:
 
     def snapshot(self) -> Snapshot | None:
         return self.opened.view.snapshot(FLEET)
+
+    async def priced(self) -> Snapshot | None:
+        try:
+            return await whole_snapshot(self.opened.view, self.opened.catalogues, FLEET | OVERLAYS)
+        except Failure:
+            return None  # what happened is known without a view of what is there
 
     async def temporal(self) -> Client:
         client = self.client()

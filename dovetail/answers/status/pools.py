@@ -72,7 +72,7 @@ def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
     elif found.left == 0 and found.nodes:
         why = _budget_words(found.binding) if found.allowed == 0 else f"{found.consuming} under way"
     left = 0 if paused is not None else min(found.left, found.nodes)
-    return Allowed(reason=str(found.reason), left=left, allowed=found.allowed, why_not=why)
+    return Allowed(reason=str(found.reason), left=left, allowed=min(found.allowed, found.nodes), why_not=why)
 
 
 def _budget_words(budget: Budget | None) -> str:

@@ -58,7 +58,7 @@ def _why_not(method: Method, round_: Round, candidate: Candidate) -> Block | Non
         return block
     allowance = round_.allowances(method.reason).get(candidate.pool.name)
     spent = allowance is not None and allowance.left <= 0
-    return out_of_budget(candidate, method.reason)[1] if spent else None
+    return out_of_budget(round_, candidate, method.reason)[1] if spent else None
 
 
 def _needs_no_allowance(method: Method, candidate: Candidate) -> bool:

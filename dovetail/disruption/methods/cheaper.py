@@ -253,7 +253,7 @@ class _Search:
         for candidate in chunk:
             pool = candidate.pool.name
             if not self.left.has(pool):
-                self.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
+                self.blocks.append(out_of_budget(self.round_, candidate, DisruptionReason.UNDERUTILIZED))
             elif len(found) < room and left.take(pool):
                 found.append(candidate)
             elif room > 0:

@@ -49,7 +49,7 @@ def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         if candidate.name in awaited:
             blocks.append((candidate, AWAITED))
         elif not left.take(candidate.pool.name):
-            blocks.append(out_of_budget(candidate, reason))
+            blocks.append(out_of_budget(round_, candidate, reason))
         elif size.takes_target(candidate) and len(taken) < round_.settings.most_targets:
             taken.append(candidate)
     commands = (Command(reason=reason, candidates=tuple(taken)),) if taken else ()

@@ -130,7 +130,7 @@ def decide_multi(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     notices = (*_announcements(round_, search, command), *approvals(scores))
     return Found(
         commands=() if command is None or search.error else (command,),
-        blocks=tuple(out_of_budget(c, DisruptionReason.UNDERUTILIZED) for c in refused),
+        blocks=tuple(out_of_budget(round_, c, DisruptionReason.UNDERUTILIZED) for c in refused),
         notices=tuple(notices),
         moves=moves_of(judged, scores) if judged else (),
         error=search.error,

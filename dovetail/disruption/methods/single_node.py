@@ -84,7 +84,7 @@ def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
             search.blocks.append((candidate, NO_TIME))
             return search.found(None, timed_out=True)
         if not left.has(candidate.pool.name):
-            search.blocks.append(out_of_budget(candidate, DisruptionReason.UNDERUTILIZED))
+            search.blocks.append(out_of_budget(round_, candidate, DisruptionReason.UNDERUTILIZED))
             continue
         block = search.why_not_tried(candidate)
         if block is not None:

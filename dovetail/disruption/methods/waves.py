@@ -21,7 +21,7 @@ def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: Disrup
     if not round_.settings.profile.replaces_in_waves:
         return _one_by_one(round_, ordered, reason)
     left = RemainingAllowances.of(round_.allowances(reason))
-    blocks = [out_of_budget(c, reason) for c in ordered if not left.has(c.pool.name)]
+    blocks = [out_of_budget(round_, c, reason) for c in ordered if not left.has(c.pool.name)]
     remaining = [c for c in ordered if left.has(c.pool.name)]
     while remaining and not round_.should_stop():
         wave, remaining = _next_wave(remaining, left.copy(), round_.settings.wave_size)
@@ -77,7 +77,7 @@ def _one_by_one(round_: Round, ordered: Sequence[Candidate], reason: DisruptionR
     blocks: list[tuple[Candidate, Block]] = []
     for candidate in ordered:
         if not left.has(candidate.pool.name):
-            blocks.append(out_of_budget(candidate, reason))
+            blocks.append(out_of_budget(round_, candidate, reason))
             continue
         simulation = round_.simulator.simulate((candidate,), consolidating=False)
         if simulation.candidate_leaves:

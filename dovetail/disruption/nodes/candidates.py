@@ -11,6 +11,7 @@ from typing import Final
 
 from dovetail.disruption.nodes.costs import node_price, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
@@ -133,6 +134,8 @@ def _promised(fleet: Fleet, member: Member) -> Block | None:
 def _resting(fleet: Fleet, member: Member) -> Block | None:
     if fleet.snapshot.resting.get(member.name, 0.0) <= fleet.now:
         return None
+    if member.claim is not None and read_rest(member.claim).cancelled:
+        return _silent(WhyNot.RESTING, "A person called its last disruption off, it is looked at again later")
     return _silent(WhyNot.RESTING, "Node's last replacement failed, it is tried again later")
 
 

@@ -22,15 +22,18 @@ AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
 LONGEST: Final = 1800.0
 FORGIVEN: Final = 3600.0  # a failure that comes this long after the end of a rest counts as the first
+_CANCELLED: Final = "/cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Until when the node rests (seconds since the epoch), how many rests in a row this makes, and for which reason."""
+    """Until when the node rests (seconds since the epoch), how many rests in a row this makes, for which reason, and
+    whether a person called its disruption off."""
 
     until: float = 0.0
     count: int = 0
     reason: str = ""
+    cancelled: bool = False
 
 
 def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> str:
@@ -38,16 +41,19 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
     last = read_rest(claim)
     count = last.count + 1 if now - last.until < FORGIVEN else 1
     first = AFTER_CANCEL if cancelled else AFTER_FAILURE
-    return f"{now + min(LONGEST, first * 2 ** min(count - 1, 16)):.0f}/{count}/{reason}"
+    return (
+        f"{now + min(LONGEST, first * 2 ** min(count - 1, 16)):.0f}/{count}/{reason}{_CANCELLED if cancelled else ''}"
+    )
 
 
 def read_rest(claim: NodeClaim) -> Rest:
     """The claim's rest; one that is long over where there is none or none that can be read."""
-    until, count, reason = (*claim.annotations.get(names.REST, "").split("/", 2), "", "", "")[:3]
+    text = claim.annotations.get(names.REST, "")
+    until, count, reason = (*text.removesuffix(_CANCELLED).split("/", 2), "", "", "")[:3]
     moment, number = integer(until), integer(count)
     if moment is None or number is None or min(moment, number) < 0:
         return Rest()
-    return Rest(until=float(moment), count=number, reason=reason)
+    return Rest(until=float(moment), count=number, reason=reason, cancelled=text.endswith(_CANCELLED))
 
 
 def why_called_off(claim: NodeClaim, now: float) -> str:

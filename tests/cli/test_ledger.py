@@ -1,0 +1,273 @@
+"""What moves have saved, against the same time without them, and what all nodes have cost."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.answers.questions.asking import Answered, Asked
+from dovetail.answers.record.entries import Entries, Entry, Period, joined
+from dovetail.answers.record.kept import Archive
+from dovetail.answers.record.ledger import DAY
+from dovetail.answers.record.log import Wanted, log_from
+from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_text
+from dovetail.answers.serving import duties
+from dovetail.cli.top.questions import SAVINGS_PERIOD
+from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
+from dovetail.model.pools import Catalogue
+from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics import outcomes
+from testing.disruption_worlds import TYPES, a_pair, condition
+from tests.metrics.test_lifecycle import Meter
+
+HOUR: Final = 3600.0
+PRICES: Final = {each.name: each.offerings[0].price for each in TYPES}
+
+
+def fleet(*pairs: Any) -> Snapshot:
+    """These nodes, and what instance types cost: m2 0.1 an hour, m4 0.2, m8 0.4, spot the half."""
+    claims = {pair.claim.name: pair.claim for pair in pairs}
+    return Snapshot(now=0.0, claims=claims, catalogues={"web": Catalogue(types=TYPES), "db": Catalogue(types=TYPES)})
+
+
+def a_move(at: float, claim: str, kind: str = "m4", *replacements: str, **more: Any) -> Entry:
+    """One node that a disruption took away, within a minute."""
+    price = PRICES[kind]
+    given: dict[str, Any] = {"reason": "Empty", "pool": "web", "price_before": price, "saved": price, **more}
+    return Entry(
+        kind="disruption",
+        workflow=f"move of {claim}",
+        run="1",
+        began=at,
+        ended=at + 60.0,
+        outcome="done",
+        claims=(claim,),
+        nodes=(claim,),
+        replacements=replacements,
+        **given,
+    )
+
+
+def a_launch(at: float, claim: str, kind: str = "m4", spot: bool = False, **more: Any) -> Entry:
+    return Entry(
+        kind="launch",
+        workflow=f"launch of {claim}",
+        run="1",
+        began=at,
+        ended=at + 40.0,
+        outcome="initialised",
+        claims=(claim,),
+        instance_type=kind,
+        zone="z1",
+        capacity_type=CAPACITY_SPOT if spot else CAPACITY_ON_DEMAND,
+        **{"pool": "web", **more},
+    )
+
+
+def an_end(at: float, claim: str, kind: str = "m4", **more: Any) -> Entry:
+    """Of an instance that had ended a minute after its claim began to leave."""
+    ended = {"outcome": "terminated", "instance_gone": at + 60.0, "launched": 0.0}
+    return replace(a_launch(at, claim, kind), kind="termination", workflow=f"end of {claim}", **{**ended, **more})
+
+
+def found(until: float, *entries: Entry, nodes: Snapshot | None = None) -> SavingsAnswer:
+    record = Entries(entries=joined(entries))
+    return savings_from("demo", Period(since=0.0), record, until, nodes if nodes is not None else fleet())
+
+
+def total(until: float, *entries: Entry) -> PoolSavings:
+    return found(until, *entries).total
+
+
+def gone(at: float, claim: str, kind: str = "m4", **more: Any) -> tuple[Entry, Entry]:
+    """A node that was emptied and taken away."""
+    return a_move(at, claim, kind, **more), an_end(at, claim, kind)
+
+
+def test_what_the_pool_buys_again_ten_seconds_later_has_saved_nothing() -> None:
+    one = total(HOUR, *gone(100.0, "web-1"), a_launch(110.0, "web-2"))
+
+    assert (one.moves, one.back, round(one.saved, 9)) == (1, 1, 0.0)
+    assert one.predicted == 0.2
+
+
+def test_nodes_that_go_each_evening_and_come_each_morning_save_their_nights() -> None:
+    nights = list[Entry]()
+    for day in range(30):
+        evening = day * DAY + 22 * HOUR
+        for number in range(10):
+            nights += gone(evening, f"web-{day}-{number}")
+            nights.append(a_launch(evening + 8 * HOUR, f"web-{day + 1}-{number}"))
+
+    one = total(30 * DAY + 7 * HOUR, *nights)
+
+    assert one.back == 300
+    assert one.saved == pytest.approx(30 * 10 * 0.2 * (8 - 1 / 60), rel=1e-6), "and not from each night until now"
+
+
+def test_what_comes_back_cheaper_has_saved_the_difference_and_what_comes_back_dearer_has_cost_it() -> None:
+    cheap = total(11 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR + 60, "web-2", spot=True))
+    dear = total(11 * HOUR + 60, *gone(0.0, "web-1", saved=0.1, price_before=0.1), a_launch(HOUR + 60, "web-2"))
+
+    assert round(cheap.saved, 6) == round(0.2 + 10 * 0.1, 6)
+    assert round(dear.saved, 6) == round(0.1 - 10 * 0.1, 6)
+
+
+def test_only_the_room_that_was_taken_away_is_bought_again() -> None:
+    """A node twice as large would have been needed anyway; of a smaller one half of the room is left."""
+    large = total(11 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR + 60, "web-2", "m8"))
+    small = total(11 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR + 60, "web-2", "m2"))
+
+    assert round(large.saved, 6) == 0.2
+    assert round(small.saved, 6) == round(0.2 + 10 * 0.1, 6)
+
+
+def test_a_move_to_spot_takes_no_room_away_and_nothing_that_is_launched_later_ends_it() -> None:
+    moved = a_move(0.0, "web-1", "m4", "web-2", reason="Underutilized", saved=0.1)
+    entries = [moved, a_launch(0.0, "web-2", spot=True), an_end(0.0, "web-1"), a_launch(HOUR, "web-3")]
+
+    one = total(10 * HOUR + 60, *entries)
+
+    assert (round(one.saved, 6), one.back) == (1.0, 0)
+
+
+def test_another_pool_s_nodes_are_not_what_was_taken_away() -> None:
+    one = found(10 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR, "db-1", pool="db"))
+
+    assert [(pool.pool, round(pool.saved, 6)) for pool in one.pools] == [("db", 0.0), ("web", 2.0)]
+
+
+def test_a_launch_that_brought_no_instance_ends_no_saving() -> None:
+    refused = replace(a_launch(HOUR, "web-2"), outcome="no_capacity", instance_type="")
+
+    assert round(total(10 * HOUR + 60, *gone(0.0, "web-1"), refused).saved, 6) == 2.0
+
+
+def test_a_saving_counts_at_what_was_launched_and_not_at_what_was_promised() -> None:
+    """The template of a static pool promises nothing; what was launched says what it costs."""
+    same = a_move(0.0, "web-1", "m4", "web-2", reason="Drifted", saved=0.0)
+    cheaper = [same, a_launch(0.0, "web-2", "m2"), an_end(0.0, "web-1")]
+    alike = [same, a_launch(0.0, "web-2", "m4"), an_end(0.0, "web-1")]
+
+    assert round(total(10 * HOUR + 60, *cheaper).saved, 6) == 1.0
+    assert round(total(10 * HOUR + 60, *alike).saved, 6) == 0.0
+
+
+def test_a_saving_goes_on_while_moves_follow_one_another_and_ends_when_its_node_is_lost() -> None:
+    first = a_move(0.0, "web-1", "m8", "web-2", reason="Underutilized", saved=0.2)
+    second = a_move(HOUR, "web-2", "m4", "web-3", reason="Underutilized", saved=0.1)
+    known = [first, an_end(0.0, "web-1", "m8"), a_launch(0.0, "web-2"), second, an_end(HOUR, "web-2")]
+    known.append(a_launch(HOUR, "web-3", "m2"))
+
+    goes_on = total(11 * HOUR + 60, *known)
+    lost = total(11 * HOUR + 60, *known, an_end(6 * HOUR + 60, "web-3", "m2"))
+
+    assert round(goes_on.saved, 6) == round(11 * 0.2 + 10 * 0.1, 6)
+    assert round(lost.saved, 6) == round(11 * 0.2 + 5 * 0.1, 6)
+
+
+def test_a_saving_ends_when_the_old_node_would_have_expired() -> None:
+    ended = an_end(0.0, "web-1", expires=3 * HOUR + 60)
+
+    assert round(total(10 * HOUR, a_move(0.0, "web-1"), ended).saved, 6) == 0.6
+
+
+def test_a_node_that_its_pods_left_for_others_is_set_against_those() -> None:
+    """A replacement by hand promises nothing: its pods find their node as they leave."""
+    asked = a_move(0.0, "web-1", reason="Requested", saved=0.0)
+
+    one = total(10 * HOUR, asked, an_end(0.0, "web-1"), a_launch(30.0, "web-2"))
+
+    assert (round(one.saved, 9), one.back) == (0.0, 0)
+
+
+def test_the_bill_is_what_all_nodes_have_cost_in_that_time() -> None:
+    standing = a_pair("n", "m8", "web").claim
+    labels = {**standing.labels, INSTANCE_TYPE: "m8", ZONE: "z1", CAPACITY_TYPE: CAPACITY_ON_DEMAND}
+    claim = replace(standing, labels=labels, conditions=(condition(LAUNCHED, 6 * HOUR),))
+    nodes = replace(fleet(), claims={claim.name: claim})
+    ended = an_end(4 * HOUR, "web-1", launched=2 * HOUR)
+    never = an_end(5 * HOUR, "web-2", launched=None, instance_gone=None)
+
+    one = found(10 * HOUR, ended, replace(never, ended=5 * HOUR), nodes=nodes)
+
+    bill = 0.2 * (2 + 1 / 60) + 0.4 * 4
+    assert one.total.bill == pytest.approx(bill)
+    [day] = one.days
+    assert (day.day, day.bill) == ("1970-01-01", one.total.bill)
+    assert "BILL $" in savings_text(one) and f"{bill:.2f}" in savings_text(one)
+    assert not [note for note in one.notes if "bill" in note]
+
+
+def test_a_bill_without_prices_says_so() -> None:
+    without = savings_from("demo", Period(since=0.0), Entries(entries=gone(0.0, "web-1")), HOUR)
+    unknown = found(HOUR, replace(an_end(0.0, "web-1"), instance_type="gone-type"))
+
+    assert without.total.bill is None and "–" in savings_text(without)
+    assert any("prices of now are not known" in note for note in without.notes)
+    assert unknown.notes == ("the bill lacks 1 node whose type or price is not known",)
+
+
+def test_days_add_up_to_the_whole() -> None:
+    one = found(3 * DAY, *gone(0.9 * DAY, "web-1"), a_launch(2.5 * DAY, "web-2"), an_end(2.8 * DAY, "web-9", "m8"))
+
+    assert sum(day.saved for day in one.days) == pytest.approx(one.total.saved)
+    assert sum(day.bill or 0.0 for day in one.days) == pytest.approx(one.total.bill)
+    assert len(one.days) == 3
+
+
+def test_each_move_of_the_log_has_its_share_of_the_same_sum() -> None:
+    entries = joined([*gone(0.0, "web-1"), *gone(600.0, "web-2"), a_launch(HOUR, "web-3")])
+    record, period = Entries(entries=entries), Period(since=0.0)
+
+    log = log_from("demo", Wanted(period=period), record, 9 * HOUR, fleet())
+
+    dollars = [entry.saved_dollars for entry in log.entries if entry.saved_dollars is not None]
+    assert len(dollars) == 2 and dollars[1] < dollars[0], "the youngest move is what was bought again"
+    assert sum(dollars) == pytest.approx(total(9 * HOUR, *entries).saved)
+
+
+async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Meter()
+    monkeypatch.setattr(outcomes, "INSTRUMENTS", outcomes.INSTRUMENTS.on(made.provider.get_meter("test")))
+    asked: list[Asked] = []
+
+    async def savings(_: Any, question: Asked) -> Answered:
+        asked.append(question)
+        moves = (a_move(0.0, "web-1"), a_launch(5 * HOUR + 60, "web-2"))
+        answer = found(10 * HOUR + 60, *moves)
+        return Answered("Savings", "demo", answer)
+
+    monkeypatch.setattr(duties, "question", lambda _: savings)
+    source: Any = None
+
+    await duties.say_savings(source)
+
+    assert [question.word("since") for question in asked] == [SAVINGS_PERIOD], "of which `top` shows the dollars"
+    said = {name.removeprefix("dovetail_last_day_"): value for name, value, _ in made.kept}
+    assert said == {"saved_dollars": pytest.approx(1.0), "bill_dollars": 0.0, "moves": 1, "moves_back": 1}
+    assert {labels["nodepool"] for _, _, labels in made.kept} == {"web"}
+
+
+async def test_ninety_days_are_counted_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fifty moves a day, each of them undone by a launch twelve hours later. How long that takes is printed."""
+    archive, entries = Archive(FolderObjects(tmp_path), "demo"), list[Entry]()
+    for hour in range(90 * 24):
+        names = [f"web-{hour}-{number}" for number in range(2)]
+        ended = [each for name in names for each in gone(hour * HOUR, name)]
+        ended += [a_launch(hour * HOUR, f"new-{name}") for name in names] if hour % 24 >= 12 else []
+        await archive.put(hour * 3600, ended)
+        entries += ended
+    began = time.thread_time()
+
+    read = await archive.read(range(0, 90 * 24 * 3600, 3600))
+    at = time.thread_time()
+    answer = savings_from("demo", Period(since=0.0), read, 90 * DAY, fleet())
+
+    counted = time.thread_time() - at
+    with capsys.disabled():
+        print(f"\n{len(entries)} entries: read in {at - began:.2f} s, counted in {counted:.2f} s", flush=True)
+    assert (answer.total.moves, answer.total.back, len(answer.days)) == (90 * 48, 90 * 24, 90)
