@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection, Need
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
@@ -22,6 +22,7 @@ from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.raw import KubeRawObjects, server_version, user_of
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
