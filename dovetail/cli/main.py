@@ -22,7 +22,7 @@ from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
 from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
-from dovetail.cli.remote.asking import asked
+from dovetail.cli.remote.asking import add_place, asked
 from dovetail.cli.replace import add_replace
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
@@ -73,8 +73,8 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     stop.add_argument("node", help="the Node or NodeClaim")
     stop.add_argument("--reason", required=True, help="why, for the record")
     stop.add_argument("--wait", action="store_true", help="until everything is taken back")
-    stop.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
-    stop.set_defaults(act=_cancel)
+    add_place(stop)
+    stop.set_defaults(act=_cancel, order=True)
 
     add_replace(commands, shared)
 
@@ -122,11 +122,10 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     await run_worker(settings, given.source)
 
 
-async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.cancel import CancelOrder, cancel
+async def _cancel(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.cli.cancel import cancel
 
-    order = CancelOrder(cluster=settings.cluster, node=given.node, reason=given.reason, wait=given.wait)
-    await cancel(settings, order)
+    await cancel(given, settings)
 
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
@@ -167,7 +166,7 @@ def main(arguments: list[str], called: str = NAME) -> int:
         printed = getattr(given, "print", None)
         answered = printed(given) if printed is not None else None
         if answered is None:
-            answered = asked(given)
+            answered = _ordered(given) if _is_order(given) else asked(given)
         return _carried_out(given) if answered is None else answered
     except CommandFailed as error:
         complain(str(error))
@@ -213,6 +212,28 @@ def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
         len(arguments),
     )
     return arguments[:first], arguments[first:]
+
+
+def _is_order(given: argparse.Namespace) -> bool:
+    """Whether it is an order that needs a kubeconfig and nothing else."""
+    if not getattr(given, "order", False):
+        return False
+    from dovetail.cli.orders import is_alone
+
+    return is_alone(given)
+
+
+def _ordered(given: argparse.Namespace) -> int:
+    """Without settings, and without any library of a cloud, of Kubernetes or of Temporal."""
+    import asyncio
+
+    from dovetail.ports.failures import Failure
+
+    try:
+        asyncio.run(given.act(given, None))
+    except Failure as error:
+        raise CommandFailed(str(error)) from None
+    return 0
 
 
 def _carried_out(given: argparse.Namespace) -> int:
