@@ -8,9 +8,9 @@ instance is found by the names that the cache knows, because listing 5,000 nodes
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Caller
-from dovetail.adapters.kubernetes_json.kinds import NODE
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.written_kinds import NODE
 from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.taints import Taint

@@ -2,10 +2,10 @@
 
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.requests import Caller
-from dovetail.adapters.kubernetes_json.kinds import NODE_POOL
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.pools import render_status
+from dovetail.adapters.kubernetes_json.written_kinds import NODE_POOL
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, PoolStatus
