@@ -32,7 +32,7 @@ def add_pauses(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 def _named(command: argparse.ArgumentParser, words: str, *known: str) -> None:
     command.add_argument("what", nargs="?", choices=known, metavar="|".join(known), help=words)
     command.add_argument("--pool", default="", help="for this NodePool alone")
-    command.set_defaults(service="", local=False)
+    command.set_defaults(service="", local=False, url="")
     command.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
 
 
