@@ -20,6 +20,7 @@ from dovetail.cli.commands.decisions import add_replay, add_shadow
 from dovetail.cli.commands.explain import add_commands
 from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
+from dovetail.cli.helping import check_command, dress, meant, with_options_behind
 from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import add_place, asked
@@ -97,6 +98,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")
     story.add_argument("--keep", action="store_true", help="leave world, Temporal and worker running until Ctrl-C")
     story.set_defaults(act=_demo)
+    dress(top)
     return top
 
 
@@ -160,8 +162,10 @@ def main(arguments: list[str], called: str = NAME) -> int:
     try:
         if arguments[:1] == [ASKED]:
             return _completed(arguments[1:])
-        own, flags = _flags_apart(arguments)
-        given = _read(parser(called), own)
+        top = parser(called)
+        own, flags = _flags_apart(with_options_behind(arguments, top))
+        check_command(top, own)
+        given = _read(top, own)
         given.flags = flags
         printed = getattr(given, "print", None)
         answered = printed(given) if printed is not None else None
@@ -182,7 +186,9 @@ def _read(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namesp
     """What was typed; what the command does not know is refused with its own usage, not with that of all commands."""
     given, unknown = top.parse_known_args(arguments)
     if unknown:
-        _command_of(top, given).error(f"unrecognized arguments: {' '.join(unknown)}")
+        command = _command_of(top, given)
+        hint = meant(unknown[0].partition("=")[0], list(command._option_string_actions))
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return given
 
 
