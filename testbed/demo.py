@@ -4,13 +4,14 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.story import Story
-from dovetail.cli.demo.temporal_server import stop_process
+from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.cli.output import complain, say
 from dovetail.model import names
 from dovetail.model.json import Json
@@ -39,7 +40,7 @@ class RealStage:
         self.everything: Everything | None = None
         self.api: ApiClient | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.temporal_address = self.temporal_ui = ""
+        self.temporal_address = self.temporal_ui = self.url = ""
         self.temporal_binary = Path()
         self.manifests = Manifests(
             node_class=NODE_CLASS,
@@ -100,11 +101,14 @@ class RealStage:
 
     def looks_by(self) -> dict[str, str]:
         assert self.everything is not None
-        return dict(self.everything.environment)
+        return {**self.everything.environment, "DOVETAIL_URL": self.url}
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         assert self.everything is not None
-        worker = self.everything.start_worker()
+        (port,) = free_ports(1)  # one that was killed may hold its own for a while
+        self.url = f"http://127.0.0.1:{port}"
+        environment = {**self.everything.environment, "METRICS_PORT": str(port)}
+        worker = replace(self.everything, environment=environment).start_worker()
         self.workers.append(worker)
         return worker
 

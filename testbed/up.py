@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.demo.temporal_server import start_temporal
+from dovetail.cli.demo.temporal_server import free_ports, start_temporal
 from dovetail.model.json import Json
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (
@@ -60,6 +60,9 @@ NODE_CLASS: Json = {
 }
 
 
+NODE_CLASS_REF: Json = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
     """Where all parts are."""
@@ -72,6 +75,7 @@ class Everything:
     temporal_binary: str
     processes: dict[str, ProcessIdentity]
     environment: dict[str, str]  # a worker's
+    url: str = ""  # of the worker that was started with it
 
     def worker_command(self) -> list[str]:
         """Starts another worker, in the environment above."""
@@ -108,6 +112,7 @@ class Everything:
             "temporal_address": self.temporal_address,
             "temporal_binary": self.temporal_binary,
             "web_ui": self.temporal_ui,
+            "worker_url": self.url,
             "aws_endpoint": self.cloud.endpoint,
             "cluster": CLUSTER,
             "pids": {**pids, **self.cloud.pids},
@@ -169,11 +174,35 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
     )
     (folder / "worker.log").unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
     if worker:
-        started = everything.start_worker()
+        (port,) = free_ports(1)
+        answering = replace(everything, environment={**everything.environment, "METRICS_PORT": str(port)})
+        started = answering.start_worker()
         processes["worker"] = _identity(started.pid)
         _write(folder, processes)
         await _worker_ready(folder / "worker.log", started)
+        everything = replace(everything, url=f"http://127.0.0.1:{port}")
     return everything
+
+
+def lines_to_type(everything: Everything) -> list[str]:
+    """For a person: how to look at it, and how to give it its first node."""
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"nodeClassRef": NODE_CLASS_REF, "requirements": []}}},
+    }
+    kubectl = everything.plane.kubectl
+    return [
+        "source .venv/bin/activate",
+        f"export KUBECONFIG={everything.plane.kubeconfig} DOVETAIL_URL={everything.url}",
+        f"{kubectl} apply -f - <<< '{json.dumps(NODE_CLASS)}'",
+        f"{kubectl} apply -f - <<< '{json.dumps(pool)}'",
+        f"{kubectl} create deployment web --image=web --replicas=3",
+        "dovetail status",
+        "dovetail top",
+        "dovetail top --web",
+    ]
 
 
 async def install(plane: PlaneState) -> None:
@@ -309,6 +338,8 @@ async def _command(asked: argparse.Namespace) -> int:
     if read_state(folder / "plane") is None and folder.exists():
         shutil.rmtree(folder / "cloud", ignore_errors=True)
     everything = await start(folder)
+    for line in ("everything is up; to look at it:", *lines_to_type(everything), ""):
+        _say(f"    {line}")
     print(json.dumps(everything.report()))
     return 0
 

@@ -35,7 +35,7 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
     wiring = Wiring(settings=settings, world=world, times=times_of(watch.steps, presence))
     shadow = Shadow(settings, world, world.clock.now)
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, shadow))
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, watch.failures, shadow))
     deciding: list[asyncio.Task[None]] = []
     try:
         for endpoint in endpoints:

@@ -4,13 +4,14 @@ Started by the entry point where a port is named. Questions are answered by `dov
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.answers.serving.replies import Answer, Followed, Page
 from dovetail.settings.deciding import disruption_settings
-from dovetail.settings.settings import Settings
+from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
 from dovetail.telemetry.metrics import reconciles
 from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
@@ -75,8 +76,13 @@ class Endpoint:
     server: asyncio.Server | None = field(default=None, init=False)
 
     async def start(self) -> None:
-        """Listen; the error names the port where that is taken."""
-        self.server = await asyncio.start_server(self._serve, self.host, self.port)
+        """Listen; SettingsError names the port where that is not possible."""
+        try:
+            self.server = await asyncio.start_server(self._serve, self.host, self.port)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            at = f"port {self.port} of {self.host or 'every address'}"
+            raise SettingsError(f"METRICS_PORT, HEALTH_PROBE_PORT: {at}: {why}; name another one") from None
 
     async def stop(self) -> None:
         """Stop listening."""

@@ -156,7 +156,7 @@ async def serve(
     )
     stand_in = stand_in_of(wiring, presence, steps) if "control" in settings.roles else None
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, steps=steps, presence=presence, stand_in=stand_in)
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence))
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, watch.failures))
     try:
         for endpoint in endpoints:
             await endpoint.start()

@@ -55,7 +55,14 @@ class SelfWatch:
 
     def troubles(self) -> list[str]:
         """What fails, for people: Temporal, then steps, then background tasks."""
-        return [*self._absence(), *self.steps.lines(), *task_troubles()][:MOST_LINES]
+        return [*self._absence(), *self._fails()][:MOST_LINES]
+
+    def failures(self) -> list[str]:
+        """Loops that do not come to an end, steps that fail again and again, and background tasks."""
+        return [*self.stuck(), *self._fails()]
+
+    def _fails(self) -> tuple[str, ...]:
+        return *self.steps.lines(), *task_troubles()
 
     def _absence(self) -> Iterator[str]:
         if self.presence.is_away:

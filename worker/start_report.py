@@ -12,6 +12,7 @@ from typing import Any, Final
 from dovetail.model.setting_texts import unknown_gates
 from dovetail.settings.settings import GATES, Settings
 from dovetail.settings.without_effect import set_without_effect
+from dovetail.telemetry.log.line import MOST_CHARACTERS
 
 TEMPORAL_CLOUD: Final = ".tmprl.cloud"
 HEARTBEATS: Final = "DOVETAIL_TEMPORAL_HEARTBEATS"
@@ -22,7 +23,8 @@ Line = tuple[int, str]  # the level, and the text
 
 def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line]:
     """The lines, each with its level. `source`: the environment and the flags."""
-    yield logging.INFO, "settings: " + " ".join(f"{name}={value}" for name, value in in_effect(settings))
+    for line in _in_lines(f"{name}={value}" for name, value in in_effect(settings)):
+        yield logging.INFO, f"settings:{line}"
     for name, known in (("FEATURE_GATES", GATES), *_cloud_gates(settings)):
         for gate in unknown_gates(source.get(name, ""), known):
             meant = get_close_matches(gate, known, n=1)
@@ -33,6 +35,17 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
     for one, value, is_missed in set_without_effect(source):
         level = logging.WARNING if is_missed else logging.INFO
         yield level, f"{one.variable}={shortened(value)} has no effect: {one.reason}"
+
+
+def _in_lines(words: Iterator[str]) -> Iterator[str]:
+    """In as few lines as the log takes whole."""
+    line = ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > MOST_CHARACTERS - len("settings:"):
+            yield line
+            line = ""
+        line += f" {word}"
+    yield line
 
 
 def in_effect(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,15 @@
 """Who gives an order, for the record: the person at this machine, and the name that the API server knows them by."""
 
 import getpass
+from typing import TYPE_CHECKING
 
 from dovetail.ports.failures import Failure
-from dovetail.wiring.world import ClusterObjects
+
+if TYPE_CHECKING:
+    from dovetail.wiring.orders import ClusterObjects
 
 
-async def author(objects: ClusterObjects) -> str:
+async def author(objects: "ClusterObjects") -> str:
     """Both names, or the one that there is. An order is not held up because nobody can say who gave it."""
     try:
         known = await objects.user()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from temporalio.client import Client
@@ -13,13 +13,14 @@ from dovetail.answers.doctor import doctor as checks
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look, look, look_now, opened, state_from
+from dovetail.answers.look.troubles import scheduler_silent, temporal_away
 from dovetail.answers.questions.asking import Answered, Asked
 from dovetail.answers.questions.table import question
 from dovetail.answers.record.entries import MOST
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
 from dovetail.connection import temporal
-from dovetail.connection.configuration import link_words
+from dovetail.connection.configuration import TemporalAway, link_words
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
 from dovetail.ports.failures import Failure
@@ -40,13 +41,21 @@ class LocalSource:
         return await look(self.settings, self.file)
 
     async def fleet(self) -> Look:
-        client = await self.temporal()
+        """One question to Temporal: where it does not answer, the first line says so."""
         async with self.world() as world:
+            try:
+                client = await self.temporal()
+            except TemporalAway as error:
+                found = await look_now(self.settings, world, None, str(error), PLACEMENT)
+                return replace(found, troubles=(temporal_away(0.0, found.snapshot.now),))
             state, note = await state_from(client, self.settings.cluster, world.cluster_uid)
-            return await look_now(self.settings, world, state, note, PLACEMENT)
+            found = await look_now(self.settings, world, state, note, PLACEMENT)
+            return replace(found, troubles=(scheduler_silent(note),) if note else ())
 
     async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
-        client = await self.temporal()
+        if self._client is None:
+            return {}
+        client = self._client
         address = client.service_client.config.target_host
         link = f"Temporal at {address}, namespace {client.namespace}: {link_words(client)}"
         return {"notes": [link, *getattr(answer, "notes", ())]}

@@ -20,9 +20,10 @@ from dovetail.cli.commands.decisions import add_replay, add_shadow
 from dovetail.cli.commands.explain import add_commands
 from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
+from dovetail.cli.helping import check_command, dress, meant, with_options_behind
 from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
-from dovetail.cli.remote.asking import asked
+from dovetail.cli.remote.asking import add_place, asked
 from dovetail.cli.replace import add_replace
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
@@ -73,8 +74,8 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     stop.add_argument("node", help="the Node or NodeClaim")
     stop.add_argument("--reason", required=True, help="why, for the record")
     stop.add_argument("--wait", action="store_true", help="until everything is taken back")
-    stop.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
-    stop.set_defaults(act=_cancel)
+    add_place(stop)
+    stop.set_defaults(act=_cancel, order=True)
 
     add_replace(commands, shared)
 
@@ -97,6 +98,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")
     story.add_argument("--keep", action="store_true", help="leave world, Temporal and worker running until Ctrl-C")
     story.set_defaults(act=_demo)
+    dress(top)
     return top
 
 
@@ -122,11 +124,10 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
     await run_worker(settings, given.source)
 
 
-async def _cancel(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.cancel import CancelOrder, cancel
+async def _cancel(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.cli.cancel import cancel
 
-    order = CancelOrder(cluster=settings.cluster, node=given.node, reason=given.reason, wait=given.wait)
-    await cancel(settings, order)
+    await cancel(given, settings)
 
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
@@ -161,13 +162,15 @@ def main(arguments: list[str], called: str = NAME) -> int:
     try:
         if arguments[:1] == [ASKED]:
             return _completed(arguments[1:])
-        own, flags = _flags_apart(arguments)
-        given = _read(parser(called), own)
+        top = parser(called)
+        own, flags = _flags_apart(with_options_behind(arguments, top))
+        check_command(top, own)
+        given = _read(top, own)
         given.flags = flags
         printed = getattr(given, "print", None)
         answered = printed(given) if printed is not None else None
         if answered is None:
-            answered = asked(given)
+            answered = _ordered(given) if _is_order(given) else asked(given)
         return _carried_out(given) if answered is None else answered
     except CommandFailed as error:
         complain(str(error))
@@ -183,7 +186,9 @@ def _read(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namesp
     """What was typed; what the command does not know is refused with its own usage, not with that of all commands."""
     given, unknown = top.parse_known_args(arguments)
     if unknown:
-        _command_of(top, given).error(f"unrecognized arguments: {' '.join(unknown)}")
+        command = _command_of(top, given)
+        hint = meant(unknown[0].partition("=")[0], list(command._option_string_actions))
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return given
 
 
@@ -213,6 +218,28 @@ def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
         len(arguments),
     )
     return arguments[:first], arguments[first:]
+
+
+def _is_order(given: argparse.Namespace) -> bool:
+    """Whether it is an order that needs a kubeconfig and nothing else."""
+    if not getattr(given, "order", False):
+        return False
+    from dovetail.cli.orders import is_alone
+
+    return is_alone(given)
+
+
+def _ordered(given: argparse.Namespace) -> int:
+    """Without settings, and without any library of a cloud, of Kubernetes or of Temporal."""
+    import asyncio
+
+    from dovetail.ports.failures import Failure
+
+    try:
+        asyncio.run(given.act(given, None))
+    except Failure as error:
+        raise CommandFailed(str(error)) from None
+    return 0
 
 
 def _carried_out(given: argparse.Namespace) -> int:

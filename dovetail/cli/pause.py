@@ -4,14 +4,16 @@ A pause is written on Kubernetes objects and nowhere else, so that it needs neit
 can do the same. Where Temporal answers, the workflows of CLUSTER_NAME must be this cluster's before that.
 """
 
+import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.revisions import TRIES
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import author
+from dovetail.cli.orders import context_of, opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
@@ -34,34 +36,25 @@ from dovetail.model.unused_launches import stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
-from dovetail.settings.settings import Settings
-from dovetail.wiring.world import ClusterObjects, open_objects
+
+if TYPE_CHECKING:
+    from dovetail.settings.settings import Settings
+    from dovetail.wiring.orders import ClusterObjects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PauseOrder:
-    """What a person types."""
-
-    what: str  # a word; empty: everything voluntary
-    pool: str  # empty: all
-    lasts: str  # a duration; empty: until it is resumed
-    reason: str
-    drains: bool
-
-
-async def pause(settings: Settings, order: PauseOrder) -> None:
+async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
     """Write the pause, added to the one that is there."""
-    seconds = _seconds(order.lasts)
-    async with open_objects(settings) as objects:
-        target = await checked_target(settings, objects)
+    seconds = _seconds(given.lasts)
+    async with opened_objects(given, settings) as objects:
+        target = await checked_target(settings, objects, context_of(given))
         new = Pause(
-            pool=order.pool,
-            what=_named(order.what) | ({Activity.DRAINS} if order.drains else set()),
+            pool=given.pool,
+            what=_named(given.what or "") | ({Activity.DRAINS} if given.drains else set()),
             until=time.time() + seconds if seconds is not None else None,
             by=await author(objects),
-            reason=order.reason,
+            reason=given.reason,
         )
-        written = await _changed(objects, order.pool, lambda known: joined(known, new))
+        written = await _changed(objects, given.pool, lambda known: joined(known, new))
     assert written is not None  # what is joined is never nothing
     say(f"{written.where}: {written.words} paused {written.says}")
     if Activity.LAUNCHES not in written.what:
@@ -69,11 +62,13 @@ async def pause(settings: Settings, order: PauseOrder) -> None:
     say(target.words)
 
 
-async def resume(settings: Settings, what: str, pool: str) -> None:
-    """End the pause, or what is named of it; and, of a NodePool, the stop of its launches."""
-    named = _named(what) if what else EVERYTHING | {Activity.DRAINS}
-    async with open_objects(settings) as objects:
-        target = await checked_target(settings, objects)
+async def resume(given: argparse.Namespace, settings: "Settings | None") -> None:
+    """End the pause, or what is named of it; and, of a NodePool, the stop of its launches. All ends what all began, the
+    pause of drains beside it: nobody who resumes all means to leave drains held."""
+    what, pool = given.what or "", given.pool
+    named = _named(what) if what not in ("", "all") else EVERYTHING | {Activity.DRAINS}
+    async with opened_objects(given, settings) as objects:
+        target = await checked_target(settings, objects, context_of(given))
         found: list[Pause] = []
 
         def change(known: Pause | None) -> Pause | None:
@@ -116,7 +111,9 @@ def _named(word: str) -> frozenset[Activity]:
     return (named_activities(word) or VOLUNTARY) if word else VOLUNTARY
 
 
-async def _changed(objects: ClusterObjects, pool: str, change: Callable[[Pause | None], Pause | None]) -> Pause | None:
+async def _changed(
+    objects: "ClusterObjects", pool: str, change: Callable[[Pause | None], Pause | None]
+) -> Pause | None:
     """The pause of the pool, or of all, after the change; written only where it differs."""
     for _ in range(TRIES):
         carrier = await _carrier(objects, pool)
@@ -131,21 +128,21 @@ async def _changed(objects: ClusterObjects, pool: str, change: Callable[[Pause |
     raise CommandFailed(f"{pool or names.SYSTEM_NAMESPACE}: it is being changed by others; try again")
 
 
-async def _carrier(objects: ClusterObjects, pool: str) -> NodePool | Namespace:
+async def _carrier(objects: "ClusterObjects", pool: str) -> NodePool | Namespace:
     found = await (objects.pools.read(pool) if pool != EVERY_POOL else objects.namespaces.read(names.SYSTEM_NAMESPACE))
     if found is None:
         raise CommandFailed(f"{pool}: there is no such NodePool" if pool else "there is no Namespace kube-system")
     return found
 
 
-async def _annotated(objects: ClusterObjects, carrier: NodePool | Namespace, annotations: Annotations) -> bool:
+async def _annotated(objects: "ClusterObjects", carrier: NodePool | Namespace, annotations: Annotations) -> bool:
     change = MetadataChange(annotations=annotations)
     if isinstance(carrier, NodePool):
         return await objects.pools.patch(carrier, change) is not None
     return await objects.namespaces.patch(carrier, change) is not None
 
 
-async def _resume_launches(objects: ClusterObjects, name: str) -> str:
+async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
     """Take the brake's stop off the pool, in words; what was launched before this moment does not count any more, or
     the same launches would stop it again at once. Empty where it was not stopped."""
     pool = await objects.pools.read(name)

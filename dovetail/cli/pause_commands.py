@@ -22,29 +22,27 @@ def add_pauses(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     stop.add_argument("--for", dest="lasts", default="", metavar="DURATION", help="end by itself after this: 30m, 2h")
     stop.add_argument("--reason", required=True, help="why, for everybody who looks")
     stop.add_argument("--drains", action="store_true", help="also pause the drains of disruptions that run")
-    stop.set_defaults(act=_pause)
+    stop.set_defaults(act=_pause, order=True)
 
     go = commands.add_parser("resume", parents=[shared], help="end a pause, and the stop of a NodePool's launches")
     _named(go, "what goes on (default: everything)", *WORDS, "drains")
-    go.set_defaults(act=_resume)
+    go.set_defaults(act=_resume, order=True)
 
 
 def _named(command: argparse.ArgumentParser, words: str, *known: str) -> None:
     command.add_argument("what", nargs="?", choices=known, metavar="|".join(known), help=words)
     command.add_argument("--pool", default="", help="for this NodePool alone")
+    command.set_defaults(service="", local=False, url="")
     command.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
 
 
-async def _pause(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.pause import PauseOrder, pause
+async def _pause(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.cli.pause import pause
 
-    order = PauseOrder(
-        what=given.what or "", pool=given.pool, lasts=given.lasts, reason=given.reason, drains=given.drains
-    )
-    await pause(settings, order)
+    await pause(given, settings)
 
 
-async def _resume(given: argparse.Namespace, settings: "Settings") -> None:
+async def _resume(given: argparse.Namespace, settings: "Settings | None") -> None:
     from dovetail.cli.pause import resume
 
-    await resume(settings, given.what or "", given.pool)
+    await resume(given, settings)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dovetail.answers.shown.documents import Document
     from dovetail.model.nodes import NodeClaim
     from dovetail.settings.settings import Settings
-    from dovetail.wiring.world import ClusterObjects
+    from dovetail.wiring.orders import ClusterObjects
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -60,35 +60,40 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     )
     replace.add_argument("--dry-run", action="store_true", help="list the nodes that are meant, and write nothing")
     replace.add_argument("--wait", action="store_true", help="until all of them are gone")
-    replace.set_defaults(act=_replace)
+    replace.set_defaults(act=_replace, order=True)
 
 
-async def _replace(given: argparse.Namespace, settings: "Settings") -> None:
+async def _replace(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.cli.orders import context_of, opened_objects
     from dovetail.cli.target import checked_target
-    from dovetail.wiring.world import open_objects
 
     if not (given.node or given.selector or given.pool):
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
     chosen = await _chosen(given, settings) if given.selector or given.pool else []
-    async with open_objects(settings) as objects:
-        target = await checked_target(settings, objects)
+    async with opened_objects(given, settings) as objects:
+        target = await checked_target(settings, objects, context_of(given))
         claims = await _claims_of(objects, [*given.node, *chosen])
         if given.dry_run:
             _say_meant(claims)
             say(target.words)
             return
         asked = [await _ask(objects, node, claim, given) for node, claim in claims.items()]
+        if not given.wait:
+            say(f"{_when(given)}; look: dovetail status, dovetail explain node NODE")
         say(target.words)
         if given.wait:
             await _watch(objects, asked)
 
 
-async def _chosen(given: argparse.Namespace, settings: "Settings") -> list[str]:
+async def _chosen(given: argparse.Namespace, settings: "Settings | None") -> list[str]:
     """The NodeClaims that are listed with those labels, or of that pool, but for those that are on their way out."""
     from dovetail.answers.status.answer import NOT_OURS
     from dovetail.answers.status.nodes_text import chosen
 
-    listed = await _listed_here(settings) if looks_itself(given) else await asyncio.to_thread(_listed, given)
+    if settings is not None and looks_itself(given):
+        listed = await _listed_here(settings)
+    else:
+        listed = await asyncio.to_thread(_listed, given)
     _, found = chosen(listed, given.pool, given.selector, "name")
     names = [node.claim for node in found.nodes if node.state not in ("terminating", NOT_OURS)]
     if not names:
@@ -117,7 +122,7 @@ async def _listed_here(settings: "Settings") -> "Document":
 async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[str, "NodeClaim"]:
     """The NodeClaim of each, by the first name that it was called by; CommandFailed before anything is written where
     one of them cannot be replaced."""
-    from dovetail.cli.cancel import claim_of
+    from dovetail.cli.cancelling import claim_of
 
     found: dict[str, NodeClaim] = {}
     for node in dict.fromkeys(nodes):
@@ -155,6 +160,13 @@ async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: 
         raise _too_late(node, claim)
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")
     return Progress(node=node, claim=claim.name, uid=claim.uid)
+
+
+def _when(given: argparse.Namespace) -> str:
+    """When it begins, in words."""
+    if given.now:
+        return "the drain begins at the workers' next look, within seconds"
+    return "a new node starts as soon as budgets and pauses let the old one go, within seconds where they do"
 
 
 def _too_late(node: str, claim: "NodeClaim") -> CommandFailed:

@@ -7,27 +7,23 @@ same, because an order is given when something is amiss; its answer names the UI
 may annotate a NodePool or a NodeClaim and not read that Namespace: then the answer says so.
 """
 
-import asyncio
-import contextlib
 from dataclasses import dataclass
-
-from temporalio.service import RPCError
+from typing import TYPE_CHECKING
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.connection.configuration import TemporalUnusable
-from dovetail.connection.owner import check_owner
-from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
-from dovetail.settings.settings import Settings
-from dovetail.wiring.world import ClusterObjects
+
+if TYPE_CHECKING:
+    from dovetail.settings.settings import Settings
+    from dovetail.wiring.orders import ClusterObjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The cluster of the kubeconfig."""
 
-    cluster: str  # CLUSTER_NAME; empty where it is not set
+    cluster: str  # CLUSTER_NAME, else the context of the kubeconfig; empty where there is neither
     uid: str  # empty where this person may not read it
 
     @property
@@ -38,7 +34,7 @@ class Target:
         return f"{name} ({known})"
 
 
-async def uid_of(objects: ClusterObjects) -> str:
+async def uid_of(objects: "ClusterObjects") -> str:
     """The UID by which clusters are told apart."""
     found = await objects.namespaces.read(names.SYSTEM_NAMESPACE)
     if found is None:
@@ -46,20 +42,15 @@ async def uid_of(objects: ClusterObjects) -> str:
     return found.uid
 
 
-async def checked_target(settings: Settings, objects: ClusterObjects) -> Target:
+async def checked_target(settings: "Settings | None", objects: "ClusterObjects", context: str = "") -> Target:
     """The cluster of these objects; OtherCluster where the workflows of CLUSTER_NAME belong to another one."""
+    cluster = settings.cluster if settings is not None else ""
     try:
         uid = await uid_of(objects)
     except Forbidden:
-        return Target(cluster=settings.cluster, uid="")
-    if settings.cluster:
-        await _compare(settings, uid)
-    return Target(cluster=settings.cluster, uid=uid)
+        return Target(cluster=cluster or context, uid="")
+    if settings is not None and cluster:
+        from dovetail.cli.compared import compare
 
-
-async def _compare(settings: Settings, uid: str) -> None:
-    """Where Temporal says in time whose the workflows are."""
-    with contextlib.suppress(TemporalUnusable, TimeoutError, RPCError):
-        client = await connect(settings)
-        async with asyncio.timeout(ANSWER_SECONDS):
-            await check_owner(client, settings.cluster, uid)
+        await compare(settings, uid)
+    return Target(cluster=cluster or context, uid=uid)

@@ -131,6 +131,13 @@ class TemporalPresence:
         return ""
 
 
+async def silence_of(client: Client, cluster: str) -> str:
+    """Why Temporal does not answer, asked once; empty where it does."""
+    presence = TemporalPresence(cluster)
+    presence.use(client)
+    return "" if await presence.look() else presence.problem
+
+
 def _says_that_there_is_none(error: RPCError) -> bool:
     """Whether the workflow is not there, rather than its namespace."""
     details = error.grpc_status.details

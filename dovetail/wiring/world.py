@@ -8,20 +8,15 @@ simulator is imported where a world is simulated, and takes no memory of a worke
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.kube.adapter import KubeAdapter
-from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.inspection import KubeInspection, Need
-from dovetail.adapters.kube.objects.claims import KubeNodeClaims
-from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
-from dovetail.adapters.kube.objects.nodes import KubeNodes
-from dovetail.adapters.kube.objects.pools import KubeNodePools
-from dovetail.adapters.kube.raw import KubeRawObjects, server_version, user_of
+from dovetail.adapters.kube.raw import KubeRawObjects, server_version
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
@@ -48,6 +43,7 @@ from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import user_agent
 from dovetail.telemetry.metrics.api_calls import called
 from dovetail.telemetry.metrics.cloud_calls import MeasuredCloud
+from dovetail.wiring.orders import ClusterObjects
 
 if TYPE_CHECKING:
     from dovetail.adapters.simulator.world import SimulatedWorld
@@ -92,47 +88,16 @@ def create_simulated_world(file: Path) -> "SimulatedWorld":
     return SimulatedWorld.create(file)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterObjects:
-    """The objects on which a person's orders are kept. No cloud and no watch: kubectl needs no more either."""
-
-    claims: NodeClaims
-    nodes: Nodes
-    pools: NodePools
-    namespaces: Namespaces
-    user: Callable[[], Awaitable[str]]  # as whom the API server knows us; empty where it does not say
-
-
 @asynccontextmanager
-async def open_objects(settings: Settings) -> AsyncIterator[ClusterObjects]:
-    """The objects of the simulated world, or of the cluster of the kubeconfig."""
-    if settings.world is not None:
-        world = _simulated(settings)
-        try:
-            yield ClusterObjects(
-                claims=world.claims,
-                nodes=world.nodes,
-                pools=world.pools,
-                namespaces=world.namespaces,
-                user=_no_user,
-            )
-        finally:
-            await world.close()
-        return
-    client = Client(
-        ClusterAddress(kubeconfig=settings.kubeconfig, context=settings.context or None, agent=user_agent())
-    )
+async def simulated_objects(settings: Settings) -> AsyncIterator[ClusterObjects]:
+    """What orders are written on, of a simulated world."""
+    world = _simulated(settings)
     try:
-        await client.open()
         yield ClusterObjects(
-            claims=KubeNodeClaims(client),
-            nodes=KubeNodes(client, None),
-            pools=KubeNodePools(client),
-            namespaces=KubeNamespaces(client),
-            user=partial(user_of, client),
+            claims=world.claims, nodes=world.nodes, pools=world.pools, namespaces=world.namespaces, user=_no_user
         )
     finally:
-        await client.close()
+        await world.close()
 
 
 async def _no_user() -> str:

@@ -13,6 +13,7 @@ import hashlib
 import os
 import platform
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -108,5 +109,11 @@ def _one_builder(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise TestbedUnavailable(f"the cache {folder} cannot be written: {error.strerror}") from error
     with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(
+                f"waiting for another build of the test bed, which holds {folder / 'lock'}", file=sys.stderr, flush=True
+            )
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -40,6 +40,7 @@ from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli import take_over as taking_over
 from dovetail.connection import temporal as connecting
 from dovetail.connection.configuration import TemporalAway
+from dovetail.connection.presence import TemporalPresence
 from dovetail.disruption.choose import choose
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.rounds import never
@@ -497,7 +498,7 @@ def staged(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Stage]:
         return asyncio.run_coroutine_threadsafe(awaited, loop).result(60.0)
 
     opened = run(open_world(settings))
-    api = Api(RecordedSource(settings, opened, lambda: None, cast(Shadow, Watched())))
+    api = Api(RecordedSource(settings, opened, TemporalPresence(CLUSTER), cast(Shadow, Watched())))
     run(_keep_flights(api, settings))
 
     def answer(target: str) -> Reply:

@@ -25,6 +25,7 @@ from dovetail.answers.serving.api import Api
 from dovetail.answers.serving.worker_source import MOST_ENTRIES, WorkerSource
 from dovetail.answers.status.answer import StatusAnswer
 from dovetail.answers.status.status import status_of
+from dovetail.connection.presence import TemporalPresence
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment
@@ -36,7 +37,7 @@ from tests.cli.worlds import a_ready_pool, a_world, settings_of
 async def asked(tmp_path: Path) -> AsyncIterator[tuple[Api, SimulatedWorld]]:
     simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
     world = await open_world(settings_of(simulated))
-    yield Api(WorkerSource(settings_of(simulated), world, lambda: None)), simulated
+    yield Api(WorkerSource(settings_of(simulated), world, TemporalPresence("demo"))), simulated
     await world.close()
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from dovetail.answers.serving.api import page
+from dovetail.answers.shown.documents import document
 from tests.cli.browser import Browser
 from tests.cli.fleet import Served, documents, serving
 from tests.cli.paged import FLIGHTS, LOG, ROLES, SAVINGS, VIEWS, a_stream, forwarded
+from tests.cli.test_troubles import TROUBLE
 
 
 @pytest.fixture
@@ -67,6 +69,24 @@ def test_the_forwarder_lends_the_kubeconfig_to_nobody_who_writes(address: str, s
 
     assert fetched(address, method)[0] == fetched(address.replace("/page", "/status"), method)[0] == 501
     assert served.asked == before, "nothing has come as far as the API server"
+
+
+@pytest.mark.slow
+def test_what_of_dovetail_does_not_work_stands_above_every_view(tmp_path: Path) -> None:
+    trouble = document("x", "y", TROUBLE)
+    found = {**documents(3), "page": page()}
+    found["status"] = {**found["status"], "troubles": [trouble]}
+    browser = Browser(tmp_path / "profile")
+    try:
+        with serving(tmp_path, found) as served, forwarded(served) as address:
+            browser.goes_to(address)
+            said = browser.until("document.getElementById('troubles').innerText")
+            assert said.startswith("Temporal does not answer for 20s") and "nothing is launched" in said
+            browser.says("document.getElementById('tab-nodes').click()")
+            assert browser.says("document.getElementById('troubles').checkVisibility()") is True
+            assert [each for each in browser.problems if "stream" not in each] == []
+    finally:
+        browser.ends()
 
 
 @pytest.mark.slow

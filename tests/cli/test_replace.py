@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail.answers.shown.documents import document
-from dovetail.cli import local
-from dovetail.cli import target as targets
+from dovetail.cli import compared, local
 from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
@@ -52,7 +51,7 @@ def test_an_answer_names_the_cluster_that_it_was_carried_out_on(
     assert typed(world, "n1", "claim-n1") == 0
 
     assert asked_for(world) == {"claim-n1": "a bad disk / alice"}
-    [line, which] = capsys.readouterr().out.splitlines()
+    [line, _, which] = capsys.readouterr().out.splitlines()
     assert line.startswith("n1: asked for on NodeClaim claim-n1") and which == target(world)
 
 
@@ -65,8 +64,8 @@ def test_the_nodes_of_another_cluster_of_the_name_are_left_alone(
     async def check(*_: object) -> tuple[str, ...]:
         raise OtherCluster("demo belongs to another cluster")
 
-    monkeypatch.setattr(targets, "connect", connect)
-    monkeypatch.setattr(targets, "check_owner", check)
+    monkeypatch.setattr(compared, "connect", connect)
+    monkeypatch.setattr(compared, "check_owner", check)
 
     assert typed(world, "n1") == OTHER_CLUSTER
     assert asked_for(world) == {}

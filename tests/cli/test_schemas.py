@@ -23,6 +23,7 @@ from dovetail.answers.shadow.comparing import GoneClaim, LaunchedNode, compared_
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.shown.documents import document
 from dovetail.cli.main import main
+from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.wiring.world import open_world
 from tests.adapters.simulator.manifests import a_deployment, a_pod
@@ -67,7 +68,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
     shadow.comparing.left(GoneClaim(claim="d", node="m", pool="default", reason="Drifted"), 60.0)
     made = LaunchedNode(pool="default", type="t", price=None)
     shadow.comparing.launched(compared_launch(70.0, ["default/a"], (made,), (made,)))
-    yield Api(WorkerSource(settings, world, lambda: None, shadow))
+    yield Api(WorkerSource(settings, world, TemporalPresence("demo"), shadow))
     shadow.close()
     await world.close()
 

@@ -18,6 +18,7 @@ from dovetail.answers.serving.api import Api
 from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli.main import main
+from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.wiring.world import open_world
@@ -56,7 +57,7 @@ class Beside:
         settings = settings_of(world).model_copy(update={"batch_idle": 0.1})
         self._opened = self.run(open_world(settings))
         self.shadow = Shadow(settings, self._opened)
-        self._api = Api(WorkerSource(settings, self._opened, lambda: None, self.shadow))
+        self._api = Api(WorkerSource(settings, self._opened, TemporalPresence("demo"), self.shadow))
         self._tasks = self.run(self._begin())
 
     async def _begin(self) -> list[asyncio.Task[None]]:

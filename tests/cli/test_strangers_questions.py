@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,12 +14,15 @@ import pytest_asyncio
 
 from dovetail.answers.change.carried import packed
 from dovetail.answers.change.documents import documents_of
-from dovetail.answers.questions import ahead, fleet
+from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.questions import ahead, decisions, fleet
+from dovetail.answers.serving import api as serving_api
 from dovetail.answers.serving import budget
-from dovetail.answers.serving.api import Api
-from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, SHARE
+from dovetail.answers.serving.api import OLD_SECONDS, Api
+from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, KEPT_MOST_SECONDS, KEPT_SECONDS, SHARE
 from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.status.status import status_of
+from dovetail.connection.presence import TemporalPresence
 from dovetail.wiring.world import World, open_world
 from dovetail.worker.endpoints import Endpoint
 from tests.adapters.simulator.manifests import a_deployment
@@ -26,6 +30,7 @@ from tests.cli.test_answers import a_change
 from tests.cli.test_reading import HEAD, LAUGHS, bomb, carried
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 from tests.held_loop import HELD, MOST_SECONDS
+from tests.waiting import until
 
 Reply = tuple[int, dict[str, Any]]
 
@@ -50,7 +55,7 @@ class Door:
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
     simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
     world: World = await open_world(settings_of(simulated))
-    api = Api(WorkerSource(settings_of(simulated), world, lambda: None))
+    api = Api(WorkerSource(settings_of(simulated), world, TemporalPresence("demo")))
     endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": api.reply})
     await endpoint.start()
     yield Door(api, endpoint)
@@ -152,14 +157,14 @@ async def test_one_that_others_could_not_answer_is_asked_again_soon(
     now = [100.0]
     door.api.budget.clock = lambda: now[0]
 
-    def away() -> None:
+    async def away(_: object) -> None:
         now[0] += 60.0
         raise TimeoutError("no answer")
 
-    monkeypatch.setattr(door.api.source, "client", away)
-    assert (await door.get("log"))[0] == 503
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerSource, "temporal", away)
+        assert (await door.get("log"))[0] == 503
     now[0] += 1.1
-    monkeypatch.setattr(door.api.source, "client", lambda: None)
     status, found = await door.get("log")
     assert status == 503 and "not connected" in found["message"]
 
@@ -229,11 +234,66 @@ async def test_who_would_wait_too_long_for_the_share_is_refused_and_leaves_the_t
     assert (await door.get("status"))[0] == 200
 
 
-async def test_an_answer_is_kept_for_a_few_times_as_long_as_it_took(
+async def test_an_answer_is_kept_for_a_few_times_what_it_worked_and_never_for_what_it_waited(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     costs = Costs(door.api, monkeypatch)
+    costs.work = 1.0
     await door.get("status")
-    costs.now += KEPT_FACTOR * costs.takes - 0.1
+    costs.now += KEPT_FACTOR * costs.work - 0.1
     await door.get("status")
     assert len(costs.slept) == 1
+
+    costs.now, costs.work = costs.now + 0.2, 0.0
+    await door.get("status")
+    costs.now += KEPT_SECONDS + 0.1
+    await door.get("status")
+    assert len(costs.slept) == 3, "it took ten seconds, all of them of waiting"
+
+    costs.now, costs.work = costs.now + 100.0, 10.0
+    await door.get("status")
+    costs.now += KEPT_MOST_SECONDS + 0.1
+    await door.get("status")
+    assert len(costs.slept) == 5, "nobody takes an older one for now"
+
+
+async def test_an_answer_that_took_long_says_of_when_it_is(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_780_000_000.0]
+    monkeypatch.setattr(serving_api, "time", SimpleNamespace(time=lambda: now[0]))
+    asked = await door.get("names")
+    assert "asOf" not in asked[1]
+    target = f"explain/pod/{asked[1]['pods'][0]}"
+    plain = explain_pod
+
+    def slow(*given: Any) -> Any:
+        now[0] += OLD_SECONDS + 3.0
+        return plain(*given)
+
+    monkeypatch.setattr(decisions, "explain_pod", slow)
+    _, found = await door.get(target)
+    assert found["asOf"] == "2026-05-28T20:26:40Z"
+    code, _, text = await door.api.answer(f"{target}?view=text")
+    assert code == 200 and str(text).endswith("\nas of 2026-05-28T20:26:40Z, 8 s ago\n")
+
+
+async def test_who_needs_no_temporal_never_waits_for_one_that_does(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    away = asyncio.Event()
+
+    async def until_away() -> None:
+        await away.wait()
+
+    async def hangs(_: object) -> None:
+        await asyncio.Event().wait()
+
+    door.api.until_away = until_away
+    monkeypatch.setattr(WorkerSource, "temporal", hangs)
+    asked = [asyncio.create_task(door.get(f"{path}?since={n}d")) for n in range(1, 9) for path in ("log", "savings")]
+    await until(lambda: door.api.budget.waits.locked())
+
+    for path in ("status", "nodes", "plan", "explain/pod/default/web-1", "names"):
+        assert (await door.get(path))[0] in (200, 404)
+    away.set()
+    replies = await asyncio.gather(*asked)
+
+    assert {status for status, _ in replies} == {503}
+    assert {found["message"].partition(",")[0] for _, found in replies} == {"Temporal does not answer"}

@@ -5,14 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.cli import target
+from dovetail.cli import compared
 from dovetail.cli.target import checked_target
 from dovetail.connection.configuration import TemporalAway
 from dovetail.connection.owner import OtherCluster
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Forbidden
 from dovetail.settings.settings import Settings, read_settings
-from dovetail.wiring.world import ClusterObjects
+from dovetail.wiring.orders import ClusterObjects
 
 HERE = read_settings({"CLUSTER_NAME": "shop"})
 
@@ -43,8 +43,8 @@ def temporal(monkeypatch: pytest.MonkeyPatch, owner: str | Exception) -> None:
         if owner != uid:
             raise OtherCluster(f"{cluster} is {owner}'s, and this one is {uid}")
 
-    monkeypatch.setattr(target, "connect", connect)
-    monkeypatch.setattr(target, "check_owner", check)
+    monkeypatch.setattr(compared, "connect", connect)
+    monkeypatch.setattr(compared, "check_owner", check)
 
 
 async def test_an_order_for_the_cluster_of_the_kubeconfig_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.adapters.kube.adapter import KubeAdapter
-from dovetail.adapters.kube.client import Request
 from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import raw_kind
 from dovetail.messages.writes import claim_write
 from dovetail.model.nodes import Condition

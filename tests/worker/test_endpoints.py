@@ -1,5 +1,6 @@
 """The scrape itself: what budgets allow before anything is taken off (DIS-58), and every family once."""
 
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled
+from dovetail.settings.settings import SettingsError
 from dovetail.telemetry.metrics import catalogue as meters
 from dovetail.telemetry.metrics import disruption as counting_disruption
 from dovetail.telemetry.metrics.scrape import Scrape
-from dovetail.worker.endpoints import Answers
+from dovetail.worker.endpoints import Answers, Endpoint
 from dovetail.worker.self_watch import SelfWatch
 from testing.disruption_worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.worker.test_self_watch import Poller, Server
@@ -139,3 +141,13 @@ async def test_readiness_needs_what_every_pass_reads_and_names_the_rest() -> Non
 
 async def test_a_worker_that_takes_no_step_is_not_ready() -> None:
     assert await readiness(Broken(), "Karpenter runs") == (503, "no step is taken: Karpenter runs\n")
+
+
+async def test_a_port_in_use_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError) as refused:
+            await Endpoint(host="127.0.0.1", port=port, routes={}).start()
+    assert str(refused.value).startswith(f"METRICS_PORT, HEALTH_PROBE_PORT: port {port} of 127.0.0.1: Address already")

@@ -113,6 +113,10 @@ def _head(kind: str, says: str, properties: Schema, required: list[str]) -> Sche
     }
 
 
+# Of a worker's answer that was begun more than five seconds before it was sent.
+_AS_OF: Final[Schema] = {"asOf": {"type": "string", "format": "date-time"}}
+
+
 class _Schemas:
     """The schemas of one document."""
 
@@ -122,7 +126,7 @@ class _Schemas:
     def whole(self, kind: str, printed: Printed) -> Schema:
         """The document with the classes that it is made of."""
         body = self._object(printed.answer)
-        properties = {"cluster": {"type": "string"}, **body["properties"], **(printed.besides or {})}
+        properties = {"cluster": {"type": "string"}, **body["properties"], **(printed.besides or {}), **_AS_OF}
         always = ["apiVersion", "kind"]
         required = always if printed.partial else list(dict.fromkeys([*always, "cluster", *body["required"]]))
         return {**_head(kind, printed.says, properties, required), "$defs": dict(sorted(self.parts.items()))}

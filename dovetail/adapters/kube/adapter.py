@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
-from dovetail.adapters.kube.client import Client, Observer, Request, unobserved
+from dovetail.adapters.kube.client import Client, Observer, unobserved
 from dovetail.adapters.kube.cluster_identity import ClusterIdentity
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
@@ -24,6 +24,7 @@ from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.adapters.kube.watching.thread import WatchThread
 from dovetail.adapters.kube.watching.watch import Watch

@@ -9,11 +9,10 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from urllib.request import getproxies
 
 import aiohttp
@@ -22,39 +21,13 @@ import orjson
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.failures import Answer, failure_of
 from dovetail.adapters.kube.official import client as official
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.ports.failures import Forbidden, Unreachable
-
-MERGE_PATCH: Final = "application/merge-patch+json"
-
-# Questions that are put by POST: what we may do. They leave nothing behind.
-_REVIEWS: Final = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0  # lists included; the API server gives up on a request of its own accord about then
 _RELOAD_SECONDS: Final = 10.0  # credentials refused sooner than this after they were renewed are not renewed again
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One request. `subject` is how a failure names it: Kind/name."""
-
-    method: str
-    path: str
-    subject: str
-    query: dict[str, str] = field(default_factory=dict)
-    body: Any = None
-    expected: frozenset[int] = frozenset()  # statuses, besides success, that the caller looks at itself
-
-    @property
-    def content_type(self) -> str:
-        """PATCH is always a merge patch (PLM-8)."""
-        return MERGE_PATCH if self.method == "PATCH" else "application/json"
-
-    @property
-    def writes(self) -> bool:
-        """Whether it may leave something behind."""
-        return self.method != "GET" and not self.path.startswith(_REVIEWS)
 
 
 Observer = Callable[[Request, int, float], None]  # request, status (0: no answer), seconds
@@ -62,15 +35,6 @@ Observer = Callable[[Request, int, float], None]  # request, status (0: no answe
 
 def unobserved(request: Request, status: int, seconds: float) -> None:
     """The observer of a client whose calls are not counted."""
-
-
-def object_path(collection: str, name: str, subresource: str = "", namespace: str = "") -> str:
-    """The path of one object, from the path of its kind in all namespaces."""
-    if namespace:
-        head, _, plural = collection.rpartition("/")
-        collection = f"{head}/namespaces/{quote(namespace, safe='')}/{plural}"
-    path = f"{collection}/{quote(name, safe='')}"
-    return f"{path}/{subresource}" if subresource else path
 
 
 class Client:
@@ -114,9 +78,7 @@ class Client:
         answer = await self._once(request)
         if answer.status == 401 and await self._renew(started):
             answer = await self._once(request)
-        if 200 <= answer.status < 300 or answer.status in request.expected:
-            return answer
-        raise failure_of(answer, request.subject)
+        return request.checked(answer)
 
     @asynccontextmanager
     async def stream(self, request: Request, idle: float) -> AsyncIterator[AsyncIterator[bytes]]:

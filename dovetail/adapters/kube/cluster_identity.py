@@ -9,7 +9,8 @@ import asyncio
 import logging
 from typing import Final
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.requests import Request
 from dovetail.ports.failures import Failure, NotReadable
 
 _log = logging.getLogger(__name__)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.failures import NotServed
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.raw import KubeRawObjects
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.ports.failures import Forbidden

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.requests import Request
 from dovetail.model.json import Json
 from dovetail.model.time import time_or_none
 from dovetail.ports.failures import Failure, Forbidden

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.model.json import Json
 
 PAGE: Final = 500
@@ -22,7 +22,7 @@ class Page:
     version: int
 
 
-async def pages(client: Client, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Page]:
+async def pages(client: Caller, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Page]:
     """The pages of a consistent list."""
     asked = {"limit": str(PAGE), **(query or {})}
     while True:
@@ -34,7 +34,7 @@ async def pages(client: Client, path: str, subject: str, query: dict[str, str] |
         asked = {**asked, "continue": meta["continue"]}
 
 
-async def list_all(client: Client, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Json]:
+async def list_all(client: Caller, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Json]:
     """Every object of a list."""
     async for page in pages(client, path, subject, query):
         for raw in page.items:

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, NotServed
 from dovetail.adapters.kube.paging import list_all
+from dovetail.adapters.kube.requests import Caller, Request, object_path
 from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict, Forbidden
 
@@ -12,7 +12,7 @@ from dovetail.ports.failures import Conflict, Forbidden
 class KubeRawObjects:
     """One kind, by the path under which it is listed in all namespaces; `namespace` is empty for cluster-wide kinds."""
 
-    def __init__(self, client: Client, kind: str, path: str, namespace: str = "") -> None:
+    def __init__(self, client: Caller, kind: str, path: str, namespace: str = "") -> None:
         self._client, self._kind, self._path, self._namespace = client, kind, path, namespace
 
     async def read(self, name: str) -> Json | None:
@@ -65,14 +65,14 @@ class KubeRawObjects:
         )
 
 
-async def server_version(client: Client) -> str:
+async def server_version(client: Caller) -> str:
     """Major.minor of the cluster, as the API server says it now."""
     answer = await client.call(Request(method="GET", path="/version", subject="version of the cluster"))
     minor = "".join(c for c in str(answer.body.get("minor", "")) if c.isdigit())  # EKS says "36+"
     return f"{answer.body.get('major', '')}.{minor}"
 
 
-async def user_of(client: Client) -> str:
+async def user_of(client: Caller) -> str:
     """As whom the API server knows us; empty where it does not say (before 1.28, or without the right to ask)."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"

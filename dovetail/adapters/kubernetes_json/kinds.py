@@ -12,14 +12,10 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_pod_template,
     parse_workload,
 )
-from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_node_claim
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
-from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
-from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_csi_node,
     parse_daemon_set,
-    parse_namespace,
     parse_pdb,
     parse_selector_source,
     parse_storage_class,
@@ -28,17 +24,8 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_volume_claim,
 )
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.model.nodes import Node
-from dovetail.model.pods import Pod
+from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment
-
-
-def _node_of_pod(pod: Pod) -> str:
-    return pod.node_name
-
-
-def _provider_id(node: Node) -> str:
-    return node.provider_id
 
 
 def _node_of_attachment(attachment: VolumeAttachment) -> str:
@@ -53,12 +40,6 @@ def _selector_source(kind: str, path: str) -> Kind:
     parse = partial(parse_selector_source, kind)
     return Kind(kind, path, parse, snapshot_field="selector_sources", shares_field=True)
 
-
-POD: Final = Kind("Pod", "/api/v1/pods", parse_pod, snapshot_field="pods", by_uid=True, index=_node_of_pod)
-NODE: Final = Kind("Node", "/api/v1/nodes", parse_node, snapshot_field="nodes", index=_provider_id)
-NODE_CLAIM: Final = Kind("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", parse_node_claim, snapshot_field="claims")
-NAMESPACE: Final = Kind("Namespace", "/api/v1/namespaces", parse_namespace, snapshot_field="namespaces")
-NODE_POOL: Final = Kind("NodePool", "/apis/karpenter.sh/v1/nodepools", parse_node_pool, snapshot_field="pools")
 
 CLUSTER_KINDS: Final = (
     NODE_POOL,

@@ -15,6 +15,7 @@ from dovetail.answers.doctor.identity import NO_CLUSTER, ClusterSeen
 from dovetail.answers.doctor.preflight import preflight_checks
 from dovetail.answers.doctor.temporal import link_check, namespace_checks, temporal_checks
 from dovetail.connection.configuration import TemporalUnusable
+from dovetail.connection.presence import PROBE_SECONDS, silence_of
 from dovetail.connection.temporal import connect
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings, SettingsError
@@ -22,6 +23,8 @@ from dovetail.wiring.world import World, open_world
 
 READY_SECONDS = 20.0
 NO_TEMPORAL = "the Temporal server does not answer"
+OF_TEMPORAL = "search attributes, payloads, retention, identity, Scheduler, Caretaker, Interruptions, workers, planning"
+AWAY_ADVICE = "nothing begins or goes on until it answers: docs/temporal-outages.md"
 
 Seen = asyncio.Future[ClusterSeen]  # by one half of the checks, for the other
 
@@ -78,24 +81,29 @@ async def doctor_of_worker(settings: Settings, world: World, client: Client | No
     """The same checks by a worker, with the view and the connection that it has."""
     seen = ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None)
     cluster = cluster_checks(world, settings, _ready(world))
-    if client is None:
-        found = await cluster
-        away = failed("Temporal server", "the worker is not connected", "nothing begins or goes on until it answers")
-        return DoctorAnswer(cluster=settings.cluster, checks=(away, *found))
-    temporal, found = await asyncio.gather(temporal_checks(client, settings.cluster, seen), cluster)
-    return DoctorAnswer(cluster=settings.cluster, checks=(link_check(client), *temporal, *found))
+    temporal, found = await asyncio.gather(_temporal_of_worker(client, settings.cluster, seen), cluster)
+    return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *found))
+
+
+async def _temporal_of_worker(client: Client | None, cluster: str, seen: ClusterSeen) -> tuple[Check, ...]:
+    """Asked once whether it answers: one that does not has one fault, and not as many as there are checks."""
+    why = await silence_of(client, cluster) if client is not None else "the worker is not connected"
+    if client is None or why:
+        return failed("Temporal server", why, AWAY_ADVICE), rest_skipped("Temporal", NO_TEMPORAL, OF_TEMPORAL)
+    return link_check(client), *await temporal_checks(client, cluster, seen)
 
 
 async def _temporal(settings: Settings, seen: Seen) -> tuple[Check, ...]:
     name = "Temporal server"
     try:
-        client = await connect(settings)
+        async with asyncio.timeout(PROBE_SECONDS):
+            client = await connect(settings)
+    except TimeoutError:
+        why = failed(name, f"no answer within {PROBE_SECONDS:.0f} s", AWAY_ADVICE)
+        return why, rest_skipped("Temporal", NO_TEMPORAL, OF_TEMPORAL)
     except TemporalUnusable as error:
         why = failed(name, str(error), "start it, or set TEMPORAL_ADDRESS; nothing begins or goes on until it answers")
-        rest = (
-            "search attributes, payloads, retention, identity, Scheduler, Caretaker, Interruptions, workers, planning"
-        )
-        return why, rest_skipped("Temporal", NO_TEMPORAL, rest)
+        return why, rest_skipped("Temporal", NO_TEMPORAL, OF_TEMPORAL)
     return link_check(client), *await temporal_checks(client, settings.cluster, await seen)
 
 

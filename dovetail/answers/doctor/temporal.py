@@ -28,6 +28,7 @@ from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
+CHECK_SECONDS: Final = 15.0  # a server that answered a moment ago answers within
 
 
 async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_CLUSTER) -> tuple[Check, ...]:
@@ -91,7 +92,10 @@ async def payloads_check(client: Client, identity: str) -> Check:
 
 async def _made(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     try:
-        return await check()
+        async with asyncio.timeout(CHECK_SECONDS):
+            return await check()
+    except TimeoutError:
+        return skipped(name, f"no answer within {CHECK_SECONDS:.0f} s")
     except UnreadablePayload as error:
         return skipped(name, f"it cannot be read here: {error}")
     except RPCError as error:

@@ -18,11 +18,12 @@ from dovetail.activities.shared.snapshots import whole_snapshot
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.recording import Recording, read_recording, write_recording
+from dovetail.answers.look.troubles import OwnTrouble
 from dovetail.answers.wording import moment_text
 from dovetail.connection.configuration import TemporalUnusable
 from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
-from dovetail.messages.states import Held, SchedulerState
+from dovetail.messages.states import Held, Recent, SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
@@ -44,6 +45,8 @@ class Look:
     pauses: tuple[str, ...] = ()
     held: tuple[Held, ...] = ()  # plans of the Scheduler that wait for their second look
     state: SchedulerState | None = None  # None: the Scheduler was not asked, or has not answered
+    troubles: tuple[OwnTrouble, ...] = ()  # of Dovetail itself
+    recent: tuple[Recent, ...] = ()  # what the Scheduler did last, also where it does not answer now
 
 
 async def look(settings: Settings, file: Path | None) -> Look:
@@ -75,6 +78,7 @@ async def look_now(
         pauses=pause_lines(snapshot),
         held=state.held if state is not None else (),
         state=state,
+        recent=state.recent if state is not None else (),
     )
 
 

@@ -6,7 +6,7 @@ A worker serves all of them. A command that looks for itself loads the one that 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from dovetail.answers.questions.asking import Ask
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a question is answered: a module of this package and its function. `parameters`: in the query of a request,
-    and by the same names among the arguments of the command."""
+    and by the same names among the arguments of the command. `waits`: for Temporal, without which there is no answer,
+    or for others beside it; the rest is answered from what a worker knows."""
 
     function: str
     parameters: tuple[str, ...] = ()
+    waits: Literal["", "Temporal", "others"] = ""
 
 
 # The order is that of the message about an unknown path.
@@ -30,14 +32,14 @@ QUESTIONS: Final[Mapping[str, Place]] = {
     "forecast": Place("ahead.forecast", ("for", "pool")),
     "explain/node": Place("decisions.node", ("at",)),
     "explain/pod": Place("decisions.pod", ("at",)),
-    "history": Place("record.history"),
-    "log": Place("record.log", ("since", "until", "pool", "reason", "pod", "kind")),
-    "savings": Place("record.savings", ("since", "until")),
-    "doctor": Place("checks.doctor"),
+    "history": Place("record.history", waits="Temporal"),
+    "log": Place("record.log", ("since", "until", "pool", "reason", "pod", "kind"), waits="Temporal"),
+    "savings": Place("record.savings", ("since", "until"), waits="Temporal"),
+    "doctor": Place("checks.doctor", waits="others"),
     "names": Place("fleet.names"),
-    "version": Place("checks.version"),
+    "version": Place("checks.version", waits="others"),
     "shadow": Place("decisions.shadow"),
-    "replay": Place("decisions.replay"),
+    "replay": Place("decisions.replay", waits="others"),
 }
 CARRIED: Final = "file"  # the parameter that is a whole text: it is packed for its way to a worker, and may be empty
 

@@ -5,7 +5,8 @@ is decided by the budget. Loaded with the first request, so that a worker that n
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -16,12 +17,13 @@ import orjson
 
 from dovetail.answers.change.carried import unpacked
 from dovetail.answers.failures import CommandFailed, NotUnderstood
-from dovetail.answers.questions.asking import Ask, Asked, Source
+from dovetail.answers.questions.asking import Answered, Ask, Asked, Source
 from dovetail.answers.questions.table import CARRIED, QUESTIONS, question
 from dovetail.answers.serving.budget import OF_OTHERS, Budget
 from dovetail.answers.serving.replies import Answer, Followed
 from dovetail.answers.shown.documents import API_VERSION, Document
 from dovetail.answers.status.columns import page_columns
+from dovetail.model.time import format_time
 
 MOST_WORDS: Final = 32  # of a query
 WORDS: Final = frozenset(key for place in QUESTIONS.values() for key in place.parameters)  # no other one asks anything
@@ -36,7 +38,15 @@ HTML: Final = "text/html; charset=utf-8"
 EVENTS: Final = "text/event-stream"
 PLAIN: Final = "text/plain; charset=utf-8"
 
-Shown = tuple[Document, str]  # the document, and the same as text; empty where a command makes that itself
+OLD_SECONDS: Final = 5.0  # an answer that was begun longer ago says so
+
+# The document, the same as text (empty where a command makes that itself), and when it was begun.
+Shown = tuple[Document, str, float]
+
+
+async def forever() -> None:
+    """Of who has nobody that may be away."""
+    await asyncio.Event().wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,7 @@ class Api:
 
     source: Source
     budget: Budget = field(default_factory=Budget)
+    until_away: Callable[[], Awaitable[None]] = forever  # until Temporal does not answer
     _asks: Mapping[str, Ask] = field(default_factory=lambda: {route: question(route) for route in QUESTIONS})
     _followed: int = 0  # how many follow the stream
 
@@ -75,7 +86,8 @@ class Api:
         try:
             found = _words(words)
             query = _query(path, found)
-            shown: Shown = await self.budget.answer(query, lambda: self._shown(query))
+            waits = bool(QUESTIONS[query.route].waits)
+            shown: Shown = await self.budget.answer(query, lambda: self._shown(query), waits=waits)
         except NotUnderstood as error:
             return 400, JSON, _error(str(error))
         except CommandFailed as error:
@@ -84,15 +96,35 @@ class Api:
             return 503, JSON, _error(str(error) or "no answer in time")
         except Exception as error:
             return 500, JSON, _error(f"{type(error).__name__}; the worker's log has it")
-        if found.get("view") and shown[1]:
-            return 200, PLAIN, shown[1] + "\n"
-        return 200, JSON, await asyncio.to_thread(_dumped, shown[0])
+        document, text, began = shown
+        age = time.time() - began
+        as_of = format_time(began) if age > OLD_SECONDS else ""
+        if found.get("view") and text:
+            return 200, PLAIN, text + (f"\nas of {as_of}, {age:.0f} s ago\n" if as_of else "\n")
+        if as_of:
+            document = {**document, "asOf": as_of}
+        return 200, JSON, await asyncio.to_thread(_dumped, document)
 
     async def _shown(self, query: Query) -> Shown:
         """Both forms, in a thread: of a large cluster they are long."""
+        began = time.time()
         asked = await asyncio.to_thread(_unpacked, query.asked)
-        answered = await self._asks[query.route](self.source, asked)
-        return await asyncio.to_thread(lambda: (answered.document(), answered.shown(query.form, query.width or None)))
+        asking = self._asks[query.route](self.source, asked)
+        answered = await (self._unless_away(asking) if QUESTIONS[query.route].waits == "Temporal" else asking)
+        width = query.width or None
+        return await asyncio.to_thread(lambda: (answered.document(), answered.shown(query.form, width), began))
+
+    async def _unless_away(self, asking: Awaitable[Answered]) -> Answered:
+        """TimeoutError once Temporal is away: who waits for it longer takes the turns of others."""
+        asked, away = asyncio.ensure_future(asking), asyncio.ensure_future(self.until_away())
+        try:
+            await asyncio.wait({asked, away}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise TimeoutError("Temporal does not answer, which keeps the history: docs/temporal-outages.md")
+            return asked.result()
+        finally:
+            away.cancel()
+            asked.cancel()
 
     async def _statuses(self) -> AsyncIterator[str]:
         """The status each time that it has changed, as server-sent events, until it is time to ask anew."""

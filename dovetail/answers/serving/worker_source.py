@@ -1,10 +1,11 @@
 """What a worker answers from: the view and the connection that it has anyway."""
 
+import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from temporalio.client import Client
@@ -15,42 +16,96 @@ from dovetail.answers.change.basis import Basis, basis_in
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor_of_worker
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look, look_now, state_from
+from dovetail.answers.look.troubles import (
+    OwnTrouble,
+    failing,
+    scheduler_silent,
+    temporal_away,
+    watches_broken,
+    workers_missing,
+)
 from dovetail.answers.questions.versions import worker_count
 from dovetail.answers.record.paces import KEPT_SECONDS, read_paces
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
+from dovetail.connection.presence import TemporalPresence
+from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.disruption.outlook.paces import Paces
+from dovetail.messages.states import Recent, SchedulerState
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 
-NO_TEMPORAL: Final = "the worker is not connected to Temporal: nominations and held plans are not considered"
 MOST_ENTRIES: Final = 1000
+NOT_CONSIDERED: Final = "nominations and held plans are not considered"
+AGAIN_SECONDS: Final = 0.25  # for a Scheduler that did not answer when it was asked last
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class WorkerSource:
-    """Its world stays open. `client`: None while Temporal is away; `watching`: of a worker beside Karpenter."""
+    """Its world stays open. `watching`: of a worker beside Karpenter; `fails`: what fails in this worker, in lines.
+
+    A question that can be answered without Temporal waits for it once and no longer: of a Scheduler that did not answer
+    the next one is asked beside, for the questions to come."""
 
     settings: Settings
     opened: World
-    client: Callable[[], Client | None]
+    presence: TemporalPresence
     watching: Shadow | None = None
+    fails: Callable[[], Sequence[str]] = tuple
     most_entries: int = MOST_ENTRIES
     _known: tuple[float, Paces | None] = (0.0, None)  # and when it was read
     clock: Callable[[], float] = field(default=time.monotonic)
+    _asking: asyncio.Task[tuple[SchedulerState | None, str]] | None = None
+    _unanswered: str = ""  # why the Scheduler did not answer when it was asked last
+    _recent: tuple[Recent, ...] = ()  # what it did, by its last answer
 
     async def look(self) -> Look:
-        client = self.client()
+        state, note = await self._scheduler()
+        found = await look_now(self.settings, self.opened, state, note, PLACEMENT)
+        if state is not None:
+            self._recent = state.recent
+        return replace(found, recent=self._recent, troubles=tuple(self._troubles(found, note)))
+
+    async def _scheduler(self) -> tuple[SchedulerState | None, str]:
+        """What it remembers; or none, and why."""
+        client = self._client()
         if client is None:
-            return await look_now(self.settings, self.opened, None, NO_TEMPORAL, PLACEMENT)
-        state, note = await state_from(client, self.settings.cluster, self.opened.cluster_uid)
-        return await look_now(self.settings, self.opened, state, note, PLACEMENT)
+            return None, f"{self._silence()}: {NOT_CONSIDERED}"
+        if self._asking is None or self._asking.done():
+            asked = state_from(client, self.settings.cluster, self.opened.cluster_uid)
+            self._asking = asyncio.create_task(asked)
+        await asyncio.wait({self._asking}, timeout=AGAIN_SECONDS if self._unanswered else None)
+        if not self._asking.done():
+            return None, self._unanswered
+        state, self._unanswered = self._asking.result()
+        if state is None and not await self.presence.look():
+            return None, f"{self._silence()}: {NOT_CONSIDERED}"
+        return state, self._unanswered
+
+    def _client(self) -> Client | None:
+        """None while Temporal is away: who asked it would wait."""
+        return self.presence.client if not self.presence.is_away else None
+
+    def _silence(self) -> str:
+        silent = self.presence.silent_seconds
+        return f"Temporal has not answered for {silent:.0f} s" if silent else "the worker is not connected to Temporal"
+
+    def _troubles(self, found: Look, note: str) -> Iterator[OwnTrouble]:
+        """In the order of what they stop."""
+        silent = self.presence.silent_seconds if found.state is None else 0.0
+        if silent:
+            yield temporal_away(silent, found.snapshot.now)
+        elif note and self.presence.client is not None:
+            yield scheduler_silent(note)
+        yield from workers_missing(found.snapshot, self.settings.namespace, self.settings.pod)
+        yield from watches_broken(self.opened.view.stale())
+        yield from failing(self.fails() if not silent else ())
 
     async def fleet(self) -> Look:
         return await self.look()
@@ -58,7 +113,7 @@ class WorkerSource:
     async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
         if kind != "ClusterStatus":
             return {}
-        client = self.client()
+        client = self._client()
         return {"workers": await worker_count(client, self.settings.cluster) if client is not None else None}
 
     @asynccontextmanager
@@ -68,11 +123,12 @@ class WorkerSource:
     async def paces(self) -> Paces:
         """How long nodes took of late, as it was read within the last minutes; nothing without Temporal."""
         at, found = self._known
-        client = self.client()
+        client = self._client()
         if client is not None and (found is None or self.clock() - at > KEPT_SECONDS):
             try:
-                found = await read_paces(client, self.settings.cluster)
-            except RPCError as error:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    found = await read_paces(client, self.settings.cluster)
+            except (RPCError, TimeoutError) as error:
                 _log.warning("how long nodes took is not known: %s", error)
             else:
                 self._known = (self.clock(), found)
@@ -92,13 +148,13 @@ class WorkerSource:
             return None  # what happened is known without a view of what is there
 
     async def temporal(self) -> Client:
-        client = self.client()
+        client = self._client()
         if client is None:
-            raise TimeoutError("the worker is not connected to Temporal, which keeps the history")
+            raise TimeoutError(f"{self._silence()}; it keeps the history")
         return client
 
     async def doctor(self, *, preflight: bool) -> DoctorAnswer:
-        return await doctor_of_worker(self.settings, self.opened, self.client())
+        return await doctor_of_worker(self.settings, self.opened, self.presence.client)
 
     def shadow(self) -> ShadowReport:
         if self.watching is None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from dovetail.answers.look.troubles import OwnTrouble
+
 NOT_OURS: Final = "not ours"  # the state of a node that Dovetail leaves alone
 
 
@@ -121,6 +123,7 @@ class StatusAnswer:
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pool: str = ""  # the NodePool that was asked for alone; empty: the whole cluster
+    troubles: tuple[OwnTrouble, ...] = ()  # what of Dovetail itself does not work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

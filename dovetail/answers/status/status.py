@@ -27,11 +27,10 @@ def status_of(look: Look) -> StatusAnswer:
         under_way=under_way,
         needs_person=needs_of(facts, under_way),
         pools=pools_of(facts, disruption_settings(look.settings), under_way),
-        recent=tuple(Done(at=each.at, text=each.text) for each in look.state.recent[-MOST_RECENT:])
-        if look.state
-        else (),
+        recent=tuple(Done(at=each.at, text=each.text) for each in look.recent[-MOST_RECENT:]),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
         notes=look.notes,
+        troubles=look.troubles,
     )
 
 

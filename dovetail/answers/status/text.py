@@ -7,9 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Final
 
+from dovetail.answers.look.troubles import OwnTrouble
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, markdown_table, table
-from dovetail.answers.status.answer import Allowed, ClusterStatus, Move, Need, PoolStatus, Totals
+from dovetail.answers.status.answer import Allowed, ClusterStatus, Move, PoolStatus, Totals
 from dovetail.answers.wording import age_text, duration_text, plural
 
 HOURS_IN_MONTH: Final = 730
@@ -44,13 +45,30 @@ def status_text(found: ClusterStatus, screen: Screen, wide: bool = False) -> str
     now = found.now
     most = (len(found.under_way), len(found.needs_person)) if wide else (MOST_MOVES, MOST_NEEDS)
     blocks = [
+        _troubles(found, screen),
         _head(found, screen),
         _moves(found.under_way, now, screen, most[0]),
-        _needs(found.needs_person, screen, most[1]),
+        _needs(found, screen, most[1]),
         table(POOLS, [_pool_row(pool, now) for pool in found.pools], screen) if found.pools else ["no NodePools"],
         _foot(found, screen.width),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _troubles(found: ClusterStatus, screen: Screen) -> list[str]:
+    lines = [part for each in found.troubles for part in _wrapped(f"!  {trouble_words(each, found.now)}", screen.width)]
+    return [screen.paint(line, NEEDS_PERSON) for line in lines]
+
+
+def trouble_words(trouble: OwnTrouble, now: float) -> str:
+    """What is wrong, since when, what goes on, what does not, where to read."""
+    since = f" for {duration_text(round(now - trouble.since))}" if trouble.since is not None else ""
+    parts = [
+        f"goes on: {trouble.goes_on}" if trouble.goes_on else "",
+        f"stands still: {trouble.stands_still}" if trouble.stands_still else "",
+        f"-> {trouble.page}" if trouble.page else "",
+    ]
+    return " · ".join([trouble.what + since, *filter(None, parts)])
 
 
 def _head(found: ClusterStatus, screen: Screen) -> list[str]:
@@ -136,22 +154,25 @@ def _stop(move: Move) -> str:
     return "too late (deleted)" if move.kind == "termination" else "–"
 
 
-def _needs(needs: Sequence[Need], screen: Screen, most: int) -> list[str]:
+def _needs(found: ClusterStatus, screen: Screen, most: int) -> list[str]:
+    needs = found.needs_person
     if not needs:
-        return ["nothing needs a person"]
+        return ["nothing else needs a person" if found.troubles else "nothing needs a person"]
     lines = ["NEEDS A PERSON"]
     for need in needs[:most]:
         head = f"!  {need.about}  "
-        lines += _clipped(screen.paint("!", NEEDS_PERSON), f"{head[1:]}{need.what}", need.command, screen)
+        lines += _need(screen.paint("!", NEEDS_PERSON), f"{head[1:]}{need.what}", need.command, screen)
     return [*lines, f"... and {len(needs) - most} more (-o wide)"] if len(needs) > most else lines
 
 
-def _clipped(mark: str, text: str, command: str, screen: Screen) -> list[str]:
-    """One line where it fits, with the command behind; else the command stands below."""
-    if screen.width is None or 1 + len(text) + 2 + len(command) <= screen.width:
+def _need(mark: str, text: str, command: str, screen: Screen) -> list[str]:
+    """One line where it fits, with the command behind; else as many as it takes, and the command below, whole: these
+    lines are the reason for the screen."""
+    width = screen.width
+    if width is None or 1 + len(text) + 2 + len(command) <= width:
         return [f"{mark}{text}  {command}".rstrip()]
-    first = text if 1 + len(text) <= screen.width else text[: screen.width - 2] + "…"
-    return [mark + first, *([f"   {command}"] if command else [])]
+    first, *rest = textwrap.wrap(text, width - 1, subsequent_indent="   ", break_on_hyphens=False)
+    return [f"{mark}  {first.lstrip()}", *rest, *([f"   {command}"] if command else [])]
 
 
 def _pool_row(pool: PoolStatus, now: float) -> tuple[str, ...]:
@@ -198,7 +219,8 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 
 def status_markdown(found: ClusterStatus) -> str:
     """For pull requests and tickets."""
-    lines = [f"**{' · '.join(_totals(found))}**", ""]
+    lines = [f"**{trouble_words(each, found.now)}**\n" for each in found.troubles]
+    lines += [f"**{' · '.join(_totals(found))}**", ""]
     lines += [f"- {line}" for line in found.pauses]
     if found.under_way:
         lines += ["", *markdown_table(MOVES, [_move_row(move, found.now) for move in found.under_way])]

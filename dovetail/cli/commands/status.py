@@ -115,7 +115,7 @@ def show_status(found: "Document", given: argparse.Namespace, on: "Screen") -> t
         "name": lambda _: status_names(answer),
         "markdown": lambda _: status_markdown(answer),
     }
-    needed = given.check and answer.needs_person
+    needed = given.check and (answer.needs_person or answer.troubles)
     return rendered(found, given.output, others), NEEDS_PERSON if needed else 0
 
 

@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from dovetail.cli.demo.stage import Manifests
-from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
+from dovetail.cli.demo.temporal_server import TemporalServer, free_ports, start_temporal, stop_process
 from dovetail.model.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER, create_simulated_world
 
@@ -24,7 +25,7 @@ class EmbeddedStage:
         self.player: subprocess.Popen[bytes] | None = None
         self.temporal: TemporalServer | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.temporal_address = self.temporal_ui = ""
+        self.temporal_address = self.temporal_ui = self.url = ""
         self.temporal_binary = Path()
         self.manifests = Manifests(
             node_class={
@@ -78,6 +79,7 @@ class EmbeddedStage:
             "TEMPORAL_ADDRESS": self.temporal_address,
             "CLUSTER_NAME": self.cluster,
             "DOVETAIL_WORLD": str(self.file),
+            "DOVETAIL_URL": self.url,
         }
 
     def start_worker(self) -> subprocess.Popen[bytes]:
@@ -91,12 +93,16 @@ class EmbeddedStage:
             "--world",
             str(self.file),
         ]
-        worker = self._spawn("worker.log", command)
+        (port,) = free_ports(1)  # one that was killed may hold its own for a while
+        self.url = f"http://127.0.0.1:{port}"
+        worker = self._spawn("worker.log", command, {"METRICS_PORT": str(port)})
         self.workers.append(worker)
         return worker
 
-    def _spawn(self, log_name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "TEMPORAL_ADDRESS": self.temporal_address}
+    def _spawn(
+        self, log_name: str, command: list[str], variables: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "TEMPORAL_ADDRESS": self.temporal_address, **(variables or {})}
         with (self.folder / log_name).open("ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
 

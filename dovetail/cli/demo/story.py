@@ -151,6 +151,7 @@ class Story:
         web_ui = f"Web UI: {self.stage.temporal_ui}" if self.stage.temporal_ui else ""
         lines = ["source .venv/bin/activate", f"export {set_by}", "dovetail status", f"dovetail explain node {node}"]
         lines += [f"dovetail history {node}", f"dovetail cancel {node} --reason 'not now'", "dovetail doctor"]
+        lines += ["dovetail top", "dovetail top --web"]
         say("\n".join(["", *(f"    {line}" for line in lines), "", f"    {web_ui}"]))
 
     # What the story looks at

@@ -25,6 +25,9 @@ def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> No
         metavar="NAMESPACE/NAME:PORT",
         help="the workers' Service (DOVETAIL_SERVICE; default: dovetail:http-metrics in dovetail or kube-system)",
     )
+    command.add_argument(
+        "--url", default="", help="a worker's own address, http://HOST:PORT, asked without an API server (DOVETAIL_URL)"
+    )
     if namespace:
         command.add_argument("-n", "--namespace", default="", help="the namespace of the workers' Service")
     command.add_argument(
@@ -42,13 +45,21 @@ def where_of(given: argparse.Namespace) -> "Where":
         context=given.context or os.environ.get("DOVETAIL_CONTEXT", ""),
         namespace=getattr(given, "namespace", ""),
         service=given.service or os.environ.get("DOVETAIL_SERVICE", ""),
+        url=url_of(given),
     )
 
 
+def url_of(given: argparse.Namespace) -> str:
+    """The address of a worker that is asked itself; empty where the API server's proxy is the way."""
+    return getattr(given, "url", "") or os.environ.get("DOVETAIL_URL", "")
+
+
 def looks_itself(given: argparse.Namespace) -> bool:
-    """Whether no worker is asked: --local or --json, or a file to look at."""
-    files = (getattr(given, "world", None), getattr(given, "snapshot", None), os.environ.get("DOVETAIL_WORLD"))
-    return bool(given.local or getattr(given, "json", False) or any(files))
+    """Whether no worker is asked: --local or --json, or a file to look at. A worker that is named by its address is
+    asked also where the variables of an embedded world are set."""
+    files = (getattr(given, "world", None), getattr(given, "snapshot", None))
+    here = bool(given.local or getattr(given, "json", False) or any(files))
+    return here or (bool(os.environ.get("DOVETAIL_WORLD")) and not url_of(given))
 
 
 def asked(given: argparse.Namespace) -> int | None:

@@ -37,16 +37,9 @@ def files_of(named: str) -> list[Path]:
 def access(named: str, context: str) -> Access:
     """The access that a context gives; CommandFailed where it cannot be read, with the file and the field."""
     files = files_of(named)
-    there = [file for file in files if file.is_file()]
-    if not there:
-        if not named and SERVICE_ACCOUNT.is_dir():
-            return _of_pod()
-        raise CommandFailed(f"kubeconfig {os.pathsep.join(map(str, files))}: there is no such file")
-    merged = _merged([(file, _read(file)) for file in there])
-    shown = os.pathsep.join(map(str, there))
-    chosen = context or merged["current-context"]
-    if not chosen:
-        raise CommandFailed(f"kubeconfig {shown}: current-context: not set; name one with --context")
+    if not any(file.is_file() for file in files) and not named and SERVICE_ACCOUNT.is_dir():
+        return _of_pod()
+    merged, chosen, shown = _chosen(files, context)
     known = _entry(merged, "contexts", chosen, shown)
     cluster = _entry(merged, "clusters", str(known.get("cluster", "")), shown)
     user = _entry(merged, "users", str(known["user"]), shown) if known.get("user") else {}
@@ -54,6 +47,24 @@ def access(named: str, context: str) -> Access:
     if not server.startswith(("https://", "http://")):
         raise CommandFailed(f"kubeconfig {shown}: clusters[{known.get('cluster')}].server: no URL: {server!r}")
     return Access(server=server, namespace=str(known.get("namespace") or "default"), cluster=cluster, user=user)
+
+
+def context_name(named: str, context: str) -> str:
+    """The context that is meant; CommandFailed where it cannot be read."""
+    return _chosen(files_of(named), context)[1]
+
+
+def _chosen(files: list[Path], context: str) -> tuple[dict[str, Any], str, str]:
+    """What the files say together, the context, and the files as they are called in messages."""
+    there = [file for file in files if file.is_file()]
+    if not there:
+        raise CommandFailed(f"kubeconfig {os.pathsep.join(map(str, files))}: there is no such file")
+    merged = _merged([(file, _read(file)) for file in there])
+    shown = os.pathsep.join(map(str, there))
+    chosen = context or merged["current-context"]
+    if not chosen:
+        raise CommandFailed(f"kubeconfig {shown}: current-context: not set; name one with --context")
+    return merged, str(chosen), shown
 
 
 def contexts(named: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -38,6 +38,18 @@ class Reply:
         return " ".join(self.text.split())[:200]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What a request has beside its path."""
+
+    method: str = "GET"
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+PLAIN: Final = Sent()
+
+
 class Link:
     """A connection to one API server, opened with the first request."""
 
@@ -56,17 +68,33 @@ class Link:
 
         return self._asked(path, whole)
 
+    def send(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> tuple[int, str]:
+        """One request of any kind: status and text of its answer. Credentials that are refused are read once more."""
+        headers = {"Content-Type": kind} if kind else {}
+        status, text = self._sent(method, path, body, headers)
+        if status == 401:
+            self.close()
+            self._identity = None
+            status, text = self._sent(method, path, body, headers)
+        return status, text
+
+    def _sent(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, str]:
+        def whole(answer: "http.client.HTTPResponse") -> tuple[int, str]:
+            return answer.status, answer.read().decode("utf-8", "replace")
+
+        return self._asked(path, whole, Sent(method=method, body=body, headers=headers))
+
     def opened(self, path: str) -> "http.client.HTTPResponse":
         """One GET whose answer is still to be read; CommandFailed where the server cannot be reached."""
         return self._asked(path, lambda answer: answer)
 
-    def _asked(self, path: str, read: "Callable[[http.client.HTTPResponse], Read]") -> "Read":
+    def _asked(self, path: str, read: "Callable[[http.client.HTTPResponse], Read]", sent: Sent = PLAIN) -> "Read":
         import http.client
         import ssl
 
         try:
             connection, headers = self._open()
-            connection.request("GET", self._base() + path, headers=headers)
+            connection.request(sent.method, self._base() + path, sent.body, {**headers, **sent.headers})
             return read(connection.getresponse())
         except ssl.SSLCertVerificationError as error:
             raise CommandFailed(

@@ -9,12 +9,14 @@ from urllib.parse import quote, urlencode
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.documents import Document
 from dovetail.cli.output import NoWorkerAnswers
-from dovetail.cli.remote.kubeconfig import access
+from dovetail.cli.remote.kubeconfig import Access, access
 from dovetail.cli.remote.link import SECONDS, Link, Reply
 
 NAMESPACES: Final = ("dovetail", "kube-system")  # where the Service is looked for, in this order
 SERVICE: Final = "dovetail"
 PORT: Final = "http-metrics"
+API: Final = "/api/v1/"
+DIRECT: Final = ""  # no Service: the worker itself
 
 _SERVICE: Final = re.compile(r"(?:([a-z0-9.-]+)/)?([a-z0-9.-]+)(?::([a-z0-9-]+))?")
 
@@ -27,22 +29,25 @@ class Where:
     context: str = ""
     namespace: str = ""  # of the workers
     service: str = ""  # namespace/name:port
+    url: str = ""  # of one worker, which is asked without an API server
 
 
 class Workers:
     """The worker that the Service chooses."""
 
     def __init__(self, where: Where, seconds: float = SECONDS) -> None:
-        self._services = services_of(where)
+        self._services = (DIRECT,) if where.url else services_of(where)
         try:
-            self._link = Link(access(where.kubeconfig, where.context), seconds)
+            self.access = _direct(where.url) if where.url else access(where.kubeconfig, where.context)
         except CommandFailed as error:
             raise NoWorkerAnswers(str(error)) from None
+        self._link = Link(self.access, seconds)
 
     @property
-    def service(self) -> str:
-        """The path of their Service, once they have been asked."""
-        return self._services[0]
+    def below(self) -> str:
+        """The path before that of a question, once they have been asked."""
+        service = self._services[0]
+        return API if service == DIRECT else f"{service}/proxy{API}"
 
     def document(self, path: str, words: Mapping[str, str] | None = None) -> Document:
         """The answer of /api/v1/PATH as a document. `words`: what else is asked."""
@@ -66,7 +71,7 @@ class Workers:
         while True:
             service = self._services[0]
             try:
-                reply = self._link.get(f"{service}/proxy/api/v1/{path}")
+                reply = self._link.get(f"{self.below}{path}")
             except NoWorkerAnswers:
                 raise
             except CommandFailed as error:
@@ -79,6 +84,13 @@ class Workers:
             if reply.status != 404 or len(self._services) == 1:
                 raise NoWorkerAnswers("; ".join(refusals))
             self._services = self._services[1:]
+
+
+def _direct(url: str) -> Access:
+    """Without credentials: whoever reaches a worker may ask it."""
+    if not url.startswith(("http://", "https://")):
+        raise CommandFailed(f"--url {url}: it is written as http://HOST:PORT")
+    return Access(server=url.rstrip("/"), namespace="")
 
 
 def services_of(where: Where) -> tuple[str, ...]:
@@ -97,6 +109,8 @@ def _is_of_worker(reply: Reply) -> bool:
 
 
 def _refusal(service: str, reply: Reply) -> str:
+    if service == DIRECT:
+        return f"--url: {reply.status}: {reply.message}: no worker's API is there"
     _, _, _, _, namespace, _, name = service.split("/")
     shown = f"Service {namespace}/{name.partition(':')[0]}"
     if reply.status == 401:

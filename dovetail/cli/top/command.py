@@ -7,7 +7,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.status.columns import GROUPS
 from dovetail.answers.status.orders import SORT_HELP, checked_sort
 from dovetail.cli.output import say
-from dovetail.cli.remote.asking import add_place, where_of
+from dovetail.cli.remote.asking import add_place
 from dovetail.cli.shown.watching import add_every
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
     if given.web:
         from dovetail.cli.top.web import serve_page
 
-        serve_page(where_of(given), workers, given.port)
+        serve_page(workers, given.port)
         return 0
     from dovetail.cli.top.top import run_top
 

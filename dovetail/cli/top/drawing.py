@@ -12,7 +12,7 @@ from dovetail.answers.shown.tables import Column, bar, table
 from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
 from dovetail.answers.status.columns import NodeColumn, columns_of
 from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
-from dovetail.answers.status.text import HOURS_IN_MONTH, nodes_words
+from dovetail.answers.status.text import HOURS_IN_MONTH, nodes_words, trouble_words
 from dovetail.answers.wording import plural
 from dovetail.cli.top.view import Group, Item, View
 from dovetail.model.time import format_time
@@ -95,7 +95,11 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     second += _savings(shown.saved, size.columns - len(second))
     lines = [_fitted(" · ".join(parts), size.columns), _fitted(second, size.columns)]
     lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status.pauses[:2]]
-    return [*lines, ""]
+    troubles = [
+        screen.paint(_fitted(f"! {trouble_words(each, shown.status.now)}", size.columns), NEEDS_PERSON)
+        for each in shown.status.troubles[:2]
+    ]
+    return [*troubles, *lines, ""]
 
 
 def sparkline(values: Sequence[float], most: int) -> str:

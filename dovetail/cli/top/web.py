@@ -15,19 +15,17 @@ from urllib.parse import unquote
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.output import say
-from dovetail.cli.remote.kubeconfig import access
 from dovetail.cli.remote.link import Link
-from dovetail.cli.remote.workers import Where, Workers
+from dovetail.cli.remote.workers import Workers
 
 HOST: Final = "127.0.0.1"
 STREAM_SECONDS: Final = 660.0  # longer than a worker lets anybody follow
 PIECE: Final = 65536
-BELOW: Final = "/proxy/api/v1/"
 
 
-def serve_page(where: Where, workers: Workers, port: int) -> None:
+def serve_page(workers: Workers, port: int) -> None:
     """Until it is interrupted. `workers` have been asked already, so their Service is known."""
-    server = forwarder(where, workers.service, port)
+    server = forwarder(workers, port)
     say(f"{server.address}  (Ctrl-C ends it)")
     try:
         server.serve_forever()
@@ -42,21 +40,20 @@ class Forwarder(ThreadingHTTPServer):
     address = ""
 
 
-def forwarder(where: Where, service: str, port: int) -> Forwarder:
+def forwarder(workers: Workers, port: int) -> Forwarder:
     """The server, which listens already."""
     secret = secrets.token_urlsafe(16)
-    found = access(where.kubeconfig, where.context)
     turn = threading.local()
 
     def link() -> Link:
         """A connection for each thread."""
         if not hasattr(turn, "link"):
-            turn.link = Link(found, STREAM_SECONDS)
+            turn.link = Link(workers.access, STREAM_SECONDS)
         mine: Link = turn.link
         return mine
 
     try:
-        server = Forwarder((HOST, port), _handler(f"/{secret}/", f"{service}{BELOW}", link))
+        server = Forwarder((HOST, port), _handler(f"/{secret}/", workers.below, link))
     except OSError as error:
         raise CommandFailed(f"--port {port}: {error.strerror}") from None
     server.address = f"http://{HOST}:{server.server_port}/{secret}/page"

@@ -10,13 +10,26 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
 from temporalio import activity, workflow
+from temporalio.exceptions import ApplicationError
 
+from dovetail.model.quoting import one_line
+from dovetail.ports.failures import Failure
 from dovetail.telemetry.log.line import JsonLines, TextLines
 
 LogFormat = Literal["", "json", "text"]
 
 # What only says, at info, what happens all the time.
 _TALKATIVE: Final = ("temporalio.activity", "aiohttp", "botocore", "urllib3", "kubernetes", "opentelemetry")
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """What a step failed with, where it is something outside that failed: a traceback of ours says nothing more of it.
+    What nobody foresaw keeps its own."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, Failure | ApplicationError):
+        step = activity.info().activity_type if activity.in_activity() else "a step"
+        record.msg, record.args, record.exc_info = f"{step} has failed: {one_line(str(error))}", (), None
+    return True
 
 
 def product_version() -> str:
@@ -40,6 +53,7 @@ def start_logging(level: str, form: LogFormat = "") -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
+    logging.getLogger("temporalio.activity").addFilter(_in_one_line)
     # The library would write the whole of a workflow's or step's description behind each message.
     workflow.logger.workflow_info_on_message = False
     activity.logger.activity_info_on_message = False

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.adapters.kube.client import Client, Request, object_path
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress, user_agent
 from dovetail.adapters.kube.failures import Expired
+from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.ports.failures import (
     Conflict,
     Failure,

@@ -10,7 +10,7 @@ import yaml
 from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE
 from dovetail.adapters.aws.provider import NODE_CLASS
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
@@ -20,6 +20,7 @@ from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.raw import KubeRawObjects
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
 from dovetail.model.buffers import BufferStatus
 from dovetail.model.notice import Notice

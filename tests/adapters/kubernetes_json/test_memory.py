@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 
 from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.kinds import POD
 from dovetail.adapters.kubernetes_json.parsing import pods as parsing
 from dovetail.adapters.kubernetes_json.parsing import shapes
+from dovetail.adapters.kubernetes_json.written_kinds import POD
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
 

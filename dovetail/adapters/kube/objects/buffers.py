@@ -1,7 +1,7 @@
 """CapacityBuffers, read live; their status, which is all of a buffer that is ours, is written."""
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
+from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.kinds import CAPACITY_BUFFER
 from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
 from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
@@ -11,7 +11,7 @@ from dovetail.model.buffers import BufferStatus, CapacityBuffer
 class KubeCapacityBuffers:
     """CapacityBuffers on the API server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._client = client
 
     async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:

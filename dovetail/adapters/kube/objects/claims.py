@@ -5,14 +5,14 @@ A claim is created with its finalizer in the same request, so that no instance c
 again: it is immutable, and re-serialising it would be refused (PLM-8).
 """
 
-from dovetail.adapters.kube.client import Client, Request
 from dovetail.adapters.kube.failures import CONFLICT
 from dovetail.adapters.kube.objects.collection import Collection
-from dovetail.adapters.kubernetes_json.kinds import NODE_CLAIM
+from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node_claim
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.claims import render_claim, render_status
+from dovetail.adapters.kubernetes_json.written_kinds import NODE_CLAIM
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict, Taken
@@ -22,7 +22,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 class KubeNodeClaims:
     """NodeClaims on the API server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._client = client
         self._claims = Collection[NodeClaim](client, NODE_CLAIM.name, NODE_CLAIM.path, parse_node_claim)
 

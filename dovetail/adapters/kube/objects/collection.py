@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dovetail.adapters.kube.client import Client, Request, object_path
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer
 from dovetail.adapters.kube.objects.latest import LatestAnswers
+from dovetail.adapters.kube.requests import Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
@@ -24,7 +24,7 @@ Object = TypeVar("Object", bound=Versioned)
 class Collection(Generic[Object]):
     """The objects of one cluster-scoped kind."""
 
-    client: Client
+    client: Caller
     kind: str
     path: str
     parse: Callable[[Json], Object]

@@ -1,10 +1,10 @@
 """Namespaces, read live; a person's command writes the annotations of a pause."""
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
-from dovetail.adapters.kubernetes_json.kinds import NAMESPACE
+from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_namespace
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE
 from dovetail.model.workloads import Namespace
 from dovetail.ports.objects import MetadataChange
 
@@ -12,7 +12,7 @@ from dovetail.ports.objects import MetadataChange
 class KubeNamespaces:
     """Namespaces on the API server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._namespaces = Collection[Namespace](client, NAMESPACE.name, NAMESPACE.path, parse_namespace)
 
     async def read(self, name: str) -> Namespace | None:

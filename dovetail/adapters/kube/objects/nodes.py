@@ -5,12 +5,12 @@ from which the node lifecycle controller counts evictions, and owner references 
 instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
 """
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kubernetes_json.kinds import NODE
+from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.written_kinds import NODE
 from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.taints import Taint
@@ -21,7 +21,7 @@ from dovetail.ports.view import ClusterLookups
 class KubeNodes:
     """Nodes on the API server. `lookups` knows the names of an instance's nodes; without it all nodes are listed."""
 
-    def __init__(self, client: Client, lookups: ClusterLookups | None = None) -> None:
+    def __init__(self, client: Caller, lookups: ClusterLookups | None = None) -> None:
         self._client = client
         self._lookups = lookups
         self._nodes = Collection[Node](client, NODE.name, NODE.path, parse_node)

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.rendering.correlating import Correlator, EventState, Key
 from dovetail.adapters.kubernetes_json.rendering.events import (
     RecentNotices,

@@ -1,7 +1,7 @@
 """NodeOverlays: their conditions, which are all of an overlay that is ours, are written."""
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
+from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.kinds import NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.adapters.kubernetes_json.rendering import fields
@@ -12,7 +12,7 @@ from dovetail.model.overlays import NodeOverlay
 class KubeNodeOverlays:
     """NodeOverlays on the API server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._overlays = Collection[NodeOverlay](client, NODE_OVERLAY.name, NODE_OVERLAY.path, parse_node_overlay)
 
     async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:

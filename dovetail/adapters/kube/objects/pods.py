@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from dovetail.adapters.kube.client import Client, Request, object_path
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kubernetes_json.kinds import POD
+from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
 from dovetail.adapters.kubernetes_json.rendering.pods import render_nomination
+from dovetail.adapters.kubernetes_json.written_kinds import POD
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict

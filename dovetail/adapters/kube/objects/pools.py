@@ -1,11 +1,11 @@
 """NodePools, read live and changed. Only metadata (hash annotations) and status are ours; the spec is a person's."""
 
-from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.collection import Collection
-from dovetail.adapters.kubernetes_json.kinds import NODE_POOL
+from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.pools import render_status
+from dovetail.adapters.kubernetes_json.written_kinds import NODE_POOL
 from dovetail.model.pools import NodePool
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, PoolStatus
@@ -14,7 +14,7 @@ from dovetail.ports.objects import MetadataChange, PoolStatus
 class KubeNodePools:
     """NodePools on the API server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._pools = Collection[NodePool](client, NODE_POOL.name, NODE_POOL.path, parse_node_pool)
 
     async def read(self, name: str) -> NodePool | None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import orjson
 
-from dovetail.adapters.kube.client import Client, Request
+from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.failures import Answer, Expired, NotServed, failure_of
 from dovetail.adapters.kube.paging import pages
+from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.watching.health import SILENCE_SECONDS, StreamHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind

@@ -1,0 +1,60 @@
+"""A request to the API server, and who sends it: a worker's client, or a command's own connection.
+
+It loads no HTTP library: a command that writes one annotation waits for none.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from dovetail.adapters.kube.failures import Answer, failure_of
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+# Questions that are put by POST: what we may do. They leave nothing behind.
+_REVIEWS: Final = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. `subject` is how a failure names it: Kind/name."""
+
+    method: str
+    path: str
+    subject: str
+    query: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    expected: frozenset[int] = frozenset()  # statuses, besides success, that the caller looks at itself
+
+    @property
+    def content_type(self) -> str:
+        """PATCH is always a merge patch (PLM-8)."""
+        return MERGE_PATCH if self.method == "PATCH" else "application/json"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may leave something behind."""
+        return self.method != "GET" and not self.path.startswith(_REVIEWS)
+
+    def checked(self, answer: Answer) -> Answer:
+        """The answer; a failure where its status is neither success nor expected."""
+        if 200 <= answer.status < 300 or answer.status in self.expected:
+            return answer
+        raise failure_of(answer, self.subject)
+
+
+class Caller(Protocol):
+    """Who sends requests."""
+
+    async def call(self, request: Request) -> Answer:
+        """One request and its answer; a failure where the status is neither success nor expected."""
+        ...
+
+
+def object_path(collection: str, name: str, subresource: str = "", namespace: str = "") -> str:
+    """The path of one object, from the path of its kind in all namespaces."""
+    if namespace:
+        head, _, plural = collection.rpartition("/")
+        collection = f"{head}/namespaces/{quote(namespace, safe='')}/{plural}"
+    path = f"{collection}/{quote(name, safe='')}"
+    return f"{path}/{subresource}" if subresource else path

@@ -1,0 +1,93 @@
+"""What of Dovetail itself does not work, for the first line of an answer: since when, what goes on, what does not.
+
+It loads nothing of the engines: a command that asks a worker reads these records from the worker's documents.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dovetail.model.pods import Pod
+    from dovetail.model.snapshot import Snapshot
+
+NEW_SECONDS: Final = 120.0  # a worker that was made within this may still start
+LONGEST: Final = 200  # of the words of a failure
+AWAY_PAGE: Final = "docs/temporal-outages.md"
+FAILING_PAGE: Final = "docs/operations.md, DovetailStepFailing"
+WORKERS_PAGE: Final = "docs/guides/troubleshooting.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTrouble:
+    """One of them. `page`: the document that says what to do."""
+
+    what: str
+    since: float | None = None
+    goes_on: str = ""
+    stands_still: str = ""
+    page: str = ""
+
+
+def temporal_away(silent: float, now: float) -> OwnTrouble:
+    """Temporal has not answered for so many seconds."""
+    return OwnTrouble(
+        what="Temporal does not answer",
+        since=now - silent,
+        goes_on="deleted nodes drain and warnings are answered",
+        stands_still="nothing is launched, disrupted or called off",
+        page=AWAY_PAGE,
+    )
+
+
+def scheduler_silent(why: str) -> OwnTrouble:
+    """Temporal answers, and the Scheduler does not."""
+    return OwnTrouble(
+        what=f"the Scheduler does not answer ({_short(why)})",
+        goes_on="what has begun",
+        stands_still="perhaps no launch and no disruption begins",
+        page="dovetail doctor",
+    )
+
+
+def watches_broken(stale: Mapping[str, str]) -> Iterator[OwnTrouble]:
+    """The kinds that the worker does not see change."""
+    for kind, why in sorted(stale.items()):
+        still = f"what is decided from {kind} objects"
+        yield OwnTrouble(what=f"{kind} objects are not seen: {_short(why)}", stands_still=still, page="dovetail doctor")
+
+
+def workers_missing(snapshot: "Snapshot", namespace: str, pod: str) -> Iterator[OwnTrouble]:
+    """Of the pods beside the worker's own, those that should work and do not: made by the same owner, and not ready."""
+    own = next((p for p in snapshot.pods.values() if p.name == pod and p.namespace == namespace), None)
+    owner = _owner_of(own) if own is not None else ""
+    if not owner:
+        return
+    beside = [p for p in snapshot.pods.values() if p.namespace == namespace and _owner_of(p) == owner]
+    gone = sorted(p.name for p in beside if p.name != pod and _is_gone(p, snapshot.now))
+    if gone:
+        yield OwnTrouble(
+            what=f"{len(beside) - len(gone)} of {len(beside)} workers work; not ready: {', '.join(gone[:3])}",
+            goes_on="everything",
+            stands_still="nothing, until the last worker ends",
+            page=WORKERS_PAGE,
+        )
+
+
+def _owner_of(pod: "Pod") -> str:
+    return next((owner.uid for owner in pod.owners if owner.controller), "")
+
+
+def _is_gone(pod: "Pod", now: float) -> bool:
+    return pod.ready is not True and now - pod.created > NEW_SECONDS
+
+
+def failing(lines: Iterable[str]) -> Iterator[OwnTrouble]:
+    """What fails again and again in this worker, by its own lines."""
+    for line in lines:
+        yield OwnTrouble(what=_short(line), page=FAILING_PAGE)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -1,0 +1,85 @@
+"""A cancel as it is written on a NodeClaim, and what is said of it."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.answers.failures import CommandFailed
+from dovetail.answers.wording import duration_text
+from dovetail.cli.author import person
+from dovetail.cli.output import say
+from dovetail.disruption.nodes.resting import read_rest
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.time import format_time
+from dovetail.ports.objects import MetadataChange
+
+if TYPE_CHECKING:
+    from dovetail.wiring.orders import ClusterObjects
+
+LOOK_SECONDS: Final = 0.2
+ANSWER_SECONDS: Final = 5.0  # for a worker's answer on the claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelOrder:
+    """What a person types."""
+
+    cluster: str
+    node: str
+    reason: str
+    wait: bool
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """The reason and its author, for the record."""
+        return self.reason, person()
+
+
+def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
+    """It is being deleted, and nothing calls that off."""
+    since = claim.deleting_since or time.time()
+    ago = duration_text(max(0, round(time.time() - since)))
+    when = f"was deleted at {format_time(since)}, {ago} ago"
+    words = f"too late: its NodeClaim {claim.name} {when}; `dovetail history {claim.name}` says how far it is"
+    return CommandFailed(f"{order.node}: {words}")
+
+
+async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim) -> None:
+    """As kubectl would do it."""
+    reason, who = order.asked
+    change = MetadataChange(annotations={names.CANCEL: reason, names.CANCEL_BY: who or None})
+    if await revise_claim(objects.claims, claim, lambda _: change) is None:
+        raise CommandFailed(f"{order.node}: NodeClaim {claim.name} is gone")
+
+
+async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
+    """Wait for the Caretaker's answer, which takes the annotation off: for ever, or for as long as an answer takes."""
+    try:
+        async with asyncio.timeout(None if order.wait else ANSWER_SECONDS):
+            while True:
+                now = await objects.claims.read(claim.name)
+                if now is None or now.uid != claim.uid or now.deleting_since is not None:
+                    raise CommandFailed(f"{order.node}: not cancelled: it is being deleted")
+                if names.CANCEL not in now.annotations:
+                    break
+                await asyncio.sleep(LOOK_SECONDS)
+    except TimeoutError:
+        say(f"{order.node}: recorded on NodeClaim {claim.name}, acts when a worker runs")
+        return
+    until = format_time(read_rest(now).until)
+    say(f"{order.node}: {words}; the node rests until {until}")
+
+
+async def claim_of(objects: "ClusterObjects", node: str) -> NodeClaim | None:
+    """The claim of a node, found by either name; None for a node that names none as its owner."""
+    claim = await objects.claims.read(node)
+    if claim is not None:
+        return claim
+    found = await objects.nodes.read(node)
+    if found is None:
+        raise CommandFailed(f"{node}: there is no such Node or NodeClaim")
+    owner = next((each.name for each in found.owners if each.kind == "NodeClaim"), "")
+    return await objects.claims.read(owner) if owner else None

@@ -1,0 +1,57 @@
+"""Where a person's order is carried out: over the connection of the kubeconfig, or in an embedded world.
+
+Settings are loaded where a cluster's name or a world is given, because then Temporal or the world is asked as well. A
+kubeconfig alone is enough for the rest, and nothing else is loaded for it.
+"""
+
+import argparse
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from dovetail.cli.remote.asking import where_of
+
+if TYPE_CHECKING:
+    from dovetail.settings.settings import Settings
+    from dovetail.wiring.orders import ClusterObjects
+
+
+def is_alone(given: argparse.Namespace) -> bool:
+    """Whether a kubeconfig is all that the order needs."""
+    named = (getattr(given, "cluster", None), os.environ.get("CLUSTER_NAME"))
+    worlds = (getattr(given, "world", None), os.environ.get("DOVETAIL_WORLD"))
+    return not any((*named, *worlds, given.local))
+
+
+@asynccontextmanager
+async def opened_objects(given: argparse.Namespace, settings: "Settings | None") -> AsyncIterator["ClusterObjects"]:
+    """The objects that orders are written on."""
+    if settings is not None and settings.world is not None:
+        from dovetail.wiring.world import simulated_objects
+
+        async with simulated_objects(settings) as objects:
+            yield objects
+        return
+    from dovetail.cli.remote.kubeconfig import access
+    from dovetail.cli.remote.link import Link
+    from dovetail.wiring.orders import objects_over
+
+    where = where_of(given)
+    link = Link(access(where.kubeconfig, where.context))
+    try:
+        yield objects_over(link.send)
+    finally:
+        link.close()
+
+
+def context_of(given: argparse.Namespace) -> str:
+    """By what a person calls the cluster: the context of the kubeconfig; empty where there is none to be read."""
+    from dovetail.answers.failures import CommandFailed
+    from dovetail.cli.remote.kubeconfig import context_name
+
+    where = where_of(given)
+    try:
+        return context_name(where.kubeconfig, where.context)
+    except CommandFailed:
+        return ""

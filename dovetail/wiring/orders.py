@@ -1,0 +1,62 @@
+"""The objects on which a person's orders are kept. No cloud and no watch: kubectl needs no more either.
+
+It loads no client of a cluster, of a cloud or of Temporal: whoever types `pause` waits for one request.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlencode
+
+from dovetail.adapters.kube.failures import Answer
+from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
+from dovetail.adapters.kube.objects.nodes import KubeNodes
+from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.raw import user_of
+from dovetail.adapters.kube.requests import Request
+from dovetail.ports.objects import Namespaces, NodeClaims, NodePools, Nodes
+
+# Method, path with its query, body, type of content: status and text of the answer.
+Send = Callable[[str, str, bytes | None, str], tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterObjects:
+    """Port by port."""
+
+    claims: NodeClaims
+    nodes: Nodes
+    pools: NodePools
+    namespaces: Namespaces
+    user: Callable[[], Awaitable[str]]  # as whom the API server knows us; empty where it does not say
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """Requests over a connection that a command has anyway."""
+
+    send: Send
+
+    async def call(self, request: Request) -> Answer:
+        path = request.path + (f"?{urlencode(request.query)}" if request.query else "")
+        body = None if request.body is None else json.dumps(request.body).encode()
+        status, text = self.send(request.method, path, body, request.content_type)
+        try:
+            found = json.loads(text) if text else {}
+        except ValueError:
+            found = {"message": text[:200]}
+        return request.checked(Answer(status=status, body=found if isinstance(found, dict) else {}))
+
+
+def objects_over(send: Send) -> ClusterObjects:
+    """The objects of the API server that the connection leads to."""
+    client = _Sent(send)
+    return ClusterObjects(
+        claims=KubeNodeClaims(client),
+        nodes=KubeNodes(client, None),
+        pools=KubeNodePools(client),
+        namespaces=KubeNamespaces(client),
+        user=partial(user_of, client),
+    )
