@@ -88,6 +88,7 @@ async def test_a_node_that_comes_and_goes_costs_few_actions(alone: Stage, profil
     alone.start_worker(False, DOVETAIL_TEMPORAL_HEARTBEATS=profile)
     alone.apply_pool()
     await running(alone)
+    await settled(alone)  # what the start of the worker costs is no launch's
     begun = actions(alone)
     alone.deploy(NODES)
     await alone.until(lambda: alone.running_pods() == NODES and alone.initialised(NODES), 300, "the pods run")
