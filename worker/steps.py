@@ -33,12 +33,13 @@ from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.shared.flights import DecisionFollowers, Flights, NoFlights
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.shared.step_health import StepHealth
@@ -160,12 +161,13 @@ class Wiring:
         pauses = LivePauses(pools=pools, namespaces=SharedReads(w.namespaces.read), now=now)
         mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses)
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
+        owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
         return [
             AwaitProgress(w.view, known, now),
             CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
-            CreateNodeClaims(w.claims, pools, w.notices, now, pauses),
-            DeleteClaims(w.claims, w.notices, w.view),
+            CreateNodeClaims(w.claims, pools, w.notices, now, CreateTies(pauses=pauses, owners=owners)),
+            DeleteClaims(w.claims, w.notices, w.view, owners),
             self.departure.departing,
             self.detaching,
             self.departure.draining,

@@ -146,7 +146,7 @@ class Caretaker:
         self.remember(outcome.writes)
         for name, why in outcome.refused:
             workflow.logger.warning("claim %s was not created: %s", name, why)
-        await start_launches(self.given.cluster, outcome.claims)
+        await start_launches(self.given.cluster, outcome)
 
     def remember(self, writes: tuple[Write, ...]) -> None:
         """For the next looks."""

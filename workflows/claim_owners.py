@@ -1,5 +1,8 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
+The steps that create claims, and that delete a plan's, start them by themselves and answer so. What is started here are
+the terminations of an interruption, and all where an older worker took the step.
+
 The children are abandoned on purpose: the default would terminate them when their parent continues as new. A workflow
 that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, and
 where a start fails, the Caretaker finds the claim without its owner and starts one.
@@ -17,6 +20,7 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
     from dovetail.messages.inputs import ClaimInput
+    from dovetail.messages.outcomes import CreateOutcome
     from dovetail.messages.subjects import ClaimRef
     from dovetail.messages.workflow_ids import claim_owner_id, task_queue
     from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
@@ -37,9 +41,9 @@ class Owner:
     priority: Priority = Priority.default
 
 
-async def start_launches(cluster: str, claims: tuple[ClaimRef, ...]) -> None:
-    """One LaunchNode per claim, side by side."""
-    for group in in_parts(claims):
+async def start_launches(cluster: str, created: CreateOutcome) -> None:
+    """One LaunchNode per claim, side by side, where the step that created them has not started it."""
+    for group in in_parts(() if created.owned else created.claims):
         owners = [Owner(claim=claim, type=LAUNCH_NODE, summary="a node for") for claim in group]
         await asyncio.gather(*[_start(cluster, owner) for owner in owners])
 

@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
     from dovetail.activities.termination.drain_node import DrainNode
     from dovetail.messages.inputs import DisruptInput
-    from dovetail.messages.outcomes import DisruptionRecord
+    from dovetail.messages.outcomes import DisruptionRecord, StepOutcome
     from dovetail.messages.plans import Target, name_of
     from dovetail.messages.requests import (
         CreateRequest,
@@ -192,7 +192,7 @@ class DisruptNodes:
             cancellation_type=TO_THE_END,
             **impatient(quick(given.cluster)),
         )
-        await start_launches(given.cluster, outcome.claims)
+        await start_launches(given.cluster, outcome)
         if outcome.refused:
             raise Undone("; ".join(f"{name}: {why}" for name, why in outcome.refused))
         return outcome.claims
@@ -270,8 +270,8 @@ class DisruptNodes:
         """Delete the claims, then wait until each node is drained and its instance gone."""
         given = self.given
         claims = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in self.marked)
-        await self.delete_all()
-        await start_terminations(given.cluster, claims, nodes={t.claim: t.node for t in self.marked})
+        if not (await self.delete_all()).owned:
+            await start_terminations(given.cluster, claims, nodes={t.claim: t.node for t in self.marked})
         self.enter("draining")
         await workflow.execute_activity_method(
             AwaitProgress.await_gone, claims, summary="wait until the nodes are gone", **ending(given.cluster)
@@ -285,21 +285,20 @@ class DisruptNodes:
         if not workflow.unsafe.is_replaying():
             realised(command.reason.lower(), command.savings, len(record.deleted) / len(command.targets))
 
-    async def delete_all(self) -> None:
+    async def delete_all(self) -> StepOutcome:
         """All claims in one step."""
         if len(self.marked) == 1:
-            await self.delete(self.marked[0])
-            return
-        await workflow.execute_activity_method(
+            return await self.delete(self.marked[0])
+        return await workflow.execute_activity_method(
             DeleteClaims.delete_claims,
             DeletesRequest(targets=self.marked, reason=self.given.command.reason),
             summary=f"delete {len(self.marked)} claims",
             **quick(self.given.cluster, len(self.marked)),
         )
 
-    async def delete(self, target: Target) -> None:
+    async def delete(self, target: Target) -> StepOutcome:
         """Delete the claim; TerminateNode carries that out, whether or not this workflow runs on."""
-        await workflow.execute_activity_method(
+        return await workflow.execute_activity_method(
             DeleteClaims.delete_claim,
             DeleteRequest(
                 name=target.claim,

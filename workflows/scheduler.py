@@ -196,7 +196,7 @@ class Scheduler:
             self.remember(outcome.writes)
             asked = frozenset(pod.uid for proposed in plan.proposed for pod in proposed.pods)
             self.state = self.state.refuse(asked, outcome.refused_pods)
-            await start_launches(self.state.cluster, outcome.claims)
+            await start_launches(self.state.cluster, outcome)
             self.state = replace(self.state, launching=outcome.claims, launching_since=now())
             names = ", ".join(c.name for c in outcome.claims[:5])
             refused = f"; {len(outcome.refused)} refused: {outcome.refused[0][1][:200]}" if outcome.refused else ""

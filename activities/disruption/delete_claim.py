@@ -2,7 +2,8 @@
 
 Several are deleted side by side in one step: five hundred steps of their own would be thousands of events and one huge
 workflow task. What the deletion means is carried out by TerminateNode. "Already gone" is success. A claim that a
-disruption marked carries the reason, so its notices are published without the caller having to name it.
+disruption marked carries the reason, so its notices are published without the caller having to name it. What a plan
+deletes gets its TerminateNode at once: a second or two sooner than by the Caretaker's look.
 """
 
 from typing import Final
@@ -11,11 +12,13 @@ from temporalio import activity
 
 from dovetail.activities.shared import claim_deletion
 from dovetail.activities.shared.heartbeats import keep, kept
+from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.plans import Target
 from dovetail.messages.requests import DeleteRequest, DeletesRequest
 from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write, newest_of_each_kind
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.objects import NodeClaims, Notices
@@ -29,10 +32,13 @@ AT_ONCE: Final = 20
 class DeleteClaims:
     """The step that deletes."""
 
-    def __init__(self, claims: NodeClaims, notices: Notices, lookups: ClusterLookups) -> None:
+    def __init__(
+        self, claims: NodeClaims, notices: Notices, lookups: ClusterLookups, owners: OwnerStarts | None = None
+    ) -> None:
         self.claims = claims
         self.notices = notices
         self.lookups = lookups
+        self.owners = owners  # None: the workflow that deletes starts them
 
     @activity.defn
     async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
@@ -43,9 +49,12 @@ class DeleteClaims:
             return StepOutcome(message="already gone", writes=(write,))
         if claim is not None and claim.uid == request.uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
-        if request.target is not None and is_first_attempt():
+        if request.target is None:
+            return StepOutcome(message="deleting", writes=(write,))
+        if is_first_attempt():
             disrupted(request.target, request.reason)
-        return StepOutcome(message="deleting", writes=(write,))
+        await self._start(request.target)
+        return StepOutcome(message="deleting", writes=(write,), owned=self.owners is not None)
 
     @activity.defn
     async def delete_claims(self, request: DeletesRequest) -> StepOutcome:
@@ -53,7 +62,8 @@ class DeleteClaims:
         before = kept()
         left = [target for target in request.targets if target.claim not in before]
         writes = await side_by_side([self._delete(target, request.reason) for target in left], AT_ONCE)
-        return StepOutcome(message=f"deleting {len(request.targets)} claims", writes=newest_of_each_kind(writes))
+        words = f"deleting {len(request.targets)} claims"
+        return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=self.owners is not None)
 
     async def _delete(self, target: Target, reason: str) -> Write:
         """The same, counted where this deletes it: no other step of this workflow does."""
@@ -63,5 +73,12 @@ class DeleteClaims:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
         if write.version and (claim is None or claim.deleting_since is None):
             disrupted(target, reason)
+        if write.version:
+            await self._start(target)
         keep(target.claim)
         return write
+
+    async def _start(self, target: Target) -> None:
+        if self.owners is not None:
+            claim = ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool)
+            await self.owners.try_to_start(TERMINATE_NODE, claim, target.node)

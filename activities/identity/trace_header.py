@@ -1,6 +1,7 @@
 """The header that says of which trace a workflow is part, and with it every step and child that it asks for."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Final
 
 from temporalio.api.common.v1 import Payload
@@ -8,6 +9,9 @@ from temporalio.api.common.v1 import Payload
 from dovetail.telemetry.traces.ids import SpanId
 
 HEADER: Final = "traceparent"  # in the form of the W3C
+
+# Of the step that runs, for the workflows that it starts: they are part of the trace as its workflow's children are.
+of_running_step: ContextVar[SpanId | None] = ContextVar("of_running_step", default=None)
 
 
 def header_of(parent: SpanId) -> Payload:

@@ -6,20 +6,20 @@ wanted.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from temporalio import activity
-from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
+from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.messages.inputs import ClaimInput, NodeInput
+from dovetail.messages.inputs import NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import UnmarkRequest
@@ -39,15 +39,6 @@ from dovetail.telemetry.metrics.lifecycle import ordered
 VOLUNTARY: Final = {"expired": Activity.EXPIRY, "static_scale_down": Activity.DISRUPTION}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
-    """How a workflow is started: under which id, found by what, described how."""
-
-    id: str
-    attributes: TypedSearchAttributes
-    summary: str
-
-
 class CarryOutOrders:
     """The steps that carry orders out."""
 
@@ -63,44 +54,37 @@ class CarryOutOrders:
     @activity.defn
     async def start_owner(self, order: StartOwner) -> StepOutcome:
         """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
-        identity = claim_owner_id(self.cluster, order.claim.name)
-        given = ClaimInput(cluster=self.cluster, claim=order.claim)
-        kind, claim = order.workflow_type, order.claim
-        known = attributes(
-            self.cluster, pool=claim.pool, claim=claim.name, node=order.node, phase=FIRST_PHASES.get(kind, "")
-        )
-        await self._start(kind, given, _Start(id=identity, attributes=known, summary=f"{kind} of {claim.name}"))
+        try:
+            await OwnerStarts(self.cluster).start(order.workflow_type, order.claim, order.node)
+        except WorkflowAlreadyStartedError:
+            await self._until_it_is(order.workflow_type, claim_owner_id(self.cluster, order.claim.name))
         return StepOutcome()
 
     @activity.defn
     async def start_release(self, order: StartRelease) -> StepOutcome:
         """Start the release of a node without a claim."""
         given = NodeInput(cluster=self.cluster, node=order.node, uid=order.uid)
-        start = _Start(
-            id=node_owner_id(self.cluster, order.node),
-            attributes=attributes(self.cluster, node=order.node),
-            summary=f"release {order.node}",
-        )
-        await self._start(RELEASE_NODE, given, start)
-        return StepOutcome()
-
-    async def _start(self, workflow_type: str, given: object, start: "_Start") -> None:
-        client = activity.client()
+        identity = node_owner_id(self.cluster, order.node)
         try:
-            await client.start_workflow(
-                workflow_type,
+            await activity.client().start_workflow(
+                RELEASE_NODE,
                 given,
-                id=start.id,
+                id=identity,
                 task_queue=task_queue(self.cluster, "control"),
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                search_attributes=start.attributes,
-                static_summary=start.summary,
+                search_attributes=attributes(self.cluster, node=order.node),
+                static_summary=f"release {order.node}",
             )
         except WorkflowAlreadyStartedError:
-            running = await running_type(client, start.id)
-            if running != workflow_type:
-                raise NotYet(f"{start.id} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0) from None
+            await self._until_it_is(RELEASE_NODE, identity)
+        return StepOutcome()
+
+    async def _until_it_is(self, workflow_type: str, identity: str) -> None:
+        """What runs under the id already, where that is what is wanted."""
+        running = await running_type(activity.client(), identity)
+        if running != workflow_type:
+            raise NotYet(f"{identity} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0)
 
     @activity.defn
     async def take_off_mark(self, order: TakeOffMark) -> StepOutcome:

@@ -3,7 +3,7 @@
 The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
 claim of that name, the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11).
 What the API server refuses, by its own rules or an admission policy's, is refused for that claim alone: the others are
-made, the outcome names it, and a notice on its pool says why.
+made, the outcome names it, and a notice on its pool says why. Each claim gets its LaunchNode as soon as it is there.
 """
 
 import asyncio
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
 from dovetail.messages.requests import CreateRequest
 from dovetail.messages.states import MOST_REFUSED_PODS
+from dovetail.messages.workflow_types import LAUNCH_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
@@ -39,6 +41,14 @@ from dovetail.telemetry.metrics.lifecycle import claim_created, is_first_attempt
 AT_ONCE = 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTies:
+    """What a creation respects and sets going: nothing can be paused, and nothing is started, where they are None."""
+
+    pauses: LivePauses | None = None
+    owners: OwnerStarts | None = None
+
+
 class CreateNodeClaims:
     """The step that turns proposed nodes into claims."""
 
@@ -48,13 +58,13 @@ class CreateNodeClaims:
         pools: Reads[NodePool | None],
         notices: Notices,
         now: Callable[[], float],
-        pauses: LivePauses | None = None,
+        ties: CreateTies | None = None,
     ) -> None:
         self.claims = claims
         self.pools = pools
         self.notices = notices
         self.now = now
-        self.pauses = pauses  # None: nothing can be paused
+        self.pauses, self.owners = (ties.pauses, ties.owners) if ties is not None else (None, None)
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
@@ -70,6 +80,7 @@ class CreateNodeClaims:
             refused=tuple((r.name, r.why) for r in results if isinstance(r, _Refusal)),
             writes=tuple(claim_write(c) for c in made),
             refused_pods=_pods_of(request, [r for r in results if isinstance(r, _Refusal)]),
+            owned=self.owners is not None,
         )
 
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
@@ -96,6 +107,8 @@ class CreateNodeClaims:
             except Permanent as refusal:
                 await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
                 return _Refusal(name, str(refusal), index, by_server=True)
+            if self.owners is not None:
+                await self.owners.try_to_start(LAUNCH_NODE, reference(claim))
         if _is_new(claim):
             claim_created(claim, request.reason)
             arrivals.created(claim, request.reason, request.type_lists[proposed.type_list])

@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from dovetail.activities.identity.trace_header import parent_in
+from dovetail.activities.identity.trace_header import of_running_step, parent_in
 from dovetail.activities.shared.step_notices import worked_on
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.messages.outcomes import Go, Hold
@@ -56,6 +56,7 @@ class _Inbound(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         parent = parent_in(input.headers)
+        of_running_step.set(parent)  # a step runs in a context of its own
         argument = input.args[0] if input.args else None
         if parent is None or not parent.kept:
             answer = await super().execute_activity(input)

@@ -21,6 +21,8 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.identity.cluster_header import HEADER, with_header
+from dovetail.activities.identity.trace_header import HEADER as TRACE_HEADER
+from dovetail.activities.identity.trace_header import header_of, of_running_step
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
 
 
@@ -29,7 +31,7 @@ class OtherCluster(Exception):
 
 
 class _Starts(Interceptor):
-    """Puts the header into every start of a workflow."""
+    """Puts the headers into every start of a workflow: the cluster's, and that of the trace."""
 
     def __init__(self, cluster_uid: str) -> None:
         self.cluster_uid = cluster_uid
@@ -45,7 +47,10 @@ class _Outbound(OutboundInterceptor):
         self.cluster_uid = cluster_uid
 
     async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:
-        return await super().start_workflow(replace(input, headers=with_header(input.headers, self.cluster_uid)))
+        headers, trace = with_header(input.headers, self.cluster_uid), of_running_step.get()
+        if trace is not None:
+            headers = {**headers, TRACE_HEADER: header_of(trace)}
+        return await super().start_workflow(replace(input, headers=headers))
 
 
 def client_of(client: Client, cluster_uid: str) -> Client:

@@ -19,6 +19,7 @@ class StepOutcome:
 
     message: str = ""
     writes: tuple[Write, ...] = ()
+    owned: bool = False  # of a delete: the step has started what terminates them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ class CreateOutcome:
     refused: tuple[tuple[str, str], ...] = ()  # name -> why
     writes: tuple[Write, ...] = ()
     refused_pods: tuple[str, ...] = ()  # UIDs of pods whose claims the API server itself refused
+    owned: bool = False  # the step has started their launches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

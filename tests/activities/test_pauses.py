@@ -7,7 +7,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
-from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.messages.orders import DeleteClaim
@@ -144,7 +144,7 @@ async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str
     world = World()
     live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(general), now=world.now)
     pool = replace(POOL, annotations={names.PAUSED: own} if own else {})
-    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, live)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(pool), FakeNotices(world), world.now, CreateTies(pauses=live))
     request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),))
 
     outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)

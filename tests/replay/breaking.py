@@ -82,8 +82,8 @@ BREAKING: Final = (
         file="disrupt_nodes.py",
         edits=(
             (
-                "        await start_terminations(given.cluster, claims, nodes=",
-                "        return self.record(Undone())\n        await start_terminations(given.cluster, claims, nodes=",
+                "            await start_terminations(given.cluster, ",
+                "            return self.record(Undone())\n            await start_terminations(given.cluster, ",
             ),
         ),
         types=("DisruptNodes",),
@@ -235,8 +235,22 @@ BREAKING: Final = (
         what="the claims of a plan are left to the Caretaker to be launched",
         noticed_by="a-claim-that-has-its-owner-already-holds-nothing-up@0.1.0",
         file="scheduler.py",
-        edits=(("            await start_launches(self.state.cluster, outcome.claims)\n", ""),),
+        edits=(("            await start_launches(self.state.cluster, outcome)\n", ""),),
         types=("Scheduler",),
+    ),
+    Change(
+        what="launches that the creating step has started are started as children too",
+        noticed_by="launches-that-the-creating-step-has-started-are-no-children@0.2.0",
+        file="claim_owners.py",
+        edits=(("() if created.owned else created.claims", "created.claims"),),
+        types=("Scheduler",),
+    ),
+    Change(
+        what="terminations that the deleting step has started are started as children too",
+        noticed_by="what-the-steps-have-started-is-not-started-again-1@0.2.0",
+        file="disrupt_nodes.py",
+        edits=(("if not (await self.delete_all()).owned:", "if await self.delete_all():"),),
+        types=("DisruptNodes",),
     ),
     Change(
         what="the Caretaker carries its orders out one after another",
@@ -254,7 +268,7 @@ BREAKING: Final = (
         what="the claims of a static pool are left without owners until the next look",
         noticed_by="a-static-pool-is-filled-and-the-new-claims-get-their-owners@0.1.0",
         file="caretaker.py",
-        edits=(("        await start_launches(self.given.cluster, outcome.claims)\n", ""),),
+        edits=(("        await start_launches(self.given.cluster, outcome)\n", ""),),
         types=("Caretaker",),
     ),
     Change(

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.temporal
 
 LOOKED_SECONDS = 65.0  # the self-hosted profile beats once in 48 s, in each of four waits
 SOAK_SECONDS = 1260.0  # two heartbeats of each wait
+NODES = 10
 _ACTION = re.compile(r"^action\{(.*)\} (\S+)$", re.MULTILINE)
 
 
@@ -77,3 +78,26 @@ async def test_the_cloud_profile_costs_at_most_one_action_a_minute_over_twenty(a
     found = await counted(alone, SOAK_SECONDS)
     print(f"\n{sum(found.values()) / SOAK_SECONDS * 60:.2f} actions a minute: {found}")
     assert 0 < sum(found.values()) <= SOAK_SECONDS / 60, found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("profile", "launch", "end"), [("cloud", 6, 8), ("self-hosted", 9, 10)])
+async def test_a_node_that_comes_and_goes_costs_few_actions(alone: Stage, profile: str, launch: int, end: int) -> None:
+    """Decisions 212 and 213: 10 and 22 with the heartbeats for Temporal Cloud before, 20 and 25 with the others."""
+    alone.world.set(boot=35.0, node_ready=5.0, shutdown=45.0, pod_stop=10.0)
+    alone.start_worker(False, DOVETAIL_TEMPORAL_HEARTBEATS=profile)
+    alone.apply_pool()
+    await running(alone)
+    await settled(alone)  # what the start of the worker costs is no launch's
+    begun = actions(alone)
+    alone.deploy(NODES)
+    await alone.until(lambda: alone.running_pods() == NODES and alone.initialised(NODES), 300, "the pods run")
+    up = actions(alone)
+    alone.world.scale("web", 0)
+    await alone.until(alone.nothing_left, 300, "the nodes are gone")
+    down = actions(alone)
+
+    came, went = ((sum(later.values()) - sum(earlier.values())) / NODES for earlier, later in ((begun, up), (up, down)))
+    print(f"\n{profile}: {came:.1f} actions a launch, {went:.1f} an end: {begun} {up} {down}")
+    assert came <= launch
+    assert went <= end

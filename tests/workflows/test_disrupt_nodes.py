@@ -166,6 +166,26 @@ async def test_a_replacement_that_is_refused_undoes_the_command_and_what_was_cre
     assert steps.names() == ["mark_nodes", "create_node_claims", "unmark_nodes", "give_back"]
 
 
+@pytest.mark.parametrize("targets", [1, 2])
+async def test_what_the_steps_have_started_is_not_started_again(
+    skipping: WorkflowEnvironment, serving: Serving, targets: int
+) -> None:
+    """Decision 213."""
+    deleted = StepOutcome(owned=True)
+    steps = willing(
+        create_node_claims=lambda request: replace(create_all(request), owned=True),
+        delete_claim=deleted,
+        delete_claims=deleted,
+    )
+
+    async with serving([DisruptNodes, LaunchNode], steps.of(*STEPS)) as cluster:
+        handle = await start(skipping, cluster, a_command(targets=targets, replacements=1))
+        record = await result_of(handle)
+        started = [event for event in (await handle.fetch_history()).events if is_child(event)]
+
+    assert (record.outcome, len(record.deleted), started) == ("done", targets, [])
+
+
 async def test_a_replacement_is_ready_before_the_delete(skipping: WorkflowEnvironment, serving: Serving) -> None:
     steps = willing()
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -178,6 +178,23 @@ async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server:
     plan_id = steps.arguments("create_node_claims")[0].plan_id
     launched = sorted(ref.name for ref in steps.arguments("launch_instance"))
     assert launched == [claim_name("pool", plan_id, i) for i in range(3)]
+
+
+async def test_launches_that_the_creating_step_has_started_are_no_children(full_server: Client) -> None:
+    """Decision 213: each child was five events of the Scheduler's history, and an action more."""
+    script = Script(provisioning=deque([provisioning_plan()]))
+    steps = script.steps()
+    steps.answers["create_node_claims"] = lambda request: replace(script.create(request), owned=True)
+
+    async with serving_on(full_server)(WORKFLOWS, steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster)
+        await until(lambda: len(requests(steps, "await_provisioning_plan")) > 1)
+        launching = (await state_of(handle)).launching
+        history = await handle.fetch_history()
+        await handle.terminate()
+
+    assert len(launching) == 1
+    assert sum(starts_by_task(history, "LaunchNode")) == 0
 
 
 async def test_more_launches_and_disruptions_than_begin_at_once_are_started_in_parts(full_server: Client) -> None:

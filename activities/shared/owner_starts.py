@@ -1,0 +1,51 @@
+"""Starts the workflow that a claim is to have, from the step that gives cause for it.
+
+The id is the lock: a workflow that runs under it already is the one that is wanted, or about to become it; where it is
+neither, and where a start fails, the Caretaker finds the claim without its owner. A child of a workflow would cost two
+actions for one, and would tell its parent of its start and its end.
+"""
+
+import logging
+
+from temporalio import activity
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from dovetail.activities.identity.search_attributes import FIRST_PHASES, attributes
+from dovetail.messages.inputs import ClaimInput
+from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.workflow_ids import claim_owner_id, task_queue
+
+_log = logging.getLogger(__name__)
+
+
+class OwnerStarts:
+    """The starts of one cluster."""
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+
+    async def start(self, kind: str, claim: ClaimRef, node: str = "") -> None:
+        """Start it; WorkflowAlreadyStartedError where one runs."""
+        await activity.client().start_workflow(
+            kind,
+            ClaimInput(cluster=self.cluster, claim=claim),
+            id=claim_owner_id(self.cluster, claim.name),
+            task_queue=task_queue(self.cluster, "control"),
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            search_attributes=attributes(
+                self.cluster, pool=claim.pool, claim=claim.name, node=node, phase=FIRST_PHASES.get(kind, "")
+            ),
+            static_summary=f"{kind} of NodeClaim {claim.name}",
+        )
+
+    async def try_to_start(self, kind: str, claim: ClaimRef, node: str = "") -> None:
+        """The same where the step has done its own work: what cannot be started is left to the Caretaker."""
+        try:
+            await self.start(kind, claim, node)
+        except WorkflowAlreadyStartedError:
+            _log.info("NodeClaim %s already has its owner", claim.name)
+        except RPCError as error:
+            _log.warning("%s of NodeClaim %s could not be started: %s", kind, claim.name, error)
