@@ -21,7 +21,9 @@ from dovetail.placement.search.solve import Pass
 _LEAST_GAIN = 1e-6
 _LEAST_TIME = 0.2  # of the time for a thousand pods, for a few: they wait for it, and there is little to find
 _TASTE = 2.0  # in average pods: for so much more per node the search looks, so that it finds few at nearly equal cost
+_MOST_TASTE = 0.05  # of an average node: few, large pods would make it a large part of the price
 _LATE = 0.7  # of the time: no further round is begun after it
+_PATTERNS = 0.85  # of the time: patterns are looked for no longer in the first round
 _ROUNDS = 3  # proposals that are carried out, each beginning with what became of the one before
 
 
@@ -44,7 +46,7 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500), settings.steps * thousands)
     prices = DraftPrices(costs, settings.spot_chance)
     best, (lowest, dearest) = run, prices.total(run)
-    taste = _TASTE * lowest / max(pods, 1)
+    taste = min(_TASTE / max(pods, 1), _MOST_TASTE / len(run.drafts.made)) * lowest
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
         proposal = _proposal(best, looked_for, time, number, best is run)
@@ -73,6 +75,7 @@ class _Time:
         self._should_stop = run.options.should_stop
         self._rings = stopwatch(seconds)
         self._rings_late = stopwatch(_LATE * seconds)
+        self._rings_for_patterns = stopwatch(_PATTERNS * seconds)
         self._ends = [stopwatch((number + 1) / _ROUNDS * seconds) for number in range(_ROUNDS)]
 
     def is_up(self) -> bool:
@@ -87,6 +90,10 @@ class _Time:
         """Whether the round that has its first answer now has searched long enough."""
         return self.is_up if self._rings_late() else lambda: self._ends[number]() or self.is_up()
 
+    def of_patterns(self, number: int) -> Callable[[], bool]:
+        """Whether patterns have been looked for long enough in that round."""
+        return self.of_round(number) if number else lambda: self._rings_for_patterns() or self.is_up()
+
 
 def _proposal(run: Pass, costs: dict[int, float], time: _Time, number: int, begins: bool) -> Pass | None:
     """`begins`: the pass is Karpenter's own, whose nodes are no beginning and whose zones are dealt anew."""
@@ -99,6 +106,7 @@ def _proposal(run: Pass, costs: dict[int, float], time: _Time, number: int, begi
         search.start(time.is_up)
     else:
         search.begin_with(*compiled.bins(search.filler), time.is_up)
+    search.by_patterns(time.of_patterns(number))
     search.improve(time.of_round(number), time.steps)
     targets = targets_of(compiled, search.bins, settings.types)
     return Guide(run, targets, compiled.undecided(), compiled.dealt or not begins).carry_out()

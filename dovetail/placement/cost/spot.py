@@ -47,9 +47,9 @@ def expected_price(ascending: Iterable[float], chance: float) -> float:
 
 
 def expected_prices(price: Floats, holding: Flags, chance: float) -> Floats:
-    """For each type, by the price of each, what is to be expected where all that hold as much are named.
+    """For each type what is to be expected where all pools that hold as much are named, by the price of each.
 
-    `holding`: per type those that hold what it holds, itself among them.
+    `holding`: per type those pools, its own among them.
     """
     order = np.argsort(price, kind="stable")
     named, ascending = holding[:, order], price[order]

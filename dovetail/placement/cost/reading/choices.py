@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from dovetail.model import names
 from dovetail.placement.cost.problem import Flags, Floats, Integers
 from dovetail.placement.cost.reading.compiled import Choice
 from dovetail.placement.cost.spot import SpotCell, expected_prices, is_spot
@@ -21,6 +22,7 @@ class Cells:
         """`spot_chance`: of each pool of spot capacity, that it is deep; a row costs what is to be expected then."""
         self.template = template
         self.states: list[State] = []
+        self.open: list[frozenset[str]] = []  # per state the labels of offerings that it leaves open
         self.prices: list[dict[int, float]] = []
         self.spot: list[SpotCell] = []
         self.keys: set[str] = set()
@@ -43,11 +45,28 @@ class Cells:
             if state is not None:
                 self.keys |= set(requirements)
                 self.states.append(state)
+                self.open.append(frozenset())
                 prices = {row: p for row, p in found[identity].items() if state.rows >> row & 1}
                 if is_spot(requirements):
                     self.spot.append(SpotCell(requirements, prices))
                     prices = self._expected(prices, spot_chance)
                 self.prices.append(prices)
+        if len(self.spot) > 1 and spot_chance < 1.0:
+            self._add_spot_anywhere(spot_chance)
+
+    def _add_spot_anywhere(self, chance: float) -> None:
+        """Spot capacity for pods that may be in any zone: more pools, and so less to expect of a node's price."""
+        spot = self.spot[0].requirements[names.CAPACITY_TYPE]
+        state = self.template.start.pin(spot.key, spot.values)
+        pools = [(price, row) for cell in self.spot for row, price in cell.prices.items()]
+        if state is None or not pools:
+            return
+        rows = sorted({row for _, row in pools})
+        holding = self.holding[np.ix_(rows, [row for _, row in pools])]
+        expected = expected_prices(np.array([price for price, _ in pools]), holding, chance)
+        self.states.append(state)
+        self.open.append(frozenset(self.keys - {spot.key}))
+        self.prices.append(dict(zip(rows, expected.tolist(), strict=True)))
 
     @cached_property
     def holding(self) -> Flags:
@@ -78,12 +97,15 @@ class Cells:
 
 
 def choices_of(
-    all_cells: Sequence[Cells], needs: Sequence[tuple[Sequence[int], int]], prices_beside: Sequence[float]
+    all_cells: Sequence[Cells],
+    needs: Sequence[tuple[Sequence[int], int]],
+    prices_beside: Sequence[float],
+    anywhere: bool,
 ) -> tuple[list[Choice], Floats, Floats, Flags]:
     """The choices, the cheapest first, with their room, their price and, per need, whether they suit.
 
     `needs`: for each the rows that suit it, by template and cell, and how many types of them a node is to leave to
-    choose from.
+    choose from. `anywhere`: those that leave the zone open are choices as well.
     """
     choices: list[Choice] = []
     prices: list[float] = []
@@ -97,7 +119,9 @@ def choices_of(
         ]
         at += len(suiting)
         flexible = _flexible(cells, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
-        for state, by_row, suited in zip(cells.states, cells.prices, suiting, strict=True):
+        for state, by_row, suited, left_open in zip(cells.states, cells.prices, suiting, cells.open, strict=True):
+            if left_open and not anywhere:
+                continue
             kept: Flags = suited & flexible
             numbers = [row for row in by_row if kept[:, row].any()]
             choices += [Choice(template, state, row) for row in numbers]

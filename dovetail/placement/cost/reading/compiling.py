@@ -7,6 +7,7 @@ what such company may count on. A draft with a reservation stays as it is.
 """
 
 from collections.abc import Mapping
+from operator import and_
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from dovetail.placement.cost.reading.dealing import Dealer
 from dovetail.placement.cost.reading.host_rules import conflicts, exclusive, host_rules
 from dovetail.placement.cost.reading.pods_read import Member, PodReader
 from dovetail.placement.search.solve import Pass
+
+_NEARLY_ALL = 0.9
 
 
 class Compiler:
@@ -85,7 +88,8 @@ class Compiler:
             return None
         items = list(found.values())
         kept = [(self._reader.needs[need], types) for need, types in asked]
-        choices, room, price, suits = choices_of(self._cells, kept, self._beside)
+        anywhere = self._may_be_anywhere(members)
+        choices, room, price, suits = choices_of(self._cells, kept, self._beside, anywhere)
         needs, suits = _alike(np.array([need for need, _ in keys], dtype=np.int64), suits)
         host_needs = [self._reader.host_needs(item) for item in items]
         hosts = host_rules(host_needs)
@@ -104,6 +108,13 @@ class Compiler:
         dealt = self._deals and any(item.fixed for item in items)
         spot = {cells.template: cells.spot for cells in self._cells}
         return Compiled(problem, items, choices, frozen, moving, spot, dealt)
+
+    def _may_be_anywhere(self, members: list[Member]) -> bool:
+        """Whether nearly all pods may be in any zone. If not, nodes for any zone would keep out the others, which are
+        needed to fill them."""
+        is_open = [bool(keys) for cells in self._cells for keys in cells.open]
+        free = {number for number, rows in enumerate(self._reader.needs) if any(map(and_, is_open, map(bool, rows)))}
+        return sum(member.need in free for member in members) >= _NEARLY_ALL * len(members)
 
 
 def _homeless(compiled: Compiled) -> set[str]:

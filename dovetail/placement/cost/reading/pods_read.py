@@ -134,28 +134,11 @@ class PodReader:
         key = (id(shape.facts), fixed, kept, weight)
         known = self._numbers.get(key)
         if known is None:
-            rows = [
-                self._rows(shape, fixed, weight, cells.template, state.narrow(kept))
-                for cells in self._cells
-                for state in cells.states
-            ]
+            rows = [each for cells in self._cells for each in _rows_of(shape, fixed, kept, weight, cells)]
             known = self._numbers[key] = len(self.needs) if any(rows) else -1
             if known >= 0:
                 self.needs.append(rows)
         return known
-
-    @staticmethod
-    def _rows(shape: ShapeInPass, fixed: Fixed, weight: int, template: Template, cell: State | None) -> int:
-        if cell is None:
-            return 0
-        if not _admits(template, weight) or not shape.facts.tolerated[template.number]:
-            return 0
-        if any(cell.values.get(key) != value for key, value in fixed):
-            return 0
-        rows = 0
-        for narrowed in shape.narrowings(cell):
-            rows |= narrowed.rows
-        return rows & template.rows & template.fit.valid
 
     def _colour(self, shape: ShapeInPass, kept: Needs) -> int:
         """Pods that ask for different values of a label that no type decides are not put together."""
@@ -169,6 +152,27 @@ class PodReader:
         shape = item.demand.shape
         counting = [group for group in self.groups(shape) if isinstance(group, HostGroup)]
         return HostNeeds(shape.hosts, counting, len(item.pods))
+
+
+def _rows_of(shape: ShapeInPass, fixed: Fixed, kept: Needs, weight: int, cells: Cells) -> list[int]:
+    """Per cell of a template the rows that suit such pods."""
+    template = cells.template
+    if not _admits(template, weight) or not shape.facts.tolerated[template.number]:
+        return [0] * len(cells.states)
+    suiting = template.rows & template.fit.valid
+    each = zip(cells.states, cells.open, strict=True)
+    return [suiting & _rows(shape, fixed, cell.narrow(kept), keys) for cell, keys in each]
+
+
+def _rows(shape: ShapeInPass, fixed: Fixed, cell: State | None, left_open: frozenset[str]) -> int:
+    """Those of one cell; none if the pods ask for anything of a label that the cell leaves open."""
+    if cell is None or any(cell.values.get(key) != value for key, value in fixed):
+        return 0
+    rows = 0
+    for narrowed in shape.narrowings(cell):
+        if all(narrowed.requirements.get(key) == cell.requirements.get(key) for key in left_open):
+            rows |= narrowed.rows
+    return rows
 
 
 def _admits(template: Template, weight: int) -> bool:

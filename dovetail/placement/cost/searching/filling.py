@@ -62,6 +62,14 @@ class Filler:
             self._suits[needs] = np.logical_and.reduce(self.problem.suits[sorted(needs)])
         return self._suits[needs]
 
+    def most_together(self) -> Integers:
+        """Of each item, how many pods may share a node."""
+        if self.problem.hosts is None:
+            return self.problem.stock
+        most = np.where(self.counted, self._allowed, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+        together: Integers = np.clip(most, 1, self.problem.stock)
+        return together
+
     def live_together(self, items: Integers, counts: Integers) -> bool:
         """Whether no pod of one node minds the others: of no group that binds one of them there are too many."""
         if self.problem.hosts is None:

@@ -9,6 +9,7 @@ from dovetail.placement.cost.problem import Floats, Integers, Problem
 from dovetail.placement.cost.searching.exchanging import Exchange
 from dovetail.placement.cost.searching.filling import Bin, Filler
 from dovetail.placement.cost.searching.inserting import Shelf
+from dovetail.placement.cost.searching.patterns import Patterns, repeats
 from dovetail.placement.cost.searching.values import least_values
 
 _PART = 400  # pods that are looked at together at first: with all at once, the work would grow with their square
@@ -69,6 +70,18 @@ class Search:
     def begin_with(self, bins: Sequence[Bin], left: Integers, is_late: Callable[[], bool]) -> None:
         """Begin with an answer that is there, and fill what is left beside it."""
         self.bins = [*bins, *self.filler.fill(left, self.value, _BAR, is_late)]
+
+    def by_patterns(self, should_stop: Callable[[], bool]) -> None:
+        """Where few kinds of pods repeat: nodes of the cheapest mix of patterns, if they cost less together."""
+        if not self.bins or not repeats(self.problem):
+            return
+        patterns = Patterns(self.filler, self.bins)
+        patterns.improve(should_stop)
+        self.value = self.floor = np.maximum(patterns.worth, 1e-9)
+        bins, left = patterns.whole()
+        bins += self.filler.fill(left, self.value, _BAR, should_stop)
+        if _cost(bins) < self.cost:
+            self.bins = bins
 
     def improve(self, should_stop: Callable[[], bool], most_steps: int) -> None:
         """Take a few bins apart, again and again."""
