@@ -70,7 +70,7 @@ async def count_savings(
     settings: Settings, world: World, presence: TemporalPresence, speaks: Callable[[], bool]
 ) -> None:
     """Say as metrics what `dovetail savings` says of the last day, for ever; only where `speaks`."""
-    source = WorkerSource(settings, world, lambda: None if presence.is_away else presence.client)
+    source = WorkerSource(settings, world, presence)
     await asyncio.sleep(FIRST_SECONDS)
     while True:
         began = time.monotonic()
