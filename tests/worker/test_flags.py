@@ -127,7 +127,7 @@ def test_the_profile_for_temporal_cloud_is_advised_where_none_is_chosen(
     address: str, profile: str, advised: bool
 ) -> None:
     said = report(TEMPORAL_ADDRESS=address, **({"DOVETAIL_TEMPORAL_HEARTBEATS": profile} if profile else {}))
-    assert [text for _, text in said[1:] if "DOVETAIL_TEMPORAL_HEARTBEATS" in text] == said_of(advised)
+    assert [text for _, text in besides(said) if "DOVETAIL_TEMPORAL_HEARTBEATS" in text] == said_of(advised)
 
 
 def said_of(advised: bool) -> list[str]:
