@@ -22,6 +22,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.model.names import INSTANCE_TERMINATING
 from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Refused
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import instance_terminated
 from dovetail.termination import timing
@@ -60,6 +61,7 @@ class TerminateInstance:
             return TerminationOutcome(message="nothing was ever launched for it")
         if provider_id in kept():
             return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
+        await self._refuse_what_stays(departure.claim, provider_id)
         for look in count(1):
             answer = await self.cloud.terminate(provider_id, departure.claim.name)
             writes = await self._write_condition(departure.claim, answer) if look == 1 or answer == "gone" else ()
@@ -70,6 +72,17 @@ class TerminateInstance:
         departures.terminated_instance(departure.claim.name, provider_id)
         keep(provider_id)
         return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
+
+    async def _refuse_what_stays(self, ref: ClaimRef, provider_id: str) -> None:
+        """Whoever may write to Temporal's namespace may ask for this step: it ends nothing of a claim that nobody has
+        deleted. A deletion is never taken back, so one that the cache has seen needs no look at the API server."""
+        if not ref.name:
+            raise Refused(f"instance {provider_id}", "no NodeClaim is named for which it is to be terminated")
+        claim = self.known.lookups.claim(ref.name)
+        if claim is None or claim.deleting_since is None:
+            claim = await self.claims.read(ref.name)
+        if claim is not None and claim.deleting_since is None and claim.provider_id == provider_id:
+            raise Refused(f"NodeClaim/{ref.name}", f"is not being deleted, so {provider_id} is not terminated")
 
     async def _launched(self, claim_uid: str) -> str:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None

@@ -445,6 +445,27 @@ async def test_an_instance_that_was_launched_late_is_terminated_all_the_same(sta
     assert stage.world.instances == {}
 
 
+@pytest.mark.parametrize("uid", ["uid-pool-1", "uid-of-another"])
+async def test_the_instance_of_a_claim_that_nobody_deleted_is_terminated_for_nobody(stage: Stage, uid: str) -> None:
+    """Whoever may write to the namespace of Temporal may ask for any step, with any input."""
+    stage.world.put(a_joined_claim(), a_joined_node())
+    forged = Departure(claim=replace(REF, uid=uid), provider_id="aws:///zone/i-1")
+
+    with pytest.raises(Refused, match="NodeClaim/pool-1: is not being deleted, so aws:///zone/i-1 is not terminated"):
+        await stage.terminating.terminate_instance(forged)
+
+    assert list(stage.world.instances) == ["aws:///zone/i-1"]
+
+
+async def test_no_instance_is_terminated_for_a_claim_without_a_name(stage: Stage) -> None:
+    forged = Departure(claim=ClaimRef(name="", uid="", pool=""), provider_id="aws:///zone/i-1")
+
+    with pytest.raises(Refused, match="no NodeClaim is named"):
+        await stage.terminating.terminate_instance(forged)
+
+    assert list(stage.world.instances) == ["aws:///zone/i-1"]
+
+
 async def test_a_node_without_a_claim_is_tainted_and_released(stage: Stage) -> None:
     """TRM-10, BEH-2: its instance is not ours to end."""
     stage.world.put(a_joined_node(deleting_since=DELETED))

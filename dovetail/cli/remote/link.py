@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -116,7 +117,7 @@ class Link:
     def _open(self) -> "tuple[http.client.HTTPConnection, Mapping[str, str]]":
         identity = self._identity = self._identity or identity_of(self.access)
         self._connection = self._connection or connected(self.access, identity, self._seconds)
-        accepted = {"Accept": "application/json, text/plain, */*", "User-Agent": "dovetail-cli"}
+        accepted = {"Accept": "application/json, text/plain, */*", "User-Agent": f"dovetail/{version('dovetail')}"}
         return self._connection, {**accepted, **_named(identity)}
 
 

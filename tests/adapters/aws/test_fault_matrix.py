@@ -132,7 +132,8 @@ class Life:
         raise AssertionError("the launch never ends")
 
     async def _terminate(self, name: str) -> None:
-        claim = self.world.claims[name]
+        claim = replace(self.world.claims[name], deleting_since=self.world.clock)
+        self.world.put(claim)
         departure = Departure(claim=ClaimRef(name=name, uid=claim.uid, pool="default"), provider_id=claim.provider_id)
         for _ in range(60):
             try:
