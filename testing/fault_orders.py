@@ -20,8 +20,8 @@ class Kill:
 
     Points: before:STEP, after:STEP (its effect is made, its answer is lost), during:STEP (one second in),
     answered:launch (the cloud has launched, nothing is written down), answered:terminate (the instance is gone, its
-    claim stands), calls:STEP, starts:WORKFLOW and started:WORKFLOW (in workflow code, before a step or a child is
-    begun, after the child has begun).
+    claim stands), calls:STEP, starts:WORKFLOW and started:WORKFLOW (before a step, a child or the workflow that a
+    step starts is begun, and after it has begun).
     """
 
     name: str

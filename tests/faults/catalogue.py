@@ -19,7 +19,7 @@ STEPS = (*LAUNCH, *LEAVE, *DISRUPT)
 # One call stands for all claims of the plan; the others are called claim by claim.
 ONCE = frozenset({"create_node_claims", "mark_nodes", "await_marked", "delete_claims", "await_gone"})
 
-# Not a step: in workflow code, around the start of a child.
+# Not a step: around the start of a workflow, by another one or by a step.
 CHILDREN = ("starts:LaunchNode", "started:LaunchNode", "starts:DisruptNodes", "started:DisruptNodes")
 
 MANY = 20

@@ -81,6 +81,9 @@ def install(faults: Faults) -> None:
 class Killer(temporalio.client.Interceptor, Interceptor):
     """Given with the client, so that it stands outside the worker's own interceptors."""
 
+    def intercept_client(self, next: temporalio.client.OutboundInterceptor) -> temporalio.client.OutboundInterceptor:
+        return _FromSteps(next)
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _AroundSteps(next)
 
@@ -88,6 +91,22 @@ class Killer(temporalio.client.Interceptor, Interceptor):
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         return _InWorkflows
+
+
+class _FromSteps(temporalio.client.OutboundInterceptor):
+    """The workflows that a step starts."""
+
+    async def start_workflow(
+        self, input: temporalio.client.StartWorkflowInput
+    ) -> temporalio.client.WorkflowHandle[Any, Any]:
+        if not activity.in_activity():
+            return await super().start_workflow(input)
+        assert _faults is not None
+        subject = activity.info().workflow_id or ""
+        await _faults.reached(f"starts:{input.workflow}", subject)
+        handle = await super().start_workflow(input)
+        await _faults.reached(f"started:{input.workflow}", subject)
+        return handle
 
 
 class _AroundSteps(ActivityInboundInterceptor):
