@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
@@ -37,14 +38,13 @@ async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None
     cluster = settings.cluster if settings is not None else ""
     order = CancelOrder(cluster=cluster, node=given.node, reason=given.reason, wait=given.wait)
     async with opened_objects(given, settings) as objects:
-        claim = await _claim_or_its_end(given, objects)
         if settings is not None and cluster:
             from dovetail.cli.cancel_running import by_message
 
-            await by_message(settings, objects, order)
+            await by_message(settings, objects, order, partial(_claim_or_its_end, given, objects))
             return
         target = await checked_target(settings, objects, context_of(given))
-        await _by_annotation(objects, order, claim)
+        await _by_annotation(objects, order, await _claim_or_its_end(given, objects))
         say(target.words)
 
 

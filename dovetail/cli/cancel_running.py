@@ -1,6 +1,7 @@
 """`dovetail cancel` where a cluster's name is given: of the disruption that runs, asked of Temporal."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from temporalio.client import (
@@ -16,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.cancelling import CancelOrder, annotate, claim_of, say_dropped, too_late
+from dovetail.cli.cancelling import CancelOrder, annotate, say_dropped, too_late
 from dovetail.cli.output import say
 from dovetail.cli.target import Target, uid_of
 from dovetail.connection.configuration import TemporalUnusable
@@ -33,31 +34,31 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.orders import ClusterObjects
 
 Disruption = WorkflowHandle[object, object]
+Find = Callable[[], Awaitable[NodeClaim | None]]
 
 _NOT_ASKED: Final = MetadataChange(annotations=dict.fromkeys(names.REPLACE_ANNOTATIONS))
 
 
-async def by_message(settings: Settings, objects: ClusterObjects, order: CancelOrder) -> None:
-    """Ask Temporal, and annotate where it cannot be asked or has nothing to call off yet."""
+async def by_message(settings: Settings, objects: ClusterObjects, order: CancelOrder, find: Find) -> None:
+    """Ask Temporal, and annotate where it cannot be asked or has nothing to call off yet. `find`: the node's claim."""
     target = Target(cluster=order.cluster, uid=await uid_of(objects))
     try:
         client = await connect(settings)
         await check_owner(client, order.cluster, target.uid)
     except TemporalUnusable as error:
-        claim = await claim_of(objects, order.node)
+        claim = await find()
         if claim is None or claim.deleting_since is not None:
             raise
         await annotate(objects, order, claim)
         say(f"{order.node}: Temporal cannot be asked ({error}); it is written on NodeClaim {claim.name} instead")
         say(target.words)
         return
-    await _asked(client, objects, order)
+    await _asked(client, objects, order, await find())
     say(target.words)
 
 
-async def _asked(client: Client, objects: ClusterObjects, order: CancelOrder) -> None:
+async def _asked(client: Client, objects: ClusterObjects, order: CancelOrder, claim: NodeClaim | None) -> None:
     """By what Temporal knows: a disruption that runs, a plan that is held, or nothing."""
-    claim = await claim_of(objects, order.node)
     handle = await disruption_of(client, order, claim)
     if handle is not None:
         await _no_longer_asked(objects, claim)

@@ -68,9 +68,9 @@ BREAKING: Final = (
         file="disrupt_nodes.py",
         edits=(
             (
-                "        if len(self.marked) == 1:\n            await self.delete(self.marked[0])\n",
+                "        if len(self.marked) == 1:\n            return await self.delete(self.marked[0])\n",
                 """        if len(self.marked) < 200:
-            await asyncio.gather(*[self.delete(target) for target in self.marked])
+            return (await asyncio.gather(*[self.delete(target) for target in self.marked]))[0]
 """,
             ),
         ),

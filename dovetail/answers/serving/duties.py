@@ -10,22 +10,21 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from temporalio.service import RPCError
 
-from dovetail.answers.questions.asking import Asked, Source
-from dovetail.answers.questions.table import question
-from dovetail.answers.record.savings import SavingsAnswer
-from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.background.supervised import Work
 from dovetail.connection.identity import own_identity
 from dovetail.connection.presence import TemporalPresence
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
 from dovetail.telemetry.metrics.outcomes import last_day
-from dovetail.wiring.world import World
+
+if TYPE_CHECKING:
+    from dovetail.answers.questions.asking import Source
+    from dovetail.wiring.world import World
 
 LOOK_SECONDS: Final = 600.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
@@ -67,9 +66,11 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 
 
 async def count_savings(
-    settings: Settings, world: World, presence: TemporalPresence, speaks: Callable[[], bool]
+    settings: Settings, world: "World", presence: TemporalPresence, speaks: Callable[[], bool]
 ) -> None:
     """Say as metrics what `dovetail savings` says of the last day, for ever; only where `speaks`."""
+    from dovetail.answers.serving.worker_source import WorkerSource
+
     source = WorkerSource(settings, world, presence)
     await asyncio.sleep(FIRST_SECONDS)
     while True:
@@ -79,8 +80,12 @@ async def count_savings(
         await asyncio.sleep(max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began)))
 
 
-async def say_savings(source: Source) -> None:
+async def say_savings(source: "Source") -> None:
     """The figures of the question itself: there is no second count of them."""
+    from dovetail.answers.questions.asking import Asked
+    from dovetail.answers.questions.table import question
+    from dovetail.answers.record.savings import SavingsAnswer
+
     try:
         found = (await question("savings")(source, Asked(words=(("since", COUNTED),)))).answer
     except (RPCError, TimeoutError, Failure) as error:
