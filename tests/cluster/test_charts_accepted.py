@@ -48,7 +48,12 @@ WORKERS = record(
     workerOptions=record("connectionRef", "temporalNamespace", connectionRef=REFERENCE, temporalNamespace=TEXT),
 )
 ENDPOINT = record(port=TEXT, path=TEXT, interval=TEXT, metricRelabelings=items(FREE), relabelings=items(FREE))
-MONITOR = record(namespaceSelector=record(matchNames=items(TEXT)), selector=FREE, endpoints=items(ENDPOINT))
+MONITOR = record(
+    namespaceSelector=record(matchNames=items(TEXT)),
+    selector=FREE,
+    endpoints=items(ENDPOINT),
+    sampleLimit={"type": "integer"},
+)
 ALERT = record("alert", "expr", alert=TEXT, expr=TEXT, labels=FREE, annotations=FREE, **{"for": TEXT})
 KINDS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("monitoring.coreos.com", "v1", "ServiceMonitor", MONITOR),

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.temporal
 
 SMALL = "c-2x-amd64-linux"
 LIVES_SECONDS = 60.0
+TRIES = 4  # of a command within the fifteen seconds that a plan waits
 
 
 async def shown(stage: Stage, *arguments: str) -> str:
@@ -174,17 +175,20 @@ async def test_a_pause_set_with_kubectl_before_the_first_worker_holds_and_ends_b
 
 
 async def test_a_plan_that_waits_is_shown_cancelled_and_its_node_rests(stage: Stage) -> None:
-    """In the fifteen seconds before the second look, which for an empty node are the only ones there are."""
+    """In the fifteen seconds before the second look, which for an empty node are the only ones there are. On a crowded
+    machine the command may take longer than these: then the node has gone, and the next one is tried."""
     stage.apply_pool()
-    stage.deploy(1)
     stage.start_worker()
-    claim = await settled_node(stage)
-    node = claim["status"]["nodeName"]
-    stage.world.scale("web", 0)
-    due = (await held(stage, claim)).held[0].due
-
-    cancelling = asyncio.create_task(stage.dovetail("cancel", node, "--reason", "not now", "--wait", LOGNAME="alice"))
-    code, out, err = await cancelling
+    for _ in range(TRIES):
+        stage.deploy(1)
+        claim = await settled_node(stage)
+        node = claim["status"]["nodeName"]
+        stage.world.scale("web", 0)
+        due = (await held(stage, claim)).held[0].due
+        code, out, err = await stage.dovetail("cancel", node, "--reason", "not now", "--wait", LOGNAME="alice")
+        if code == 0 or stage.world.get("NodeClaim", claim["metadata"]["name"]) is not None:
+            break
+        await stage.until(stage.nothing_left, 90, "the node that was too fast has gone")
     assert (code, err) == (0, ""), (out, err)
     await stage.until(lambda: said(stage, "DisruptionCancelled"), 30, "an Event answers")
 
