@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from dovetail.adapters.folder.kept_objects import FolderObjects
+from dovetail.answers.questions import table
 from dovetail.answers.questions.asking import Answered, Asked
 from dovetail.answers.record.entries import Entries, Entry, Period, joined
 from dovetail.answers.record.kept import Archive
@@ -241,7 +242,7 @@ async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.Monk
         answer = found(10 * HOUR + 60, *moves)
         return Answered("Savings", "demo", answer)
 
-    monkeypatch.setattr(duties, "question", lambda _: savings)
+    monkeypatch.setattr(table, "question", lambda _: savings)
     source: Any = None
 
     await duties.say_savings(source)
