@@ -18,6 +18,7 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.answers.doctor.temporal import MOST_CLUSTERS, clusters_check
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.fleet.answer import ClusterRow, FleetAnswer
 from dovetail.answers.fleet.looking import FRESH_SECONDS, fleet_of
@@ -318,6 +319,19 @@ def test_a_narrow_screen_keeps_the_cluster_its_cost_and_its_state() -> None:
 def test_a_namespace_without_clusters_says_so() -> None:
     empty = FleetAnswer(namespace="dovetail", now=NOW)
     assert fleet_text(empty, Screen()) == "no cluster runs in the namespace dovetail"
+
+
+@pytest.mark.parametrize(
+    ("clusters", "verdict"), [(1, "holds"), (MOST_CLUSTERS, "holds"), (MOST_CLUSTERS + 1, "warns")]
+)
+async def test_doctor_counts_the_clusters_that_share_the_namespace(clusters: int, verdict: str) -> None:
+    async def count_workflows(query: str) -> Any:
+        assert query == "WorkflowType = 'Scheduler' AND ExecutionStatus = 'Running'"
+        return SimpleNamespace(count=clusters)
+
+    found = await clusters_check(cast(Client, SimpleNamespace(count_workflows=count_workflows)))
+    assert (found.name, found.verdict) == ("clusters in the namespace", verdict)
+    assert found.found.startswith(f"{clusters} Scheduler")
 
 
 def test_the_document_is_what_its_schema_says() -> None:
