@@ -127,7 +127,7 @@ async def test_a_quiet_day_costs_less_than_fifty_actions(ground: Ground) -> None
     for look in range(looks):
         await ground.said(NOW + look * REPORT_SECONDS)
     assert looks == 288
-    assert ground.temporal.signals == 24, "once an hour, which shows that somebody looks"
+    assert ground.temporal.signals == 24, "once an hour: two actions each, the signal and the memo"
 
 
 async def test_what_changes_is_said_in_the_next_look_and_once(ground: Ground) -> None:

@@ -1,7 +1,7 @@
 """What a worker says of its cluster to whoever looks at all of them.
 
 The worker that runs upkeep speaks for the cluster. It looks every five minutes, and signals the Caretaker only where
-something has changed, and once an hour to show that it still looks: 24 actions in a quiet day. What was said last
+something has changed, and once an hour to show that it still looks: 48 actions in a quiet day. What was said last
 stands in the Caretaker's memo, so a worker that takes over does not say it again.
 """
 
