@@ -11,13 +11,14 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
@@ -33,9 +34,12 @@ from dovetail.ports.view import ClusterView
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 AT_ONCE: Final = 20
+SILENT_SECONDS: Final = 60.0  # of a step in hand, before its worker is looked for among those that ask for work
 TAKE_OVER_SECONDS: Final = 5.0
 AGAIN: Final = timedelta(milliseconds=100)
 LOST: Final = "the worker that had it in hand is gone"
+
+Held = Mapping[str, Sequence[PendingActivityInfo]]  # by workflow
 
 _log = logging.getLogger(__name__)
 
@@ -62,20 +66,48 @@ _IS_GONE: Final = partial(is_gone, serving=True)
 
 async def take_over(client: Client, singletons: list[str], is_lost: Callable[[str], bool] = _IS_GONE) -> list[str]:
     """Poke those that wait in a worker that is lost; which they are."""
-    poked = []
+    held = await steps_in_hand(client, singletons)
+    return await poke_lost(client, held, is_lost)
+
+
+async def steps_in_hand(client: Client, singletons: list[str]) -> Held:
+    """What workers have in hand of each."""
+    held = {}
     for identity in singletons:
-        handle = client.get_workflow_handle(identity)
         try:
-            described = await handle.describe()
-            pending = described.raw_description.pending_activities
-            workers = {step.last_worker_identity for step in pending if step.state == STARTED}
-            if any(is_lost(worker) for worker in workers):
-                await _unstick(client, identity)
-                await handle.signal("poke")
-                _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
-                poked.append(identity)
+            described = await client.get_workflow_handle(identity).describe()
         except RPCError as error:
             _log.debug("%s was not looked at: %s", identity, error)
+        else:
+            pending = described.raw_description.pending_activities
+            held[identity] = [step for step in pending if step.state == STARTED]
+    return held
+
+
+def silent_workers(held: Held, now: float) -> frozenset[str]:
+    """Those that have a step in hand of which nothing was heard for a while."""
+    since = now - SILENT_SECONDS
+    return frozenset(
+        step.last_worker_identity
+        for steps in held.values()
+        for step in steps
+        if max(step.last_heartbeat_time.ToSeconds(), step.last_started_time.ToSeconds()) < since
+    )
+
+
+async def poke_lost(client: Client, held: Held, is_lost: Callable[[str], bool]) -> list[str]:
+    """Poke those that wait in a worker that is lost; which they are."""
+    poked = []
+    for identity, steps in held.items():
+        if any(is_lost(worker) for worker in {step.last_worker_identity for step in steps}):
+            try:
+                await _unstick(client, identity)
+                await client.get_workflow_handle(identity).signal("poke")
+            except RPCError as error:
+                _log.debug("%s was not poked: %s", identity, error)
+            else:
+                _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
+                poked.append(identity)
     return poked
 
 

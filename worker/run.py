@@ -30,7 +30,7 @@ from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.answers.serving.duties import count_savings, duties
+from dovetail.answers.serving.duties import count_savings, duties, report_cluster
 from dovetail.answers.serving.gate import findings
 from dovetail.answers.serving.pages import pages
 from dovetail.background.loop_watch import watch_loop
@@ -166,6 +166,7 @@ async def serve(
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
             supervised("what was saved", partial(count_savings, settings, world, presence, speaks)),
+            supervised("report", partial(report_cluster, settings, world, presence, watch.failures, speaks)),
         ]
         if stand_in is not None:
             background.append(supervised("stand-in for Temporal", stand_in.run))

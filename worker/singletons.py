@@ -7,6 +7,7 @@ that finds them to be those of another cluster of the same name must not serve.
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +26,7 @@ from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, sched
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
 from dovetail.model.watched_kinds import CLAIMS
 from dovetail.settings.settings import Settings
-from dovetail.worker.predecessors import is_gone, look_again, take_over
+from dovetail.worker.predecessors import is_gone, look_again, poke_lost, silent_workers, steps_in_hand
 from dovetail.worker.starting import first_state, start_singleton
 from dovetail.worker.steps import Wiring
 from dovetail.worker.versions import deployment_of, poke_for_new_version
@@ -64,11 +65,13 @@ class Singletons:
     async def look(self) -> None:
         """Look at them now."""
         client, settings, uid = self._link.current(), self._wiring.settings, self._wiring.world.cluster_uid
-        if self._rare:
-            await self._absent.look(client, settings.cluster)
         if self._returned:
             await register_search_attributes(client)  # its database may be another one
-        await take_over(client, self.ids, self._is_lost)
+        held = await steps_in_hand(client, self.ids)
+        if self._rare:
+            silent = silent_workers(held, time.time()) - {client.identity}
+            await self._absent.look(client, settings.cluster, silent)
+        await poke_lost(client, held, self._is_lost)
         await poke_for_new_version(client, deployment_of(settings), self.ids, self._poked)
         await check_owner(client, settings.cluster, uid)
         await keep_singletons(client, settings, self._wiring)

@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.inputs import CaretakerInput
     from dovetail.messages.orders import FillPool, Order, Orders, OrdersRequest, TerminateOrphan
     from dovetail.messages.outcomes import CreateOutcome, StepOutcome
+    from dovetail.messages.reports import REPORT, ClusterReport
     from dovetail.messages.requests import CreateRequest
     from dovetail.messages.states import expiry_of, remembered
     from dovetail.messages.workflow_types import CARETAKER
@@ -73,6 +74,11 @@ class Caretaker:
     def poke(self) -> None:
         """Look again at once; sent after a deploy, so that the new version is used."""
         self.wake()
+
+    @workflow.signal
+    def report(self, found: ClusterReport) -> None:
+        """What the cluster says of itself, kept in the memo: a list of workflows reads it there, without a worker."""
+        workflow.upsert_memo({REPORT: found})
 
     def wake(self) -> None:
         """Cancel both waits; nothing is lost, they look at everything again."""

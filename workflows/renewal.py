@@ -35,9 +35,10 @@ def due_for_renewal(max_history: int = 0) -> bool:
 
 def renew(state: SingletonState) -> NoReturn:
     """Start again with this state; whose it is stands in the memo too, where it can be read without a worker."""
+    memo = {**workflow.memo(), **({HEADER: state.cluster_uid} if state.cluster_uid else {})}
     workflow.continue_as_new(
         state,
-        memo={HEADER: state.cluster_uid} if state.cluster_uid else None,
+        memo=memo or None,
         search_attributes=attributes(state.cluster),
         initial_versioning_behavior=workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
     )

@@ -16,6 +16,8 @@ from dovetail.model.durations import DurationError, parse_seconds
 from dovetail.model.resources import NANO, Resources
 from dovetail.model.time import format_time
 
+HOURS_IN_MONTH: Final = 730
+
 _ENDLESS: Final = 1_000_000  # of a pipe or a file, which have no width
 _width: ContextVar[int] = ContextVar("width", default=_ENDLESS)
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -61,6 +63,11 @@ def when(moment: float, now: float) -> str:
 def price_text(price: float) -> str:
     """Dollars an hour."""
     return f"${price:.4f}/h"
+
+
+def dollars_text(amount: float) -> str:
+    """Of a month."""
+    return f"${amount / 1000:,.1f}k" if amount >= 10_000 else f"${amount:,.0f}"
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -28,6 +28,12 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
         "dovetail nodes --pool web -l zone=eu-west-1a",
         "dovetail nodes -o json",
     ),
+    "fleet": (
+        "All clusters of the Temporal namespace: what they cost, what moves, which are silent; asks no cluster.",
+        "dovetail fleet",
+        "dovetail fleet --check && echo well",
+        "TEMPORAL_ADDRESS=temporal.example:7233 TEMPORAL_NAMESPACE=dovetail dovetail fleet -o json",
+    ),
     "top": (
         "The same live, with keys to explain, cancel, replace and pause; or as a page for a browser.",
         "dovetail top",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.commands.decisions import add_replay, add_shadow
 from dovetail.cli.commands.explain import add_commands
+from dovetail.cli.commands.fleet import add_fleet
 from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
 from dovetail.cli.helping import check_command, dress, meant, with_options_behind
@@ -68,6 +69,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     worker.set_defaults(act=_worker)
 
     add_status(commands, shared)
+    add_fleet(commands)
     add_top(commands, shared)
 
     stop = commands.add_parser("cancel", parents=[shared], help="call a disruption off before its delete")

@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.answers.failures import CommandFailed
 
+NEEDS_PERSON: Final = 4  # the exit code of --check where something needs a person
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
 
 

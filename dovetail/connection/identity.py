@@ -12,7 +12,7 @@ from typing import Final
 
 from dovetail.telemetry.log.start import product_version
 
-_IDENTITY: Final = re.compile(r"(?:dovetail/[^/]*/)?(\d+)@(.+)")
+_IDENTITY: Final = re.compile(r"(?:dovetail/([^/]*)/)?(\d+)@(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class Place:
 
     number: int
     host: str
+    version: str = ""  # of the program; workers of the first do not say it
 
 
 def own_identity(pod: str = "") -> str:
@@ -31,4 +32,4 @@ def own_identity(pod: str = "") -> str:
 def place_of(identity: str) -> Place | None:
     """Where a worker of that identity runs; None for what is no worker of ours."""
     found = _IDENTITY.fullmatch(identity)
-    return None if found is None else Place(number=int(found[1]), host=found[2])
+    return None if found is None else Place(number=int(found[2]), host=found[3], version=found[1] or "")

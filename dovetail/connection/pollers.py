@@ -32,23 +32,28 @@ async def pollers_of(client: Client, queue: str, kind: "TaskQueueType.ValueType"
 
 
 class AbsentWorkers:
-    """Those that are missing from all queues in two looks in a row: one look may fall between two questions."""
+    """Those that are missing from all queues in two looks in a row: one look may fall between two questions.
+
+    In Temporal Cloud such a question is one of 30 a second for the whole namespace. So only those are looked for that
+    hold a step and have not been heard for a while, on one queue after the other until all have been seen."""
 
     def __init__(self) -> None:
-        self._looks = 0
-        self._asking: frozenset[str] = frozenset()
-        self._missing_since: dict[str, int] = {}
+        self._missing: frozenset[str] = frozenset()
+        self._absent: frozenset[str] = frozenset()
 
-    async def look(self, client: Client, cluster: str) -> None:
-        """See who asks now."""
-        asked = [(queue, TYPE_ACTIVITY) for queue in QUEUES] + [("control", TYPE_WORKFLOW)]
-        found = [await pollers_of(client, task_queue(cluster, queue), kind) for queue, kind in asked]
-        self._asking = frozenset(identity for each in found for identity in each)
-        self._looks += 1
+    async def look(self, client: Client, cluster: str, silent: frozenset[str]) -> None:
+        """See which of the silent ones ask now."""
+        asked = [
+            ("plan", TYPE_ACTIVITY),
+            ("control", TYPE_WORKFLOW),
+            *[(queue, TYPE_ACTIVITY) for queue in QUEUES[:-1]],
+        ]
+        missing = silent
+        for queue, kind in asked:
+            if missing:
+                missing = missing - {*await pollers_of(client, task_queue(cluster, queue), kind)}
+        self._absent, self._missing = self._missing & missing, missing
 
     def is_absent(self, identity: str) -> bool:
         """Whether that worker, which has a step in hand, was missing before and still is."""
-        if identity in self._asking:
-            self._missing_since.pop(identity, None)
-            return False
-        return self._looks > self._missing_since.setdefault(identity, self._looks)
+        return identity in self._absent

@@ -25,6 +25,9 @@ class Inspection(Protocol):
     async def facts(self) -> ClusterFacts:
         """What there is and what we may do."""
 
+    async def version(self) -> str:
+        """Of the API server."""
+
     async def objects(self) -> RawObjects:
         """Every object that decisions read, as JSON."""
 

@@ -10,7 +10,8 @@ from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.nodes import nodes_of
 from dovetail.answers.status.status import status_of
-from dovetail.cli.commands.status import NEEDS_PERSON, show_nodes, show_status
+from dovetail.cli.commands.status import show_nodes, show_status
+from dovetail.cli.output import NEEDS_PERSON
 from dovetail.model import names
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node

@@ -50,8 +50,9 @@ ANSWERED = {
     "shadow": "ShadowReport",
     "explain/node/x": "Error",
 }
-# Temporal has the first three: below as they are made, on real servers as they are asked. The others: test_flights.py.
-ELSEWHERE = {"History", "Log", "Savings", "FlightList", "Replay"}
+# Temporal has the first three: below as they are made, on real servers as they are asked. The others: test_flights.py,
+# test_fleet.py.
+ELSEWHERE = {"History", "Log", "Savings", "FlightList", "Replay", "Fleet"}
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -27,8 +27,9 @@ CODES = {"plan-file": LEAVES_BEHIND, "plan-diff": LEAVES_BEHIND, "plan-markdown"
 COMPLAINTS = {"doctor-away": "dovetail: doctor: 2 checks of 7 failed\n"}
 # Not wrapped: for a shell, for a file, one line for scripts and logs.
 AS_IT_IS = {*WRITES, "replace-now", "snapshot", "take-over", "completion", "plan-markdown", "plan-diff"}
-# Without a screen: they serve, prepare or play until they are stopped; docs/pictures has the demo's.
-NOT_SHOWN = {"worker", "set-up-temporal", "demo"}
+# Without a screen of one cluster: they serve, prepare or play until they are stopped (docs/pictures has the demo's), or
+# show all clusters (tests/cli/test_fleet.py).
+NOT_SHOWN = {"worker", "set-up-temporal", "demo", "fleet"}
 
 
 @pytest.fixture

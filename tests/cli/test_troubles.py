@@ -18,8 +18,9 @@ from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.text import status_markdown, status_text
-from dovetail.cli.commands.status import NEEDS_PERSON, show_status
+from dovetail.cli.commands.status import show_status
 from dovetail.cli.main import parser
+from dovetail.cli.output import NEEDS_PERSON
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.view import View
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence

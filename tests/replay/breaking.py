@@ -265,6 +265,13 @@ BREAKING: Final = (
         types=("Caretaker",),
     ),
     Change(
+        what="what the cluster reports of itself is not kept",
+        noticed_by="what-the-cluster-reports-stands-in-the-memo-of-this-run-and-the-next@0.2.0",
+        file="caretaker.py",
+        edits=(("        workflow.upsert_memo({REPORT: found})\n", "        self.show()\n"),),
+        types=("Caretaker",),
+    ),
+    Change(
         what="the claims of a static pool are left without owners until the next look",
         noticed_by="a-static-pool-is-filled-and-the-new-claims-get-their-owners@0.1.0",
         file="caretaker.py",

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -18,7 +20,7 @@ from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
 from dovetail.ports.view import ClusterView
-from dovetail.worker.predecessors import end_lost_steps, is_gone, take_over
+from dovetail.worker.predecessors import end_lost_steps, is_gone, silent_workers, take_over
 from tests.lifecycle.objects import a_claim, a_joined_claim
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
@@ -96,6 +98,21 @@ async def test_only_what_waits_in_a_dead_process_is_poked() -> None:
 
     assert await take_over(cast(Client, server), list(server.waits_in)) == ["c/scheduler"]
     assert server.poked == server.unstuck == ["c/scheduler"], "its next task does not wait for the dead process either"
+
+
+def test_only_a_worker_that_was_not_heard_for_a_minute_is_looked_for() -> None:
+    def step(worker: str, *, heard: int, started: int) -> PendingActivityInfo:
+        return PendingActivityInfo(
+            last_worker_identity=worker,
+            last_heartbeat_time=Timestamp(seconds=heard),
+            last_started_time=Timestamp(seconds=started),
+        )
+
+    held = {
+        "c/scheduler": [step("1@beats", heard=990, started=1), step("2@new", heard=0, started=980)],
+        "c/caretaker": [step("3@silent", heard=930, started=1)],
+    }
+    assert silent_workers(held, 1000.0) == {"3@silent"}
 
 
 class View:

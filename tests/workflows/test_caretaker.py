@@ -9,6 +9,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
+from dovetail.activities.identity.cluster_header import HEADER
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
@@ -26,6 +27,7 @@ from dovetail.messages.orders import (
 )
 from dovetail.messages.outcomes import CreateOutcome, StepOutcome
 from dovetail.messages.plans import ProposedNode
+from dovetail.messages.reports import REPORT, ClusterReport, ReportedWorker
 from dovetail.messages.requests import CreateRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, task_queue
@@ -33,7 +35,7 @@ from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import NodeClassRef
 from dovetail.workflows.caretaker import CARRIED_OUT_BY, Caretaker
-from tests.waiting import until
+from tests.waiting import until, until_answered
 from tests.workflows.conftest import Serving, serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 
@@ -77,10 +79,10 @@ def scripted(*looks: Orders, **other: Any) -> FakeSteps:
     return FakeSteps(**{"await_orders": look, "keep_up": long, **answers, **other})
 
 
-async def start(client: Client, cluster: str, max_history: int = 0) -> WorkflowHandle[Any, Any]:
+async def start(client: Client, cluster: str, max_history: int = 0, uid: str = "") -> WorkflowHandle[Any, Any]:
     return await client.start_workflow(
         Caretaker.run,
-        CaretakerInput(cluster=cluster, max_history=max_history),
+        CaretakerInput(cluster=cluster, max_history=max_history, cluster_uid=uid),
         id=caretaker_id(cluster),
         task_queue=task_queue(cluster, "control"),
     )
@@ -177,6 +179,35 @@ async def test_a_poke_looks_again(full_server: Client) -> None:
         await handle.signal("poke")
         await until(lambda: len(steps.arguments("await_orders")) == 2 and len(steps.arguments("keep_up")) == 2)
         await handle.terminate()
+
+
+async def test_what_the_cluster_reports_stands_in_the_memo_of_this_run_and_the_next(full_server: Client) -> None:
+    """`dovetail fleet` reads it from a list of workflows, without a worker; whose the cluster is stands beside it."""
+    worker = ReportedWorker(pod="dovetail-a", version="0.2.0", since=0.5)
+    report = ClusterReport(at=1.0, nodes=3, workers=(worker,), pauses=("PAUSED: all",))
+    orders = [Orders(orders=(ONE_OF_EACH["take_off_mark"],))] * 30
+    steps = scripted()
+
+    async with serving_on(full_server)([Caretaker], steps.of(*STEPS)) as cluster:
+        handle = await start(full_server, cluster, max_history=50, uid="uid-of-kube-system")
+        current = full_server.get_workflow_handle(handle.id)
+        await current.signal("report", report)
+        found = [await until_answered(lambda: reported(current))]
+        steps.answers["await_orders"] = scripted(*orders).answers["await_orders"]
+        await current.signal("poke")
+        await until(lambda: len(steps.arguments("take_off_mark")) >= len(orders), 60)
+        described = await current.describe()
+        found.append(await described.memo_value(REPORT, type_hint=ClusterReport))
+        await current.terminate()
+
+    assert described.run_id != handle.first_execution_run_id
+    assert found == [report, report]
+    assert await described.memo_value(HEADER) == "uid-of-kube-system"
+
+
+async def reported(handle: WorkflowHandle[Any, Any]) -> ClusterReport | None:
+    described = await handle.describe()
+    return await described.memo_value(REPORT, None, type_hint=ClusterReport)
 
 
 async def test_an_order_that_always_fails_does_not_hold_up_the_next_look(

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Iterator
 
 from docs.tools.reference.tables import code, table
-from dovetail.cli.commands.status import NEEDS_PERSON
 from dovetail.cli.main import INTERRUPTED, OTHER_CLUSTER, READER_GONE, parser
+from dovetail.cli.output import NEEDS_PERSON
 
 # What exit code 4 says, by the command.
 _TOLD = (
-    "`status --check`: something needs a person; `plan -f`: something would stay behind; "
+    "`status --check`, `fleet --check`: something needs a person; `plan -f`: something would stay behind; "
     "`replay`: something else comes out"
 )
 

@@ -16,6 +16,7 @@ from dovetail.answers.change.forecast import ForecastAnswer
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.explain.explain_node import NodeAnswer
 from dovetail.answers.explain.explain_pod import PodAnswer
+from dovetail.answers.fleet.answer import FleetAnswer
 from dovetail.answers.plan.plan import PlanAnswer
 from dovetail.answers.questions.names import NamesAnswer
 from dovetail.answers.questions.versions import VersionsAnswer
@@ -50,6 +51,7 @@ DOCUMENTS: Final[Mapping[str, Printed]] = {
     "ClusterStatus": Printed(
         answer=StatusAnswer, says="dovetail status", besides={"workers": {"type": ["integer", "null"]}}
     ),
+    "Fleet": Printed(answer=FleetAnswer, says="dovetail fleet"),
     "NodeList": Printed(
         answer=NodesAnswer,
         says="dovetail nodes",

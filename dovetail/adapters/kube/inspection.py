@@ -73,6 +73,7 @@ def _group_and_resource(path: str) -> tuple[str, str]:
     return parts[1] if parts[0] == "apis" else "", parts[-1]
 
 
+_VERSION: Final = Request(method="GET", path="/version", subject="cluster")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -113,20 +114,23 @@ class KubeInspection:
 
     async def facts(self) -> ClusterFacts:
         asked = self._clock()
-        answer = await self._client.call(Request(method="GET", path="/version", subject="cluster"))
+        answer = await self._client.call(_VERSION)
         answered = self._clock()
         moment = answer.moment if answer.moment is not None else asked
         served = await asyncio.gather(*[self._is_served(kind) for kind in self._kinds])
         granted = await asyncio.gather(*[self._may(*right) for right in self._rights])
         return ClusterFacts(
             address=self._client.host,
-            version=str(answer.body.get("gitVersion") or "unknown"),
+            version=_version_in(answer.body),
             # The header is cut to whole seconds: half a second is added, and is part of the error beside the trip.
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
             missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),
             missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
         )
+
+    async def version(self) -> str:
+        return _version_in((await self._client.call(_VERSION)).body)
 
     async def objects(self) -> RawObjects:
         found: dict[str, list[dict[str, Any]]] = {}
@@ -166,6 +170,10 @@ class KubeInspection:
         request = Request(method="POST", path=_REVIEWS, subject="SelfSubjectAccessReview", body=body)
         answer = await self._client.call(request)
         return bool((answer.body.get("status") or {}).get("allowed"))
+
+
+def _version_in(body: dict[str, Any]) -> str:
+    return str(body.get("gitVersion") or "unknown")
 
 
 def _single(sources: Iterable[tuple[Iterable[Right], str]]) -> tuple[tuple[str, str, str, str], ...]:

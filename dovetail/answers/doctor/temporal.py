@@ -1,7 +1,7 @@
 """The checks of `dovetail doctor` on Temporal: attributes, retention, singletons, workers.
 
-Everything is asked of the server directly; nothing is taken from visibility lists. A workflow task that fails again and
-again is looked for by name: such a workflow counts as running and does nothing.
+Everything is asked of the server directly; nothing but the number of clusters is taken from visibility lists. A
+workflow task that fails again and again is looked for by name: such a workflow counts as running and does nothing.
 """
 
 import asyncio
@@ -24,10 +24,13 @@ from dovetail.connection.search_attributes import missing_search_attributes, reg
 from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id, task_queue
+from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.workflows.converter import UnreadablePayload
 
 RETENTION_DAYS: Final = 30
 DAY: Final = 86400
+MOST_CLUSTERS: Final = 200  # half of what the pollers of two workers each leave room for in Temporal Cloud
+SCHEDULERS: Final = f"WorkflowType = '{SCHEDULER}' AND ExecutionStatus = 'Running'"
 CHECK_SECONDS: Final = 15.0  # a server that answered a moment ago answers within
 
 
@@ -38,6 +41,7 @@ async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_C
         ("search attributes", lambda: _attributes(client)),
         ("payloads", lambda: payloads_check(client, scheduler_id(cluster))),
         ("retention", lambda: _retention(client)),
+        ("clusters in the namespace", lambda: clusters_check(client)),
         ("identity", lambda: identity_check(client, cluster, seen.cluster_uid)),
         ("Scheduler", lambda: singleton_check(client, "Scheduler", scheduler_id(cluster))),
         ("Caretaker", lambda: singleton_check(client, "Caretaker", caretaker_id(cluster))),
@@ -138,6 +142,17 @@ async def _workers(client: Client, cluster: str, queue: str, signs: Awaitable[Li
     missing = "steps" if not polling[0] else "workflows"
     found = f"no worker polls {task_queue(cluster, queue)} for {missing}"
     return failed(name, found, f"start a worker with the role {role} (dovetail worker --roles {role})")
+
+
+async def clusters_check(client: Client) -> Check:
+    """How many share the namespace, by their Schedulers: who may write to it may disrupt all of them."""
+    found = (await client.count_workflows(SCHEDULERS)).count
+    name, text = "clusters in the namespace", plural(found, "Scheduler runs", "Schedulers run")
+    if found <= MOST_CLUSTERS:
+        return fine(name, text)
+    return warned(
+        name, f"{text}, more than {MOST_CLUSTERS}", "give some of them another namespace: docs/how-it-scales.md"
+    )
 
 
 def _why_dead(queue: str, signs: LifeSigns) -> str:

@@ -17,6 +17,6 @@ async def version(source: Source, asked: Asked) -> Answered:
     except TimeoutError:  # a worker knows the rest
         client = None
     async with source.world() as world:
-        facts = await world.inspection.facts()
+        kubernetes = await world.inspection.version()
     cluster = source.settings.cluster
-    return Answered("Versions", cluster, await versions_of(client, cluster, facts.version))
+    return Answered("Versions", cluster, await versions_of(client, cluster, kubernetes))

@@ -1,14 +1,14 @@
-"""What a worker does besides: it keeps the record beyond Temporal's retention, where a setting asks for it, and counts
-what the last day has saved.
+"""What a worker does besides: it keeps the record beyond Temporal's retention, where a setting asks for it, counts what
+the last day has saved, and says how its cluster fares to whoever looks at all clusters of the namespace.
 
 All workers keep the record. Each looks at its own moment of ten minutes, finds what is missing, and mostly finds
-nothing. One worker alone counts, the one that speaks for the cluster.
+nothing. One worker alone counts and reports, the one that speaks for the cluster.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -24,9 +24,11 @@ from dovetail.telemetry.metrics.outcomes import last_day
 
 if TYPE_CHECKING:
     from dovetail.answers.questions.asking import Source
+    from dovetail.answers.serving.worker_source import WorkerSource
     from dovetail.wiring.world import World
 
 LOOK_SECONDS: Final = 600.0
+REPORT_SECONDS: Final = 300.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
 COUNTED: Final = "24h"  # of which `top` has the dollars too
 REST_FACTOR: Final = 20.0  # as long as it took to read the record of that time
@@ -78,6 +80,35 @@ async def count_savings(
         if speaks() and not presence.is_away and presence.client is not None:
             await say_savings(source)
         await asyncio.sleep(max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began)))
+
+
+async def report_cluster(
+    settings: Settings,
+    world: "World",
+    presence: TemporalPresence,
+    fails: Callable[[], Sequence[str]],
+    speaks: Callable[[], bool],
+) -> None:
+    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's."""
+    from dovetail.answers.serving.worker_source import WorkerSource
+
+    source = WorkerSource(settings, world, presence, fails=fails)
+    await asyncio.sleep(FIRST_SECONDS)
+    while True:
+        began = time.monotonic()
+        if speaks() and presence.client is not None and not presence.silent_seconds:
+            await try_report(source)
+        await asyncio.sleep(max(REPORT_SECONDS, REST_FACTOR * (time.monotonic() - began)))
+
+
+async def try_report(source: "WorkerSource") -> None:
+    """Once; a report that fails is made again in the next look."""
+    from dovetail.answers.serving.reporting import say_report
+
+    try:
+        await say_report(source, time.time())
+    except (RPCError, TimeoutError, Failure) as error:
+        _log.warning("what the cluster says of itself was not sent: %s", error)
 
 
 async def say_savings(source: "Source") -> None:

@@ -67,10 +67,18 @@ class WorkerSource:
 
     async def look(self) -> Look:
         state, note = await self._scheduler()
-        found = await look_now(self.settings, self.opened, state, note, PLACEMENT)
+        found = await self._looked(state, note)
         if state is not None:
             self._recent = state.recent
-        return replace(found, recent=self._recent, troubles=tuple(self._troubles(found, note)))
+        return replace(found, recent=self._recent)
+
+    async def look_unasked(self) -> Look:
+        """Without a question to the Scheduler, which Temporal Cloud bills: what it holds is not in it."""
+        return await self._looked(None, "")
+
+    async def _looked(self, state: SchedulerState | None, note: str) -> Look:
+        found = await look_now(self.settings, self.opened, state, note, PLACEMENT)
+        return replace(found, troubles=tuple(self._troubles(found, note)))
 
     async def _scheduler(self) -> tuple[SchedulerState | None, str]:
         """What it remembers; or none, and why."""

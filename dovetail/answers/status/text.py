@@ -11,9 +11,8 @@ from dovetail.answers.look.troubles import OwnTrouble
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, markdown_table, table
 from dovetail.answers.status.answer import Allowed, ClusterStatus, Move, PoolStatus, Totals
-from dovetail.answers.wording import age_text, duration_text, plural
+from dovetail.answers.wording import HOURS_IN_MONTH, age_text, dollars_text, duration_text, plural
 
-HOURS_IN_MONTH: Final = 730
 MOST_MOVES: Final = 20
 MOST_NEEDS: Final = 10
 
@@ -82,7 +81,7 @@ def _head(found: ClusterStatus, screen: Screen) -> list[str]:
 
 def _totals(found: ClusterStatus) -> list[str]:
     totals = found.totals
-    money = f"${totals.price:,.2f}/h, {_dollars(totals.price * HOURS_IN_MONTH)}/mo"
+    money = f"${totals.price:,.2f}/h, {dollars_text(totals.price * HOURS_IN_MONTH)}/mo"
     if totals.unpriced:
         money += f" and {plural(totals.unpriced, 'node')} of unknown price"
     pending = f" ({totals.pending_pods:,} pending)" if totals.pending_pods else ""
@@ -100,10 +99,6 @@ def _totals(found: ClusterStatus) -> list[str]:
 def nodes_words(totals: Totals) -> str:
     """How many there are, and how many of them are not ours."""
     return plural(totals.nodes, "node") + (f" ({totals.not_ours:,} not ours)" if totals.not_ours else "")
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount / 1000:,.1f}k" if amount >= 10_000 else f"${amount:,.0f}"
 
 
 def _folded(parts: Sequence[str], screen: Screen, gap: str = " · ") -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.status.orders import SORT_HELP
 from dovetail.cli.commands.asking import Question, answered_here, asks, of_workers
+from dovetail.cli.output import NEEDS_PERSON
 from dovetail.cli.remote.asking import add_place, where_of
 from dovetail.cli.shown.formats import add_output, rendered
 from dovetail.cli.shown.watching import Watch, add_every
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
-NEEDS_PERSON = 4  # the exit code of --check where something needs a person
 
 
 def add_status(commands: "Commands", shared: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ from dovetail.answers.shown.tables import Column, bar, table
 from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
 from dovetail.answers.status.columns import NodeColumn, columns_of
 from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
-from dovetail.answers.status.text import HOURS_IN_MONTH, nodes_words, trouble_words
-from dovetail.answers.wording import plural
+from dovetail.answers.status.text import nodes_words, trouble_words
+from dovetail.answers.wording import HOURS_IN_MONTH, plural
 from dovetail.cli.top.view import Group, Item, View
 from dovetail.model.time import format_time
 

@@ -19,7 +19,10 @@ class SimulatedInspection:
         self._kinds = sorted({kind.name for kind in (*CLUSTER_KINDS, *WATCHED_CLASSES.values(), *gated)})
 
     async def facts(self) -> ClusterFacts:
-        return ClusterFacts(address=str(self._calls.store.path), version="embedded", clock_ahead=0.0)
+        return ClusterFacts(address=str(self._calls.store.path), version=await self.version(), clock_ahead=0.0)
+
+    async def version(self) -> str:
+        return "embedded"
 
     async def objects(self) -> RawObjects:
         return await self._calls.read(lambda c: {kind: list(objects.every(c, kind)) for kind in self._kinds})

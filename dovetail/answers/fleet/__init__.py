@@ -1,0 +1,1 @@
+"""All clusters of one Temporal namespace: what each says of itself, and which of them say nothing any more."""
