@@ -52,7 +52,7 @@ setup: $(STAMP) ## install the pinned Python packages into .venv
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml --group dev -o requirements-dev.lock
-	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --all-extras -o requirements-image.lock
+	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --extra codec --extra otlp -o requirements-image.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --group demo -o requirements-demo.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:docs -o requirements-docs.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:tools -o requirements-tools.lock
