@@ -52,7 +52,7 @@ setup: $(STAMP) ## install the pinned Python packages into .venv
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml --group dev -o requirements-dev.lock
-	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --all-extras -o requirements-image.lock
+	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --extra codec --extra otlp -o requirements-image.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.lock pyproject.toml --group demo -o requirements-demo.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:docs -o requirements-docs.lock
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --group pyproject.toml:tools -o requirements-tools.lock
@@ -92,8 +92,8 @@ testbed: $(STAMP) ## build the control plane of the test bed, or say where it wa
 cluster: $(STAMP) ## leave a control plane running, with a kubeconfig for kubectl (NAME=b for a second one)
 	@$(BIN)/python -m testbed.plane start --name $(NAME)
 
-up: $(STAMP) ## start everything on real servers, worker included, and print one JSON line (NAME=b for a second one)
-	@$(BIN)/python -m testbed.up start --name $(NAME)
+up: $(STAMP) ## start everything on real servers, print what to type and one JSON line (NAME=b for a second one, OUTPUT=none: no JSON)
+	@$(BIN)/python -m testbed.up start --name $(NAME) -o $(or $(OUTPUT),json)
 
 down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
 	@$(BIN)/python -m testbed.up stop --name $(NAME)
@@ -121,8 +121,9 @@ reference: $(STAMP) ## write docs/reference from the code, and the pages of the 
 	@$(BIN)/python -m docs.tools.reference docs/reference
 	@$(BIN)/python -m docs.tools.reference.rule_book docs/rules
 
-picture: $(DEMO_STAMP) ## play the story and draw the terminal for the README; draw the recorded day
+picture: $(STAMP) ## play the story and draw the pictures of the README: terminal, top, page (needs Chromium); draw the recorded day
 	@$(BIN)/dovetail demo | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/demo.txt -
+	@$(BIN)/python -m tests.cli.pictures docs/pictures
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 
 docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed

@@ -1,8 +1,8 @@
 """`python -m testbed.up start|stop --name NAME`: everything on real servers, a worker included.
 
-Start waits until all parts are ready and prints one JSON line that says where everything is; what it has started is
-written down before it waits, so that a stop finds it. Several run side by side, each with its own folder and its own
-ports.
+Start waits until all parts are ready, prints what to type on standard error and one JSON line that says where
+everything is; what it has started is written down before it waits, so that a stop finds it. Several run side by side,
+each with its own folder and its own ports.
 """
 
 import argparse
@@ -37,6 +37,7 @@ from testbed.plane import (
 )
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
+from testbed.service import make_service
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"
@@ -180,6 +181,11 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
         processes["worker"] = _identity(started.pid)
         _write(folder, processes)
         await _worker_ready(folder / "worker.log", started)
+        async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
+            await make_service(api)
+        leading = [sys.executable, "-m", "testbed.service", str(plane.folder), str(port)]
+        processes["network"] = _identity(everything.start_worker("network.log", leading).pid)
+        _write(folder, processes)
         everything = replace(everything, url=f"http://127.0.0.1:{port}")
     return everything
 
@@ -195,7 +201,7 @@ def lines_to_type(everything: Everything) -> list[str]:
     kubectl = everything.plane.kubectl
     return [
         "source .venv/bin/activate",
-        f"export KUBECONFIG={everything.plane.kubeconfig} DOVETAIL_URL={everything.url}",
+        f"export KUBECONFIG={everything.plane.kubeconfig}",
         f"{kubectl} apply -f - <<< '{json.dumps(NODE_CLASS)}'",
         f"{kubectl} apply -f - <<< '{json.dumps(pool)}'",
         f"{kubectl} create deployment web --image=web --replicas=3",
@@ -271,7 +277,7 @@ async def stop(folder: Path) -> bool:
     """Stop all parts, the workers first. Whether there was anything."""
     state = folder / STATE
     known = json.loads(state.read_text()) if state.exists() else {}
-    for name in ("worker", "temporal"):
+    for name in ("worker", "network", "temporal"):
         if name in known:
             await stop_process(ProcessIdentity(**known[name]), STOP_SECONDS)
     if (folder / "cloud" / "pids.json").exists():
@@ -340,7 +346,8 @@ async def _command(asked: argparse.Namespace) -> int:
     everything = await start(folder)
     for line in ("everything is up; to look at it:", *lines_to_type(everything), ""):
         _say(f"    {line}")
-    print(json.dumps(everything.report()))
+    if asked.output == "json":
+        print(json.dumps(everything.report()))
     return 0
 
 
@@ -349,6 +356,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m testbed.up", description="Everything on real servers.")
     parser.add_argument("command", choices=("start", "stop"))
     parser.add_argument("--name", default="default", help="sets of different names run side by side")
+    outputs = ("json", "none")
+    parser.add_argument("-o", "--output", choices=outputs, default="json", help="none: without the JSON line")
     try:
         return asyncio.run(_command(parser.parse_args()))
     except (PlaneError, TestbedUnavailable, CommandFailed, CloudError) as error:

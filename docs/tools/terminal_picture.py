@@ -1,9 +1,10 @@
 """Draws what a terminal showed as an SVG: `python -m docs.tools.terminal_picture docs/pictures/demo.txt`.
 
-The text is what `make demo` printed; `make picture` plays it anew and draws it. Lines that begin a scene and commands
-stand out, everything else is as it was printed.
+The text is what `make demo` or `dovetail top` printed; `make picture` makes it anew and draws it. Lines that begin a
+scene and commands stand out, what the terminal was given in colour has it, everything else is plain.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from html import escape
@@ -17,12 +18,15 @@ BAR: Final = 30  # of the window
 LONGEST: Final = 110  # characters; what is longer is cut with an ellipsis
 
 _COLOURS: Final = {"scene": "#8be9fd", "command": "#50fa7b", "plain": "#e6e6e6"}
+# A terminal's codes: red, green, yellow, and turned round, which is a row that keys act on.
+_PAINTED: Final = {"31": "#ff6e67", "32": "#50fa7b", "33": "#f1fa8c", "7": "#bd93f9"}
+_CODE: Final = re.compile(r"\x1b\[(\d+)m(.*?)\x1b\[0m")
 
 
 def picture(lines: Sequence[str]) -> str:
     """The SVG of these lines."""
-    shown = [line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines]
-    width = round(2 * EDGE + CHARACTER * max(map(len, shown), default=0))
+    shown = [line if len(_plain(line)) <= LONGEST else f"{_plain(line)[: LONGEST - 1]}…" for line in lines]
+    width = round(2 * EDGE + CHARACTER * max((len(_plain(line)) for line in shown), default=0))
     height = BAR + 2 * EDGE + LINE * len(shown)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
@@ -31,7 +35,7 @@ def picture(lines: Sequence[str]) -> str:
             f'<circle cx="{EDGE + 18 * number}" cy="{BAR // 2 + 2}" r="5" fill="{fill}"/>'
             for number, fill in enumerate(("#ff5f56", "#ffbd2e", "#27c93f"))
         ),
-        '<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14" xml:space="preserve">',
+        '<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14">',
         *(_line(line, BAR + EDGE + LINE * number) for number, line in enumerate(shown) if line.strip()),
         "</g>",
         "</svg>",
@@ -42,7 +46,16 @@ def picture(lines: Sequence[str]) -> str:
 def _line(text: str, y: int) -> str:
     said = text.partition("] ")[2] if text.startswith("[") else text
     sort = "scene" if said.startswith("SCENE") else "command" if said.startswith("$ ") else "plain"
-    return f'<text x="{EDGE}" y="{y}" fill="{_COLOURS[sort]}">{escape(text)}</text>'
+    place = f'xml:space="preserve" x="{EDGE}" y="{y}"'  # on each text: what stands above it is not used everywhere
+    return f'<text {place} fill="{_COLOURS[sort]}">{_CODE.sub(_painted, escape(text))}</text>'
+
+
+def _painted(found: re.Match[str]) -> str:
+    return f'<tspan fill="{_PAINTED[found[1]]}">{found[2]}</tspan>'
+
+
+def _plain(line: str) -> str:
+    return _CODE.sub(r"\2", line)
 
 
 def scenes(printed: str, most: int = 34) -> list[str]:

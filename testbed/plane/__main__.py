@@ -23,7 +23,7 @@ from testbed.plane import (
     read_state,
     stop_plane,
 )
-from testbed.plane.helm import find_helm
+from testbed.plane.helm import find_actionlint, find_helm
 
 FOLDER_VARIABLE = "DOVETAIL_TESTBED_FOLDER"
 
@@ -79,6 +79,7 @@ def status(folder: Path) -> int:
 def build(folder: Path) -> int:
     print(f"control plane: binaries in {find_binaries(_say).folder}")
     print(f"helm: {find_helm(_say)}")
+    print(f"actionlint: {find_actionlint(_say)}")
     return 0
 
 

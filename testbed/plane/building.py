@@ -66,6 +66,8 @@ _HELM_FLAGS = "-s -w " + " ".join(
 )
 HELM = Target(output="helm", module="helm", package="helm.sh/helm/v3/cmd/helm", link_flags=_HELM_FLAGS)
 
+ACTIONLINT = Target(output="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint")
+
 
 def recipe() -> str:
     """All of the build that the sources do not say, for the cache's key."""

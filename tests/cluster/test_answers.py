@@ -19,8 +19,7 @@ import yaml
 
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model import names
-from dovetail.model.json import Json
-from testbed.plane.network import ClusterNetwork
+from testbed.service import POD, SPACE, make_service, network
 from testbed.up import give_rights
 from testing.cluster.ground import Ground, node_pool
 from tests.cli.schemas import faults_of
@@ -29,15 +28,6 @@ from tests.cluster.system.scenes import settle
 pytestmark = pytest.mark.cluster
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
-SPACE = "/api/v1/namespaces/dovetail"
-POD_ADDRESS = "10.128.200.1"
-PORT = 8080
-# It stands for the worker, which runs beside the plane. No scheduler looks at it, so that nothing is launched for it.
-POD: Json = {
-    "kind": "Pod",
-    "metadata": {"name": "dovetail-0"},
-    "spec": {"schedulerName": "nobody", "containers": [{"name": "worker", "image": "none"}]},
-}
 SECONDS = 180.0  # a replacement starts and a node drains within it
 READER = "alice"
 OPERATOR = "bob"
@@ -74,38 +64,15 @@ async def served(ground: Ground) -> AsyncIterator[Ground]:
     answering = {**ground.everything.environment, "METRICS_PORT": str(port), "DOVETAIL_FLIGHTS": flights}
     ground.workers.append(replace(ground.everything, environment=answering).start_worker())
     await settle(ground, 1)
-    await create(ground, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "dovetail"}})
-    [service] = yaml.safe_load_all((DEPLOY / "service.yaml").read_text())
-    del service["spec"]["selector"]  # no pod of this plane runs a worker
-    await create(ground, f"{SPACE}/services", service)
-    await create(ground, f"{SPACE}/pods", POD)
-    address = {"phase": "Running", "podIP": POD_ADDRESS, "podIPs": [{"ip": POD_ADDRESS}]}
-    await ground.api.patch(f"{SPACE}/pods/dovetail-0/status", {"status": address})
-    target = {
-        "kind": "Pod",
-        "namespace": "dovetail",
-        "name": "dovetail-0",
-    }  # the proxy insists on a pod of that address
-    subset = {
-        "addresses": [{"ip": POD_ADDRESS, "targetRef": target}],
-        "ports": [{"name": "http-metrics", "port": PORT}],
-    }
-    await create(
-        ground, f"{SPACE}/endpoints", {"kind": "Endpoints", "metadata": {"name": "dovetail"}, "subsets": [subset]}
-    )
+    await make_service(ground.api)
     roles = {role["metadata"]["name"]: role for role in yaml.safe_load_all((DEPLOY / "operators.yaml").read_text())}
     await give_rights(ground.api, READER, [roles["dovetail-viewer"]])
     await give_rights(ground.api, OPERATOR, [roles["dovetail-viewer"], roles["dovetail-operator"]])
-    async with ClusterNetwork(ground.everything.plane.folder / "network.sock", {f"{POD_ADDRESS}:{PORT}": port}):
+    async with network(ground.everything.plane.folder, port):
         yield ground
     # Without its node the pod goes at once, and the next test finds no pod but its own.
-    await ground.api.delete(f"{SPACE}/pods/dovetail-0", {"gracePeriodSeconds": 0})
+    await ground.api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
     await asyncio.to_thread(stop_process, ground.workers[-1], signal.SIGKILL)
-
-
-async def create(ground: Ground, path: str, body: Json) -> None:
-    answer = await ground.api.post(path, {"apiVersion": "v1", **body})
-    assert answer.status in {201, 409}, answer.text
 
 
 async def test_a_person_with_a_kubeconfig_alone_sees_everything_and_reads_nothing_else(

@@ -1,4 +1,4 @@
-"""deploy/temporal/values.yaml uses keys that Temporal's chart 1.x reads.
+"""deploy/temporal/values.yaml and what is laid over it use keys that Temporal's chart 1.x reads.
 
 The chart itself cannot be had here. Its keys as far as we use them are written down below, and what it refuses since
 1.0: values of the form before stop its installation.
@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-VALUES: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "deploy/temporal/values.yaml").read_text())
+FOLDER = Path(__file__).parents[2] / "deploy" / "temporal"
+VALUES: dict[str, Any] = yaml.safe_load((FOLDER / "values.yaml").read_text())
+WITH_TLS: dict[str, Any] = yaml.safe_load((FOLDER / "tls.yaml").read_text())
 
 _SQL = {
     "createDatabase": bool,
@@ -26,6 +29,12 @@ _SQL = {
     "maxConns": int,
     "maxIdleConns": int,
     "maxConnLifetime": str,
+    "tls": {"enabled": bool, "caFile": str, "enableHostVerification": bool},
+}
+_MOUNTED = {"additionalVolumes": list, "additionalVolumeMounts": list}
+_DOOR = {
+    "server": {"certFile": str, "keyFile": str},
+    "client": {"serverName": str, "rootCaFiles": list},
 }
 _STORES = {"default": {"sql": _SQL}, "visibility": {"sql": _SQL}}
 _PERSISTENCE = {"defaultStore": str, "visibilityStore": str, "numHistoryShards": int, "datastores": _STORES}
@@ -33,11 +42,13 @@ _PERSISTENCE = {"defaultStore": str, "visibilityStore": str, "numHistoryShards":
 KEYS: dict[str, Any] = {
     "server": {
         "replicaCount": int,
-        "config": {"persistence": _PERSISTENCE},
+        "config": {"persistence": _PERSISTENCE, "tls": {"frontend": _DOOR}},
+        **_MOUNTED,
         "affinity": object,
         "tolerations": object,
         "resources": object,
     },
+    "admintools": _MOUNTED,
     "web": {"replicaCount": int},
 }
 
@@ -56,8 +67,26 @@ def wrong(values: Any, keys: Any, path: str = "") -> Iterator[str]:
             yield from wrong(value, keys[name], inner)
 
 
-def test_every_key_is_one_of_chart_1() -> None:
-    assert list(wrong(VALUES, KEYS)) == []
+@pytest.mark.parametrize("values", [VALUES, WITH_TLS], ids=["values", "tls"])
+def test_every_key_is_one_of_chart_1(values: dict[str, Any]) -> None:
+    assert list(wrong(values, KEYS)) == []
+
+
+def test_whatever_file_tls_names_is_mounted_in_the_servers_and_the_jobs() -> None:
+    stores = WITH_TLS["server"]["config"]["persistence"]["datastores"].values()
+    door = WITH_TLS["server"]["config"]["tls"]["frontend"]
+    files = [
+        *(store["sql"]["tls"]["caFile"] for store in stores),
+        *(door["server"][name] for name in ("certFile", "keyFile")),
+        *door["client"]["rootCaFiles"],
+    ]
+    assert all(store["sql"]["tls"]["enableHostVerification"] for store in stores) and len(stores) == 2
+    for part in (WITH_TLS["server"], WITH_TLS["admintools"]):
+        folders = {mount["mountPath"] for mount in part["additionalVolumeMounts"]}
+        assert {str(Path(file).parent) for file in files} == folders
+        assert [each["name"] for each in part["additionalVolumes"]] == [
+            m["name"] for m in part["additionalVolumeMounts"]
+        ]
 
 
 def test_a_key_of_chart_0_is_found() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from deploy.release.packages import build
+
 NEIGHBOURS = Path(__file__).with_name("neighbours.lock")
 BARE_NAMES = ("core", "api", "cli", "ports", "worker", "activities", "model", "placement")
 
@@ -22,13 +23,8 @@ def run(*command: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of what git knows, so that nothing of the working folder slips in."""
-    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    done = run("git", "checkout-index", "--all", f"--prefix={source}/", cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", built, ".", cwd=source)
-    assert done.returncode == 0, done.stderr[-2000:]
-    [found] = built.glob("*.whl")
+    """As a release makes it."""
+    _, found = build(tmp_path_factory.mktemp("wheel"))
     return found
 
 
@@ -71,6 +67,16 @@ def test_ours_works_beside_its_neighbours(python: Path, tmp_path: Path) -> None:
 
     done = run(python, "-m", "dovetail.cli.main", "--version", cwd=tmp_path)
     assert (done.returncode, done.stdout.count(".")) == (0, 2), (done.stdout, done.stderr)
+
+
+def test_the_demo_plays_from_the_wheel_with_the_server_of_its_extra(python: Path, tmp_path: Path) -> None:
+    done = run(python, "-m", "dovetail.cli.main", "demo", "--help", cwd=tmp_path)
+    assert (done.returncode, "--keep" in done.stdout) == (0, True), done.stderr[-2000:]
+
+    (python.parent / "temporal").symlink_to(Path(sys.executable).parent / "temporal")
+    done = run(python, "-m", "dovetail.cli.main", "demo", cwd=tmp_path)
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    assert "SCENE 1." in done.stdout
 
 
 def test_the_neighbours_keep_their_own_files(python: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def temporal_binary() -> Path:
     beside = Path(sys.executable).parent / "temporal"
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
-        raise CommandFailed("the temporal command is not installed; `make setup` installs it, or put it on the PATH")
+        raise CommandFailed("there is no `temporal` command: `pipx install 'dovetail[demo]'` or `make setup` brings it")
     return Path(found)
 
 

@@ -1,0 +1,68 @@
+"""The Service behind which the commands find a worker that runs beside the plane, on loopback.
+
+`python -m testbed.service PLANE-FOLDER PORT` plays the cluster's network for it until it is stopped; tests
+play it themselves.
+"""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from dovetail.model.json import Json
+from testbed.plane import ApiClient, PlaneError
+from testbed.plane.network import ClusterNetwork
+
+SERVICE: Final = Path(__file__).resolve().parents[1] / "deploy" / "kubernetes" / "service.yaml"
+NAMESPACE: Final = "dovetail"
+SPACE: Final = f"/api/v1/namespaces/{NAMESPACE}"
+POD: Final = "dovetail-0"
+POD_ADDRESS: Final = "10.128.200.1"
+PORT: Final = 8080
+
+
+async def make_service(api: ApiClient) -> None:
+    """The Service of deploy/kubernetes and a pod that stands for the worker, at an address of the cluster's network.
+
+    No scheduler looks at the pod, so that nothing is launched for it.
+    """
+    await _create(api, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    [service] = yaml.safe_load_all(SERVICE.read_text())
+    del service["spec"]["selector"]  # no pod of this plane runs a worker
+    await _create(api, f"{SPACE}/services", service)
+    spec = {"schedulerName": "nobody", "containers": [{"name": "worker", "image": "none"}]}
+    await _create(api, f"{SPACE}/pods", {"kind": "Pod", "metadata": {"name": POD}, "spec": spec})
+    status = {"phase": "Running", "podIP": POD_ADDRESS, "podIPs": [{"ip": POD_ADDRESS}]}
+    await api.patch(f"{SPACE}/pods/{POD}/status", {"status": status})
+    target = {"kind": "Pod", "namespace": NAMESPACE, "name": POD}  # the proxy insists on a pod of that address
+    subset = {
+        "addresses": [{"ip": POD_ADDRESS, "targetRef": target}],
+        "ports": [{"name": "http-metrics", "port": PORT}],
+    }
+    body = {"kind": "Endpoints", "metadata": {"name": NAMESPACE}, "subsets": [subset]}
+    await _create(api, f"{SPACE}/endpoints", body)
+
+
+def network(plane_folder: Path, port: int) -> ClusterNetwork:
+    """Leads the pod's address to the worker's port on loopback."""
+    return ClusterNetwork(plane_folder / "network.sock", {f"{POD_ADDRESS}:{PORT}": port})
+
+
+async def _create(api: ApiClient, path: str, body: Json) -> None:
+    answer = await api.post(path, {"apiVersion": "v1", **body})
+    if answer.status not in {201, 409}:
+        raise PlaneError(f"{path}: {answer.status} {answer.text[:300]}")
+
+
+async def _play(plane_folder: Path, port: int) -> None:
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    async with network(plane_folder, port):
+        await stopped.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_play(Path(sys.argv[1]), int(sys.argv[2])))
