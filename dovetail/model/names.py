@@ -65,6 +65,7 @@ OWNER: Final = "dovetail.sh/owner"
 PLAN: Final = "dovetail.sh/plan"
 PLANNED_PODS: Final = "dovetail.sh/planned-pods"
 KEEP_PLACES: Final = "dovetail.sh/keep-places"  # on a NodeClaim: "true", its pods are nominated for its node
+ASKS_AGAIN: Final = "dovetail.sh/asks-again"  # on a NodeClaim: "true", it asks for what was short a while ago
 PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched

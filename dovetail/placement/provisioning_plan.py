@@ -16,6 +16,7 @@ from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.asking_again import MARK, with_short_offerings
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place
 from dovetail.placement.proposals import proposed_nodes
@@ -40,6 +41,8 @@ def plan_provisioning(
     placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
+    if not proposed and real.refused and settings.profile.asks_again:
+        proposed, lists = _asking_again(index, should_stop)
     proposed = _keeping_places(proposed, index)
     proposed = in_launch_order(_writable(proposed, index))
     too_large = [node for node in proposed if _bytes_alone(node, lists) > LAUNCH_PLAN_BYTES]
@@ -54,6 +57,17 @@ def plan_provisioning(
         more=len(kept) < len(fitting),
     )
     return plan, replace(placement, unjudged=index.judging.found)
+
+
+def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[ProposedNode, ...], TypeLists]:
+    """One claim for what was short a while ago; none where nothing is, or pods could not use it."""
+    opened = with_short_offerings(index.snapshot)
+    if opened is None:
+        return (), ()
+    placement = place(Index(opened, index.settings), should_stop=should_stop)
+    proposed, lists = proposed_nodes(placement.new, index.settings.well_known)
+    asking = [node for node in in_launch_order(proposed) if node.pods][:1]
+    return tuple(replace(node, annotations=node.annotations + MARK) for node in asking), lists
 
 
 def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:

@@ -204,6 +204,23 @@ def test_a_static_pool_drifts_within_budget_replicas_and_limit(
     assert [len(c.replacements) for c in commands] == [1] * expected
 
 
+@pytest.mark.parametrize(("budget", "limit", "waves"), [("100%", None, 1), ("2", 15, 5), ("4", 12, 5), ("4", None, 3)])
+def test_ten_static_nodes_are_rolled_in_as_few_waves_as_budget_and_limit_allow(
+    budget: str, limit: int | None, waves: int
+) -> None:
+    """A place is free as soon as its node's instance is being terminated; no decision in between finds nothing to do."""
+    limits = None if limit is None else {NODES: limit}
+    pool = a_pool(replicas=10, limits=limits, budgets=(Budget(nodes=budget),))
+    standing, rounds = {name: a_drifted(name) for name in (f"n{number}" for number in range(10))}, 0
+    while any(pair.claim.is_true(names.DRIFTED) for pair in standing.values()):
+        commands = plan(a_world(standing.values(), pools=[pool])).commands
+        rounds += 1
+        for [node] in nodes(commands):
+            del standing[node]
+            standing[f"new-{node}"] = a_pair(f"new-{node}")
+    assert rounds == waves
+
+
 def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> None:
     """DIS-76, DIS-78: between a mark and its claim the place is taken, or two nodes would share one."""
     pool = a_pool(replicas=2, limits={NODES: 3})
