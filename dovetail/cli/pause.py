@@ -31,8 +31,7 @@ from dovetail.model.pauses import (
     without,
 )
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time
-from dovetail.model.unused_launches import stop_of
+from dovetail.model.unused_launches import resumed_annotations, stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
@@ -143,16 +142,14 @@ async def _annotated(objects: "ClusterObjects", carrier: NodePool | Namespace, a
 
 
 async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
-    """Take the brake's stop off the pool, in words; what was launched before this moment does not count any more, or
-    the same launches would stop it again at once. Empty where it was not stopped."""
+    """Take the brake's stop off the pool, in words. Empty where it was not stopped."""
     pool = await objects.pools.read(name)
     stop = stop_of(pool) if pool is not None else None
     if pool is None or stop is None:
         return ""
 
     def change_of(_: NodePool) -> Annotations:
-        resumed = format_time(time.time())
-        return {names.LAUNCHES_STOPPED: None, names.UNUSED_LAUNCHES: None, names.LAUNCHES_RESUMED: resumed}
+        return resumed_annotations(time.time())
 
     if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
