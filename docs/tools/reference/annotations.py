@@ -104,6 +104,11 @@ NOTES_OF_DOVETAIL: Final = (
         "NodeClaim",
         "which types its pods were moved away from to save money, and when: no such move is undone within a day",
     ),
+    Word(
+        names.FAILED_REPLACEMENTS,
+        "NodePool",
+        "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
+    ),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
 )
 
