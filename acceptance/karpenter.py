@@ -81,6 +81,7 @@ KARPENTER_PLACEMENT: Final = placement_profiles.Profile(
     minimum_counts_listed=False,
     single_pod_claims=False,
     asks_again=False,
+    daemons_are_company=False,
 )
 
 KARPENTER: Final = Profile(

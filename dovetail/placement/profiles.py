@@ -64,6 +64,8 @@ class Profile:
     single_pod_claims: bool
     # PLQ-65: whether one claim asks for what was short a while ago, where pods have nowhere else to go.
     asks_again: bool
+    # PLQ-66: whether a DaemonSet's pod that will come to a new node is company for pods that must be beside it.
+    daemons_are_company: bool
 
 
 def _none_left(nodes: int) -> bool:
@@ -128,4 +130,5 @@ DOVETAIL = Profile(
     minimum_counts_listed=True,
     single_pod_claims=True,
     asks_again=True,
+    daemons_are_company=True,
 )

@@ -86,6 +86,8 @@ class Index:
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
+        if settings.profile.daemons_are_company:
+            self.counts.daemons = tuple(daemon.pod.shape for daemon in self.daemons)
         self.counts.add_bound(self.on_node, self.judging)
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
