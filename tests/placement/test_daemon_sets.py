@@ -194,7 +194,7 @@ def beside(app: str) -> PodShape:
     return a_shape(affinity=(near(names.HOSTNAME, app=app),))
 
 
-CILIUM = {"labels": {"app": "cilium"}}
+CILIUM: dict[str, Any] = {"labels": {"app": "cilium"}}
 GPU = Taint(key="gpu", value="", effect="NoSchedule")
 
 
