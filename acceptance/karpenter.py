@@ -80,6 +80,8 @@ KARPENTER_PLACEMENT: Final = placement_profiles.Profile(
     share_relaxed_mark=_mark_all_of_the_pool,
     minimum_counts_listed=False,
     single_pod_claims=False,
+    asks_again=False,
+    daemons_are_company=False,
 )
 
 KARPENTER: Final = Profile(

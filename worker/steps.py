@@ -15,6 +15,7 @@ from temporalio.client import Client
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.disruption.publish_notices import PublishNotices
@@ -163,15 +164,16 @@ class Wiring:
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
+        memory = FailedReplacements(w.view, w.pools, now)
         return [
-            AwaitProgress(w.view, known, now),
+            AwaitProgress(w.view, known, now, memory),
             CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
             CreateNodeClaims(w.claims, pools, w.notices, now, CreateTies(pauses=pauses, owners=owners)),
             DeleteClaims(w.claims, w.notices, w.view, owners),
             self.departure.departing,
             self.detaching,
             self.departure.draining,
-            GiveBack(w.claims, w.pods),
+            GiveBack(w.claims, w.pods, memory),
             AwaitRegisteredAndInitialized(join, now),
             JudgeVersion(self.findings),
             LaunchInstance(known, w.cloud, w.notices, now),

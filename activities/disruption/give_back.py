@@ -8,6 +8,7 @@ from functools import partial
 
 from temporalio import activity
 
+from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.shared.claim_deletion import delete_claim
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
@@ -25,9 +26,11 @@ from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 class GiveBack:
     """The step that gives back."""
 
-    def __init__(self, claims: NodeClaims, pods: Pods) -> None:
+    def __init__(self, claims: NodeClaims, pods: Pods, memory: FailedReplacements | None = None) -> None:
+        """`memory`: None where nothing is remembered."""
         self.claims = claims
         self.pods = pods
+        self.memory = memory
 
     @activity.defn
     async def give_back(self, request: GiveBackRequest) -> StepOutcome:
@@ -42,6 +45,8 @@ class GiveBack:
                 await revise_claim(self.claims, claim, partial(_without_plan, request.plan_id))
                 kept.append(name)
             else:
+                if self.memory is not None:
+                    await self.memory.given_back(claim, request.method)
                 writes.append(await delete_claim(self.claims, reference(claim)))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():

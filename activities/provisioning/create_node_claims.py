@@ -165,7 +165,7 @@ def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
         return f"NodePool {proposed.pool} is gone"
     if pool.deleting_since is not None:
         return f"NodePool {proposed.pool} is being deleted"
-    if (stop := stop_of(pool)) is not None:
+    if (stop := stop_of(pool)) is not None and (names.ASKS_AGAIN, "true") not in proposed.annotations:
         return f"launches are stopped for NodePool {proposed.pool}: {stop.why}"
     usage = pool.usage or {}
     for resource, limit in sorted((pool.limits or {}).items()):

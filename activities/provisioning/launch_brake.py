@@ -13,10 +13,11 @@ from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.model import names
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_text
+from dovetail.model.unused_launches import resumed_annotations, stop_text
 from dovetail.model.watched_kinds import Kinds
 from dovetail.notices.launch_stops import launches_stopped
-from dovetail.placement.launch_brake import BrakeSettings, PoolStop, pools_to_stop
+from dovetail.placement.launch_brake import PoolStop, pools_to_resume, pools_to_stop
+from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
 from dovetail.telemetry.metrics.launch_brake import pool_stopped
@@ -47,11 +48,25 @@ class LaunchBrake:
 
     async def apply(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot in which the pools that must be stopped are."""
+        resumed = {name: await self._resume(snapshot.pools[name]) for name in pools_to_resume(snapshot)}
+        if resumed:
+            snapshot = replace(snapshot, pools={**snapshot.pools, **resumed})
         stops = pools_to_stop(snapshot, self.settings, self.well_known)
         if not stops:
             return snapshot
         stopped = {stop.pool: await self._stop(snapshot.pools[stop.pool], stop) for stop in stops}
         return replace(snapshot, pools={**snapshot.pools, **stopped})
+
+    async def _resume(self, pool: NodePool) -> NodePool:
+        """What a node that was tried has shown."""
+        changed = resumed_annotations(self.now())
+        try:
+            await revise_pool(self.pools, pool, lambda _: changed)
+            _log.info("NodePool %s: launches go on, since a node that was tried runs pods", pool.name)
+        except Failure as failure:
+            _log.warning("NodePool %s goes on for this plan, and it could not be written: %s", pool.name, failure)
+        merged = {**pool.annotations, **changed}
+        return replace(pool, annotations={key: text for key, text in merged.items() if text is not None})
 
     async def _stop(self, pool: NodePool, stop: PoolStop) -> NodePool:
         text = stop_text(self.now(), stop.why)

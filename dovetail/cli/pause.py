@@ -18,6 +18,7 @@ from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_seconds
+from dovetail.model.failed_replacements import replacement_brakes
 from dovetail.model.pauses import (
     EVERY_POOL,
     EVERYTHING,
@@ -31,8 +32,7 @@ from dovetail.model.pauses import (
     without,
 )
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time
-from dovetail.model.unused_launches import stop_of
+from dovetail.model.unused_launches import resumed_annotations, stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
@@ -76,13 +76,15 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
             return without(known, named) if known is not None else None
 
         left = await _changed(objects, pool, change)
-        stopped = await _resume_launches(objects, pool) if pool and Activity.LAUNCHES in named else ""
-    for line in _ended(found, left, pool, stopped):
+        stopped = [await _resume_launches(objects, pool)] if pool and Activity.LAUNCHES in named else []
+        if pool and Activity.DISRUPTION in named:
+            stopped.append(await _resume_replacements(objects, pool))
+    for line in _ended(found, left, pool, [line for line in stopped if line]):
         say(line)
     say(target.words)
 
 
-def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: str) -> list[str]:
+def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: list[str]) -> list[str]:
     """What was resumed, in lines."""
     where = f"NodePool {pool}" if pool else "all NodePools"
     lines = [f"{where}: the pause of {known.words} is over, which was {known.says}" for known in found]
@@ -92,7 +94,7 @@ def _ended(found: list[Pause], left: Pause | None, pool: str, stopped: str) -> l
         lines.append(f"{where}: resumed")
     elif not stopped:
         lines.append(f"{where}: nothing was paused")
-    return [*lines, stopped] if stopped else lines
+    return [*lines, *stopped]
 
 
 def _seconds(text: str) -> float | None:
@@ -143,17 +145,26 @@ async def _annotated(objects: "ClusterObjects", carrier: NodePool | Namespace, a
 
 
 async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
-    """Take the brake's stop off the pool, in words; what was launched before this moment does not count any more, or
-    the same launches would stop it again at once. Empty where it was not stopped."""
+    """Take the brake's stop off the pool, in words. Empty where it was not stopped."""
     pool = await objects.pools.read(name)
     stop = stop_of(pool) if pool is not None else None
     if pool is None or stop is None:
         return ""
 
     def change_of(_: NodePool) -> Annotations:
-        resumed = format_time(time.time())
-        return {names.LAUNCHES_STOPPED: None, names.UNUSED_LAUNCHES: None, names.LAUNCHES_RESUMED: resumed}
+        return resumed_annotations(time.time())
 
     if await revise_pool(objects.pools, pool, change_of) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
     return f"NodePool {name}: launches go on; they were stopped since {stop.since}: {stop.why}"
+
+
+async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
+    """Forget replacements of the pool that were not ready in time, in words. Empty where nothing was held for them."""
+    pool = await objects.pools.read(name)
+    if pool is None or names.FAILED_REPLACEMENTS not in pool.annotations:
+        return ""
+    held = [brake.says(name) for brake in replacement_brakes(pool)]
+    if await revise_pool(objects.pools, pool, lambda _: {names.FAILED_REPLACEMENTS: None}) is None:
+        raise CommandFailed(f"{name}: the NodePool is gone")
+    return f"NodePool {name}: nodes are replaced again; {'; '.join(held)}" if held else ""

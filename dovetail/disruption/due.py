@@ -9,6 +9,7 @@ from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.model import names
+from dovetail.model.failed_replacements import replacement_brakes
 from dovetail.model.judging import Unjudged
 from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
@@ -24,6 +25,7 @@ def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.resting.values()
     yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     for name, pool in fleet.pools.items():
+        yield from (brake.until for brake in replacement_brakes(pool))
         states = fleet.judging.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
             yield from (v.until for v in states if v.until is not None)

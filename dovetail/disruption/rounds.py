@@ -126,9 +126,12 @@ class RemainingAllowances:
 def out_of_budget(round_: Round, candidate: Candidate, reason: DisruptionReason) -> tuple[Candidate, Block]:
     """Why a candidate without an allowance is passed over: for refusals and explanations, not for Events."""
     pool = candidate.pool.name
-    left = round_.allowances(reason)[pool].left
+    allowance = round_.allowances(reason)[pool]
+    left = allowance.left
     message = f"NodePool {pool} has no allowance left for {reason}"
-    if left > 0:
+    if allowance.held:
+        message = f"NodePool {pool}: {allowance.held}"
+    elif left > 0:
         message = f"NodePool {pool} lets {left} nodes go at once for {reason}, and others come first"
     return candidate, Block(why=WhyNot.BUDGET, message=message, event=None)
 

@@ -65,11 +65,13 @@ OWNER: Final = "dovetail.sh/owner"
 PLAN: Final = "dovetail.sh/plan"
 PLANNED_PODS: Final = "dovetail.sh/planned-pods"
 KEEP_PLACES: Final = "dovetail.sh/keep-places"  # on a NodeClaim: "true", its pods are nominated for its node
+ASKS_AGAIN: Final = "dovetail.sh/asks-again"  # on a NodeClaim: "true", it asks for what was short a while ago
 PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
 LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
+FAILED_REPLACEMENTS: Final = "dovetail.sh/failed-replacements"  # on a NodePool: <reason>@<hash>=<when>.<when>,…
 PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
 NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs beside its instance
 MOVED_FROM: Final = "dovetail.sh/moved-from"  # on a NodeClaim that replaces cheaply: <type>/<capacity type>@<when>,…

@@ -5,7 +5,7 @@ capacity type and a price; its availability holds for the moment only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dovetail.model import names
@@ -89,6 +89,7 @@ class Offering:
     capacity_override: Resources | None = None
     overhead_override: Resources | None = None
     price_overlay: bool = False
+    may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,14 @@ class InstanceType:
     overhead: Resources
     offerings: tuple[Offering, ...]
     capacity_overlay: bool = False
+
+    def asked_again(self) -> "InstanceType":
+        """With the offerings available that may be asked for again; itself where it has none."""
+        if not any(offering.may_be_asked for offering in self.offerings):
+            return self
+        return replace(
+            self, offerings=tuple(replace(o, available=True) if o.may_be_asked else o for o in self.offerings)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,12 @@ short marks, because their UIDs would fill an annotation. An annotation that som
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
 from dovetail.model import names
+from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.time import format_time, time_or_none
 
@@ -18,7 +19,16 @@ REMEMBERED_SECONDS: Final = 3600.0
 MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for
 MOST_PODS: Final = 200  # of one launch
 
-_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)\Z")
+_ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)(?:/([0-9a-f]*)\.([0-9a-f]*))?\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """Whose pods: the marks of their owner and of their namespace, empty where they have several or none is blamed."""
+
+    owner: str = ""
+    namespace: str = ""
+    name: str = field(default="", compare=False)  # for people; not remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,7 @@ class UnusedLaunch:
     claim: str
     at: float
     pods: tuple[str, ...]  # their marks
+    whose: Whose = Whose()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +54,27 @@ def pod_mark(uid: str) -> str:
     return f"{crc32(uid.encode()):08x}"
 
 
-def unused_launch(claim: str, at: float, uids: Iterable[str]) -> UnusedLaunch:
+def whose_pods(pods: Iterable[Pod]) -> Whose:
+    """Whose they all are. A pod without a controller is its own owner."""
+    found = {(pod.shape.namespace, *_owner_of(pod)) for pod in pods}
+    spaces, owners = {space for space, _, _ in found}, {uid for _, uid, _ in found}
+    [(space, _, name), *_] = found or {("", "", "")}
+    return Whose(
+        owner=pod_mark(owners.pop()) if len(owners) == 1 else "",
+        namespace=pod_mark(space) if len(spaces) == 1 else "",
+        name=f"{space}/{name}" if len(found) == 1 else f"namespace {space}" if len(spaces) == 1 else "",
+    )
+
+
+def _owner_of(pod: Pod) -> tuple[str, str]:
+    owner = next((owner for owner in pod.owners if owner.controller), None)
+    return (owner.uid, f"{owner.kind} {owner.name}") if owner is not None else (pod.uid, f"Pod {pod.name}")
+
+
+def unused_launch(claim: str, at: float, uids: Iterable[str], whose: Whose | None = None) -> UnusedLaunch:
     """The memory of one launch."""
-    return UnusedLaunch(claim=claim, at=at, pods=tuple(sorted({pod_mark(uid) for uid in uids}))[:MOST_PODS])
+    marks = tuple(sorted({pod_mark(uid) for uid in uids}))[:MOST_PODS]
+    return UnusedLaunch(claim=claim, at=at, pods=marks, whose=whose or Whose())
 
 
 def remembered_launches(pool: NodePool, now: float) -> tuple[UnusedLaunch, ...]:
@@ -60,14 +89,21 @@ def _read(entry: str) -> UnusedLaunch | None:
     match = _ENTRY.match(entry)
     if match is None:
         return None
-    claim, at, pods = match.groups()
-    return UnusedLaunch(claim=claim, at=float(at), pods=tuple(filter(None, pods.split("."))))
+    claim, at, pods, owner, namespace = match.groups(default="")
+    whose = Whose(owner=owner, namespace=namespace)
+    return UnusedLaunch(claim=claim, at=float(at), pods=tuple(filter(None, pods.split("."))), whose=whose)
 
 
 def remembered_text(known: Sequence[UnusedLaunch], new: UnusedLaunch) -> str:
     """The annotation with one more launch; one that is known is not added again."""
     kept = list(known) if any(launch.claim == new.claim for launch in known) else [*known, new]
-    return ",".join(f"{u.claim}@{u.at:.0f}={'.'.join(u.pods)}" for u in kept[-MOST_LAUNCHES:])
+    return ",".join(map(_entry, kept[-MOST_LAUNCHES:]))
+
+
+def _entry(launch: UnusedLaunch) -> str:
+    whose = launch.whose
+    of = f"/{whose.owner}.{whose.namespace}" if whose.owner or whose.namespace else ""
+    return f"{launch.claim}@{launch.at:.0f}={'.'.join(launch.pods)}{of}"
 
 
 def resumed_at(pool: NodePool) -> float:
@@ -87,3 +123,9 @@ def stop_of(pool: NodePool) -> Stop | None:
 def stop_text(now: float, why: str) -> str:
     """The annotation that stops a pool."""
     return f"{format_time(now)} {why}"
+
+
+def resumed_annotations(now: float) -> dict[str, str | None]:
+    """What takes a stop off: what was launched before this moment does not count any more, or the same launches would
+    stop the pool again at once."""
+    return {names.LAUNCHES_STOPPED: None, names.UNUSED_LAUNCHES: None, names.LAUNCHES_RESUMED: format_time(now)}

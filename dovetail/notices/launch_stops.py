@@ -1,4 +1,4 @@
-"""The notice that nothing is launched for a NodePool until a person resumes it."""
+"""The notice that a NodePool is stopped, since its nodes were of no use."""
 
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool

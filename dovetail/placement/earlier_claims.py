@@ -28,6 +28,7 @@ from dovetail.model.unused_launches import (
     remembered_launches,
     resumed_at,
     unused_launch,
+    whose_pods,
 )
 from dovetail.placement.node_terms import node_terms
 
@@ -38,18 +39,22 @@ JOINING_SECONDS: Final = 300.0  # in which a node that has no fault joins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierClaims:
-    """By UID: the claim that a pod waits for, and how many claims were made for a pod that gets no further one."""
+    """By UID: the claim that a pod waits for, how many claims were made for a pod that gets no further one, and pods
+    for which nothing is launched now."""
 
     awaited: Mapping[str, str] = field(default_factory=dict)
     exhausted: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)  # why the brake holds it, or others of its owner
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self.awaited or uid in self.exhausted
+        return uid in self.awaited or uid in self.exhausted or uid in self.held
 
     def why(self, uid: str) -> str:
         """Why nothing is launched for the pod."""
         if uid in self.awaited:
             return f"NodeClaim {self.awaited[uid]} was made for it and may still become its node"
+        if uid not in self.exhausted:
+            return self.held[uid]
         return (
             f"{self.exhausted[uid]} NodeClaims were made for it within an hour and it runs on none of their nodes, so "
             "no further one is made: what it asks for and what the nodes have do not agree"
@@ -176,7 +181,11 @@ def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> Unu
     """What its NodePool remembers of a claim that ends; None where it was of use. Its pods only where it had its
     chance."""
     pending = left_pending(claim, pods)
-    return unused_launch(claim.name, now, pending if had_its_chance(claim) else ()) if pending else None
+    if not pending:
+        return None
+    came_up = claim.is_true(names.INITIALIZED_CONDITION)
+    whose = whose_pods([pods[uid] for uid in pending]) if came_up else None
+    return unused_launch(claim.name, now, pending if had_its_chance(claim) else (), whose)
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:

@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Final
 
 from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Activity, pause_on
 from dovetail.model.placements import Reason
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_of, stop_text
+from dovetail.model.time import format_time, time_or_none
+from dovetail.model.unused_launches import Stop, remembered_launches, stop_of, stop_text
+
+FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled with each that comes to nothing
+MOST_DOUBLED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +47,32 @@ def with_refused_pools(snapshot: Snapshot, refusals: Mapping[str, str]) -> Snaps
 def held_pool(snapshot: Snapshot, pool: NodePool) -> HeldPool | None:
     """Why the pool gets no new node; None where it may."""
     stop = stop_of(pool)
-    if stop is not None:
-        return HeldPool(pool=pool.name, reason="launches_stopped", says=f"launches are stopped: {stop.why}")
+    if stop is not None and snapshot.now < (again := next_trial(snapshot, pool, stop)):
+        tried = f"; one more node is tried at {format_time(again)}" if again != inf else ""
+        return HeldPool(pool=pool.name, reason="launches_stopped", says=f"launches are stopped: {stop.why}{tried}")
     pause = pause_on(snapshot, pool.name, Activity.LAUNCHES)
     if pause is None:
         return None
     return HeldPool(pool=pool.name, reason="launches_paused", says=pause.announces(Activity.LAUNCHES))
+
+
+def next_trial(snapshot: Snapshot, pool: NodePool, stop: Stop) -> float:
+    """When one node of a stopped pool is tried again: some minutes after the stop, and twice as long after each that
+    came to nothing. Never while such a node has not come up, nor where a person has written the stop."""
+    since = time_or_none(stop.since)
+    tried = trials(snapshot, pool)
+    if since is None or any(not c.is_true(names.INITIALIZED_CONDITION) and c.deleting_since is None for c in tried):
+        return inf
+    ended = [launch.at for launch in remembered_launches(pool, snapshot.now) if launch.claim not in snapshot.claims]
+    in_vain = [at for at in (*ended, *(claim.created for claim in tried)) if at > since]
+    return max((since, *in_vain)) + FIRST_REST * 2.0 ** min(len(in_vain), MOST_DOUBLED)
+
+
+def trials(snapshot: Snapshot, pool: NodePool) -> tuple[NodeClaim, ...]:
+    """The claims that were made for the pool since it was stopped, to see whether its nodes are of use again."""
+    stop = stop_of(pool)
+    since = time_or_none(stop.since) if stop is not None else None
+    if since is None:
+        return ()
+    mine = (c for c in snapshot.claims.values() if c.labels.get(names.NODE_POOL) == pool.name and c.created > since)
+    return tuple(claim for claim in mine if names.ASKS_AGAIN in claim.annotations)

@@ -1,40 +1,28 @@
-"""When must launching stop for a NodePool until a person has looked?
+"""For whom must launching stop, as launches come to nothing: an owner's pods, a namespace's, or a whole NodePool?
 
 Judged from what stands in the cluster and in the pools' annotations alone, so that every worker and every restart comes
-to the same answer. A launch is unexplained where pods that it was made for are still pending, and either its node has
-stood for a minute and runs none, or claims that came before it are for the same pods. A deployment, a wave of drift, a
-static pool and a shortage leave none behind: their pods run, or are gone, or nothing was launched. A pool is stopped
-for many unexplained launches or for many dollars of them, and all such pools are for twice as much over all.
+to the same answer. Launches whose nodes came up and whose pods all have one owner are that owner's; of what is left, a
+namespace's; only what is left then, and nodes that never came up, are the NodePool's. Whoever has many of them, or many
+dollars, is stopped; all pools with a part in it are for twice as much over all.
+
+An owner or a namespace is held for some minutes after its last launch, twice as long with each that was of no use
+again; then one of its pods may have a node, and no annotation says so: what is remembered of launches does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
-from dovetail.model import names
-from dovetail.model.kept_places import planned_pods
-from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_active
-from dovetail.model.pods import Expression, Pod
-from dovetail.model.pools import Catalogue, InstanceType
-from dovetail.model.requirements import from_expressions
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import REMEMBERED_SECONDS, remembered_launches, resumed_at, stop_of
+from dovetail.model.time import format_time
+from dovetail.model.unused_launches import stop_of, whose_pods
 from dovetail.placement.earlier_claims import used_claims
-from dovetail.placement.prices import worst_launch_price
+from dovetail.placement.held_pools import FIRST_REST, MOST_DOUBLED, trials
+from dovetail.placement.settings import BrakeSettings, PlacementSettings
+from dovetail.placement.unexplained_launches import Launch, launches_of
 
-UNUSED_AFTER: Final = 60.0  # from initialisation; the kube-scheduler binds thousands of pods in less
-DOLLARS_SECONDS: Final = 600.0  # the launches whose dollars an hour are added up
 OVER_ALL: Final = 2  # all pools together may have so many times what one may have
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrakeSettings:
-    """From when on a pool is stopped; 0 turns that off."""
-
-    launches: int = 10  # unexplained ones within an hour, where they are half of all launches
-    dollars: float = 100.0  # an hour, added within ten minutes by unexplained launches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,87 +33,114 @@ class PoolStop:
     why: str
 
 
-@dataclass(slots=True)
-class _Launches:
-    """What was launched for a pool within the hour."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Brake:
+    """An owner or a namespace that has had too many, and when one more is tried."""
 
-    all: int = 0
-    unexplained: int = 0
-    dollars: float = 0.0
+    why: str
+    until: float
 
-    def add(self, other: "_Launches") -> None:
-        self.all += other.all
-        self.unexplained += other.unexplained
-        self.dollars += other.dollars
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Brakes:
+    """By mark; and the launches that are the pools'."""
+
+    owners: Mapping[str, _Brake]
+    namespaces: Mapping[str, _Brake]
+    rest: tuple[Launch, ...]
 
 
 def pools_to_stop(snapshot: Snapshot, settings: BrakeSettings, well_known: frozenset[str]) -> tuple[PoolStop, ...]:
     """The pools that are not stopped yet and must be."""
-    launches = _launches(snapshot, well_known)
-    over_all = _Launches()
-    for found in launches.values():
-        over_all.add(found)
-    together = _why(over_all, settings, OVER_ALL)
+    rest = _brakes(launches_of(snapshot, _by_node(snapshot), well_known), settings).rest
+    together = _why(rest, settings, OVER_ALL)
     stops = []
-    for name, found in sorted(launches.items()):
+    for name, found in sorted(_grouped(rest, lambda launch: launch.pool).items()):
         why = _why(found, settings, 1)
-        if not why and together and found.unexplained:
+        if not why and together and any(launch.unexplained for launch in found):
             why = f"over all NodePools, {together}"
         if why and stop_of(snapshot.pools[name]) is None:
             stops.append(PoolStop(pool=name, why=why))
     return tuple(stops)
 
 
-def _why(found: _Launches, settings: BrakeSettings, times: int) -> str:
-    """Why so many launches are too many; empty where they are not."""
-    most, dollars = settings.launches * times, settings.dollars * times
-    if most and found.unexplained >= most and 2 * found.unexplained >= found.all:
-        return (
-            f"{found.unexplained} of {found.all} nodes launched within an hour were of no use to the pods they were for"
-        )
-    if dollars and found.dollars >= dollars:
-        return f"${found.dollars:.2f} an hour were added within ten minutes that no pending pod explains"
-    return ""
+def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
+    """The stopped pools of which a node that was tried runs pods: what was wrong is over."""
+    tried = {pool.name: trials(snapshot, pool) for pool in snapshot.pools.values()}
+    if not any(tried.values()):
+        return ()
+    used = used_claims(snapshot, _by_node(snapshot))
+    return tuple(name for name, claims in tried.items() if any(claim.name in used for claim in claims))
 
 
-def _launches(snapshot: Snapshot, well_known: frozenset[str]) -> dict[str, _Launches]:
-    found = {name: _Launches() for name in snapshot.pools}
-    for name, pool in snapshot.pools.items():
-        ended = sum(launch.claim not in snapshot.claims for launch in remembered_launches(pool, snapshot.now))
-        found[name].add(_Launches(all=ended, unexplained=ended))
-    claims = list(_recent(snapshot))
-    unexplained = frozenset(_unexplained(claims, snapshot)) if claims else frozenset[str]()
-    for claim in claims:
-        launches = found[claim.labels[names.NODE_POOL]]
-        launches.all += 1
-        if claim.name in unexplained:
-            launches.unexplained += 1
-            if snapshot.now - claim.created <= DOLLARS_SECONDS:
-                launches.dollars += _dollars(claim, snapshot.catalogues, well_known)
+def pods_held_back(
+    pods: Iterable[Pod], snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], settings: PlacementSettings
+) -> dict[str, str]:
+    """By UID: why nothing is launched for these pods. Of those whose rest is over, the oldest pod is not held."""
+    brakes = _brakes(launches_of(snapshot, on_node, settings.well_known), settings.brake)
+    if not brakes.owners and not brakes.namespaces:
+        return {}
+    held: dict[str, str] = {}
+    tried: set[str] = set()
+    for pod in sorted(pods, key=lambda each: (each.created, each.uid)):
+        whose = whose_pods([pod])
+        brake, mark = brakes.owners.get(whose.owner), whose.owner
+        if brake is None:
+            brake, mark = brakes.namespaces.get(whose.namespace), whose.namespace
+        if brake is None:
+            continue
+        if snapshot.now >= brake.until and mark not in tried:
+            tried.add(mark)
+            continue
+        of = whose.name if mark == whose.owner else f"namespace {pod.shape.namespace}"
+        held[pod.uid] = f"nothing is launched for the pods of {of} until {format_time(brake.until)}: {brake.why}"
+    return held
+
+
+def _brakes(launches: Sequence[Launch], settings: BrakeSettings) -> _Brakes:
+    owners = _held(_grouped(launches, lambda launch: launch.whose.owner), settings)
+    rest = [launch for launch in launches if launch.whose.owner not in owners]
+    namespaces = _held(_grouped(rest, lambda launch: launch.whose.namespace), settings)
+    left = tuple(launch for launch in rest if launch.whose.namespace not in namespaces)
+    return _Brakes(owners=owners, namespaces=namespaces, rest=left)
+
+
+def _held(groups: Mapping[str, Sequence[Launch]], settings: BrakeSettings) -> dict[str, _Brake]:
+    found: dict[str, _Brake] = {}
+    for mark, launches in groups.items():
+        why = _why(launches, settings, 1) if mark else ""
+        if why:
+            in_vain = sum(launch.unexplained for launch in launches)
+            rest = FIRST_REST * 2.0 ** min(max(0, in_vain - settings.launches), MOST_DOUBLED)
+            found[mark] = _Brake(why=why, until=max(launch.at for launch in launches) + rest)
     return found
 
 
-def _recent(snapshot: Snapshot) -> Iterator[NodeClaim]:
-    """The claims that were made for pods within the hour, since their pools were last resumed, by age."""
-    since = {n: max(snapshot.now - REMEMBERED_SECONDS, resumed_at(p)) for n, p in snapshot.pools.items()}
-    for claim in sorted(snapshot.claims.values(), key=attrgetter("created", "name")):
-        begun = since.get(claim.labels.get(names.NODE_POOL, ""))
-        if begun is not None and claim.created >= begun and claim.annotations.get(names.PLANNED_PODS):
-            yield claim
+def _grouped(launches: Iterable[Launch], key: Callable[[Launch], str]) -> dict[str, list[Launch]]:
+    found: dict[str, list[Launch]] = {}
+    for launch in launches:
+        found.setdefault(key(launch), []).append(launch)
+    return found
 
 
-def _unexplained(claims: Iterable[NodeClaim], snapshot: Snapshot) -> Iterator[str]:
-    """The names of the claims that no pending pod explains; a pod explains the first claim that was made for it."""
-    on_node = _by_node(snapshot)
-    used = used_claims(snapshot, on_node)
-    explained: set[str] = set()
-    for claim in claims:
-        pending = {uid for uid in planned_pods(claim) if _is_pending(snapshot.pods.get(uid))}
-        if not pending or claim.name in used:
-            continue
-        if pending <= explained or _stands_unused(claim, snapshot.now):
-            yield claim.name
-        explained |= pending
+def _why(launches: Sequence[Launch], settings: BrakeSettings, times: int) -> str:
+    """Why so many launches are too many; empty where they are not."""
+    most, dollars = settings.launches * times, settings.dollars * times
+    in_vain = [launch for launch in launches if launch.unexplained]
+    if most and len(in_vain) >= most and 2 * len(in_vain) >= len(launches):
+        return (
+            f"{len(in_vain)} of {len(launches)} nodes launched within an hour were of no use to the pods they were for"
+        ) + _named(in_vain)
+    added = sum(launch.dollars for launch in launches)
+    if dollars and added >= dollars:
+        return f"${added:.2f} an hour were added within ten minutes that no pending pod explains" + _named(in_vain)
+    return ""
+
+
+def _named(launches: Iterable[Launch]) -> str:
+    """Whose pods they were for, as far as that is known."""
+    known = dict.fromkeys(launch.whose.name for launch in launches if launch.whose.name)
+    return f" ({', '.join(list(known)[:3])})" if known else ""
 
 
 def _by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
@@ -134,26 +149,3 @@ def _by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
         if pod.node_name:
             found.setdefault(pod.node_name, []).append(pod)
     return found
-
-
-def _is_pending(pod: Pod | None) -> bool:
-    return pod is not None and not pod.node_name and is_active(pod)
-
-
-def _stands_unused(claim: NodeClaim, now: float) -> bool:
-    initialized = claim.condition(names.INITIALIZED_CONDITION)
-    return initialized is not None and initialized.status == "True" and now - initialized.changed > UNUSED_AFTER
-
-
-def _dollars(claim: NodeClaim, catalogues: Mapping[str, Catalogue], well_known: frozenset[str]) -> float:
-    """What the claim's instance costs an hour; nothing where it is not launched or its type is not listed any more."""
-    types = catalogues.get(claim.labels[names.NODE_POOL], Catalogue()).types
-    own = next((t for t in types if t.name == claim.labels.get(names.INSTANCE_TYPE)), None)
-    price = _price(own, claim, well_known) if own is not None else 0.0
-    return price if price != float("inf") else 0.0
-
-
-def _price(own: InstanceType, claim: NodeClaim, well_known: frozenset[str]) -> float:
-    place = {k: v for k, v in claim.labels.items() if k in (names.ZONE, names.CAPACITY_TYPE)}
-    wanted = from_expressions(tuple(Expression(key=k, operator="In", values=(v,)) for k, v in place.items()))
-    return worst_launch_price([(from_expressions(o.requirements), o.price) for o in own.offerings], wanted, well_known)

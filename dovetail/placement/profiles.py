@@ -62,6 +62,10 @@ class Profile:
     minimum_counts_listed: bool
     # PLQ-64: whether of pods that share a ReadWriteOncePod claim one alone may have a node.
     single_pod_claims: bool
+    # PLQ-65: whether one claim asks for what was short a while ago, where pods have nowhere else to go.
+    asks_again: bool
+    # PLQ-66: whether a DaemonSet's pod that will come to a new node is company for pods that must be beside it.
+    daemons_are_company: bool
 
 
 def _none_left(nodes: int) -> bool:
@@ -125,4 +129,6 @@ DOVETAIL = Profile(
     share_relaxed_mark=_mark_alone,
     minimum_counts_listed=True,
     single_pod_claims=True,
+    asks_again=True,
+    daemons_are_company=True,
 )

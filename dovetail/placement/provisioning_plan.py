@@ -16,6 +16,8 @@ from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import stop_of
+from dovetail.placement.asking_again import MARK, with_short_offerings
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place
 from dovetail.placement.proposals import proposed_nodes
@@ -40,7 +42,9 @@ def plan_provisioning(
     placement = place(index, should_stop=should_stop, first=first)
     real = for_real_pods(placement)
     proposed, lists = proposed_nodes(placement.new, settings.well_known)
-    proposed = _keeping_places(proposed, index)
+    if not proposed and real.refused and settings.profile.asks_again:
+        proposed, lists = _asking_again(index, should_stop)
+    proposed = _keeping_places(_tried_alone(proposed, index), index)
     proposed = in_launch_order(_writable(proposed, index))
     too_large = [node for node in proposed if _bytes_alone(node, lists) > LAUNCH_PLAN_BYTES]
     fitting = tuple(node for node in proposed if node not in too_large)
@@ -54,6 +58,27 @@ def plan_provisioning(
         more=len(kept) < len(fitting),
     )
     return plan, replace(placement, unjudged=index.judging.found)
+
+
+def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[ProposedNode, ...], TypeLists]:
+    """One claim for what was short a while ago; none where nothing is, or pods could not use it."""
+    opened = with_short_offerings(index.snapshot)
+    if opened is None:
+        return (), ()
+    placement = place(Index(opened, index.settings), should_stop=should_stop)
+    proposed, lists = proposed_nodes(placement.new, index.settings.well_known)
+    asking = [node for node in in_launch_order(proposed) if node.pods][:1]
+    return tuple(replace(node, annotations=node.annotations + MARK) for node in asking), lists
+
+
+def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
+    """Of each pool that the brake has stopped and that is tried again, one node alone (PLQ-33)."""
+    stopped = {pool.name for pool in index.pools if stop_of(pool) is not None}
+    if not stopped.intersection(node.pool for node in proposed):
+        return proposed
+    tried = {node.pool: node for node in reversed(in_launch_order(proposed)) if node.pods}
+    others = tuple(node for node in proposed if node.pool not in stopped)
+    return (*others, *(replace(n, annotations=n.annotations + MARK) for p, n in tried.items() if p in stopped))
 
 
 def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:

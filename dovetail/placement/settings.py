@@ -16,6 +16,14 @@ MAX_TYPES = 600
 CLAIMS_PER_POD = 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrakeSettings:
+    """From when on nothing is launched for an owner, a namespace or a pool; 0 turns that off."""
+
+    launches: int = 10  # unexplained ones within an hour, where they are half of all launches
+    dollars: float = 100.0  # an hour, added within ten minutes by unexplained launches
+
+
 Stopwatch = Callable[[float], Callable[[], bool]]
 
 
@@ -53,6 +61,7 @@ class PlacementSettings:
     unsupported_topology_keys: frozenset[str] = frozenset()
     max_types: int = MAX_TYPES
     claims_per_pod: int = CLAIMS_PER_POD
+    brake: BrakeSettings = BrakeSettings()
     profile: Profile = DOVETAIL
     cost: CostSettings = CostSettings()
 

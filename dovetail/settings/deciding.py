@@ -7,8 +7,7 @@ from typing import Any, Final
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import nomination_seconds
 from dovetail.model.names import WELL_KNOWN_LABELS
-from dovetail.placement.launch_brake import BrakeSettings
-from dovetail.placement.settings import CostSettings, PlacementSettings
+from dovetail.placement.settings import BrakeSettings, CostSettings, PlacementSettings
 from dovetail.settings.settings import Settings
 
 STEPS = 20_000  # of a search for cheaper nodes; its time is up before
@@ -47,6 +46,7 @@ def placement_settings(settings: Settings) -> PlacementSettings:
         default_spread=settings.default_spread,
         well_known=well_known_labels(settings),
         claims_per_pod=settings.claims_per_pod,
+        brake=brake_settings(settings),
         cost=cost_settings(settings),
     )
 

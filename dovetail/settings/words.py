@@ -34,7 +34,8 @@ WORDS: Final[dict[str, str]] = {
         "how many NodeClaims are made within an hour for one pod that runs on none of their nodes; `0`: any number"
     ),
     "DOVETAIL_BRAKE_LAUNCHES": (
-        "after how many launches within an hour that came to nothing a NodePool is stopped; `0`: never"
+        "after how many launches within an hour that came to nothing launching stops for an owner, a namespace or a "
+        "NodePool; `0`: never"
     ),
     "DOVETAIL_BRAKE_DOLLARS_PER_HOUR": "the same in dollars an hour added within ten minutes; `0`: never",
     "DOVETAIL_DRAIN_OWNER_SHARE": (

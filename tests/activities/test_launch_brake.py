@@ -14,7 +14,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import remembered_launches, stop_of, stop_text
-from dovetail.placement.launch_brake import BrakeSettings
+from dovetail.placement.settings import BrakeSettings
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from testing.fakes import FakeNotices, World
@@ -130,3 +130,18 @@ async def test_a_stopped_pool_gets_no_claim_whoever_asks(text: str) -> None:
 
     assert world.claims == {}
     assert outcome.refused[0][1].startswith("launches are stopped for NodePool pool: ")
+
+
+async def test_a_pool_whose_tried_node_runs_pods_goes_on() -> None:
+    """PLQ-33: what came before does not count any more."""
+    pod = a_bound_pod("p", "trial")
+    node, claim = a_node("trial")
+    asking = replace(claim, created=NOW - 100, annotations={names.ASKS_AGAIN: "true"})
+    pool = a_versioned_pool(**{names.LAUNCHES_STOPPED: stop_text(NOW - 500, "enough")})
+    pools, world = Pools(pool), with_claims([pod], asking, nodes=[(node, asking)], pools=[pool])
+
+    seen = await a_brake(pools, World()).apply(world)
+
+    assert stop_of(seen.pools["default"]) is None
+    assert stop_of(pools.pools["default"]) is None
+    assert names.LAUNCHES_RESUMED in pools.pools["default"].annotations

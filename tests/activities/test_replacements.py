@@ -7,6 +7,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
@@ -18,15 +19,18 @@ from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkReque
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_upkeep import Pools
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
+from tests.placement.builders import NOW, a_pool, a_snapshot
 
 OWNER = "c/disrupt/0199"
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
@@ -325,3 +329,41 @@ async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() 
         ("DisruptionWaitingReadiness", "Waiting on readiness to continue disruption"),
     ]
     assert await create(World(), "provisioned") == []
+
+
+class _View:
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+
+    def snapshot(self, _: object) -> Snapshot:
+        return a_snapshot(pools=list(self._pools.pools.values()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "age", "remembered"),
+    [
+        ({}, 600.0, True),
+        ({}, 500.0, False),  # called off, or undone for another reason
+        ({"provider_id": ""}, 600.0, False),  # a shortage
+        ({"conditions": (Condition(type=names.INITIALIZED_CONDITION, status="True"),)}, 600.0, False),
+    ],
+)
+async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool_until_one_is_ready(
+    changes: dict[str, Any], age: float, remembered: bool
+) -> None:
+    """Decision 226."""
+    pools = Pools(replace(a_pool(), resource_version="1"))
+    view: Any = _View(pools)
+    memory = FailedReplacements(view, pools, lambda: NOW)
+    fields = {"provider_id": "p://a", "conditions": (), "created": NOW - age, **changes}
+    claim = replace(a_replacement("a"), labels={names.NODE_POOL: "default"}, **fields)
+    world = World()
+    world.put(claim)
+    request = GiveBackRequest(plan_id="plan", names=("a",), why="not ready in time", method="drift")
+
+    await ActivityEnvironment().run(GiveBack(FakeClaims(world), FakePods(world), memory).give_back, request)
+
+    text = pools.pools["default"].annotations.get(names.FAILED_REPLACEMENTS, "")
+    assert text == (f"Drifted@={NOW:.0f}" if remembered else "")
+    await memory.ready([claim])
+    assert names.FAILED_REPLACEMENTS not in pools.pools["default"].annotations

@@ -101,6 +101,24 @@ def test_a_pool_that_the_brake_stopped_is_resumed_by_the_same_command(
     assert set(own(world, "NodePool", "default")) == {"launches-resumed"}
 
 
+def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Decision 226."""
+    pool = a_ready_pool()
+    pool["metadata"]["annotations"] = {names.FAILED_REPLACEMENTS: "Drifted@=1700000000.1700000001.1700000002"}
+    world = a_world(tmp_path, pool)
+
+    assert typed(world, "resume", "--pool", "default") == 0
+
+    said, where = capsys.readouterr().out.splitlines()
+    assert said.startswith(
+        "NodePool default: nodes are replaced again; 3 replacements for Drifted were not ready in time"
+    )
+    assert where == target(world)
+    assert own(world, "NodePool", "default") == {}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -64,6 +64,28 @@ async def test_a_shortage_of_spot_in_two_zones_is_avoided_and_one_everywhere_fal
     await ground.assert_one_instance_per_claim()
 
 
+async def test_a_pod_with_nowhere_else_to_go_asks_again_before_the_shortage_is_forgotten(ground: Ground) -> None:
+    """Decision 214: others wait beside it, and follow as soon as one claim has found capacity."""
+    since = ground.audit.end()
+    ground.world({"ice": [{"instanceType": "m5d.large"}]})
+    await ground.apply(node_pool(instance_type="m5d.large", consolidate_after="Never"))
+    await ground.apply(deployment(2, "1"))
+
+    async def made() -> list[Json]:
+        written = [e for e in ground.audit.entries(since) if e.verb == "create" and e.code == 201]
+        return [e.response for e in written if e.resource == "nodeclaims" and e.response is not None]
+
+    async def refused() -> bool:
+        return bool(await made()) and not await ground.claims()
+
+    await ground.until(refused, 60, "the claims that were refused are gone")
+    ground.world({"ice": []})
+    await ground.until(lambda: ground.settled(2), 150, "both pods run")
+
+    assert any(names.ASKS_AGAIN in claim["metadata"]["annotations"] for claim in await ground.claims())
+    await ground.assert_one_instance_per_claim()
+
+
 @pytest.mark.usefixtures("usual_class")
 async def test_a_class_that_chooses_another_image_rolls_its_nodes(ground: Ground) -> None:
     old = {claim["metadata"]["name"] for claim in await settle(ground, 3)}

@@ -6,7 +6,8 @@ from typing import Any, Final
 import pytest
 
 from acceptance.karpenter import KARPENTER
-from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.choose import NothingToDo, choose, decide
+from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
@@ -204,6 +205,23 @@ def test_a_static_pool_drifts_within_budget_replicas_and_limit(
     assert [len(c.replacements) for c in commands] == [1] * expected
 
 
+@pytest.mark.parametrize(("budget", "limit", "waves"), [("100%", None, 1), ("2", 15, 5), ("4", 12, 5), ("4", None, 3)])
+def test_ten_static_nodes_are_rolled_in_as_few_waves_as_budget_and_limit_allow(
+    budget: str, limit: int | None, waves: int
+) -> None:
+    """A place is free as soon as its node's instance is being terminated; no decision in between finds nothing."""
+    limits = None if limit is None else {NODES: limit}
+    pool = a_pool(replicas=10, limits=limits, budgets=(Budget(nodes=budget),))
+    standing, rounds = {name: a_drifted(name) for name in (f"n{number}" for number in range(10))}, 0
+    while any(pair.claim.is_true(names.DRIFTED) for pair in standing.values()):
+        commands = plan(a_world(standing.values(), pools=[pool])).commands
+        rounds += 1
+        for [node] in nodes(commands):
+            del standing[node]
+            standing[f"new-{node}"] = a_pair(f"new-{node}")
+    assert rounds == waves
+
+
 def test_a_marked_node_whose_replacement_is_not_there_yet_leaves_no_room() -> None:
     """DIS-76, DIS-78: between a mark and its claim the place is taken, or two nodes would share one."""
     pool = a_pool(replicas=2, limits={NODES: 3})
@@ -313,3 +331,29 @@ def test_a_wave_waits_a_moment_for_the_conditions_that_are_still_being_written()
     assert isinstance(choice, NothingToDo)
     assert choice.next_due == NOW + 1
     assert nodes(plan(replace(world, now=NOW + 1)).commands) == [["n1"]]
+
+
+@pytest.mark.parametrize("replicas", [None, 3])
+@pytest.mark.parametrize(("ago", "expected"), [(60.0, 0), (1300.0, 1)])
+def test_replacements_that_failed_hold_the_drift_of_their_pool_but_for_one_try(
+    replicas: int | None, ago: float, expected: int
+) -> None:
+    """Decision 226: the budget would let all three go; another pool is not held."""
+    text = f"Drifted@={NOW - ago - 2:.0f}.{NOW - ago - 1:.0f}.{NOW - ago:.0f}"
+    held = a_pool(
+        "a", replicas=replicas, budgets=(Budget(nodes="100%"),), annotations={names.FAILED_REPLACEMENTS: text}
+    )
+    other = a_pool("b", replicas=replicas, budgets=(Budget(nodes="100%"),))
+    pairs = [a_drifted(f"n{i}") for i in range(3)] + [a_drifted("other", pool="b")]
+    pods = [a_pod(pair.node.name, "7") for pair in pairs]
+    world = a_world(pairs, pods, pools=[held, other])
+
+    decision = decide(world, DisruptionSettings(), never)
+
+    assert isinstance(decision.choice, DisruptionPlan)
+    chosen = [target.node for command in decision.choice.commands for target in command.targets]
+    assert (len(chosen), "other" in chosen) == (expected + 1, True)
+    if expected:
+        return
+    explained = explain_node(world, DisruptionSettings(), "n2")
+    assert any("3 replacements for Drifted were not ready in time" in each.message for each in explained.passed_over)

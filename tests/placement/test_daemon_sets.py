@@ -6,21 +6,26 @@ from typing import Any
 
 import pytest
 
+from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
-from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, Toleration
+from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
 from dovetail.model.resources import NANO
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import DaemonSet
 from dovetail.placement.place_pods import place
+from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     NOW,
     TYPES,
+    a_bound_pod,
     a_node,
     a_pod,
     a_pool,
     a_shape,
     a_snapshot,
     an_index,
+    groups,
+    near,
     one_of,
     placed,
     term,
@@ -182,3 +187,48 @@ def test_any_of_a_daemon_sets_terms_is_enough_and_preferences_and_soft_taints_do
     assert _types([pod], _daemon_set(terms=later)) == ["large", "huge"]
     assert _types([pod], wishing) == ["large", "huge"]
     assert _types([pod], _daemon_set(), pools=[soft]) == ["large", "huge"]
+
+
+def beside(app: str) -> PodShape:
+    """A pod that must be on one node with pods of that label."""
+    return a_shape(affinity=(near(names.HOSTNAME, app=app),))
+
+
+CILIUM: dict[str, Any] = {"labels": {"app": "cilium"}}
+GPU = Taint(key="gpu", value="", effect="NoSchedule")
+
+
+def test_a_daemon_set_s_pod_that_will_come_is_company_on_a_new_node() -> None:
+    """PLQ-66: several share the node, and one that stands with the daemon's pod is used first."""
+    pods = [a_pod(f"p{i}", shape=beside("cilium")) for i in range(3)]
+    daemon = _daemon_set(**CILIUM)
+    running = replace(a_bound_pod("agent", "n1"), shape=daemon.pod.shape)
+    standing = a_snapshot([*pods, running], nodes=[a_node("n1", cpu="8")], daemon_sets={"d": daemon})
+
+    assert groups(placed(a_snapshot(pods, daemon_sets={"d": daemon}))) == [["p0", "p1", "p2"]]
+    assert placed(standing).existing.keys() == {"n1"}
+
+
+def test_a_node_to_which_the_daemon_s_pod_does_not_come_is_no_answer() -> None:
+    """PLQ-66: neither one that stands without it, nor one of a pool on which it does not run."""
+    pod = a_pod("p", shape=beside("cilium"))
+    tainted = a_pool("gpu", weight=10, taints=(GPU,))
+    tolerant = replace(pod, shape=replace(pod.shape, tolerations=(ANY,)))
+    elsewhere = replace(_daemon_set(**CILIUM), pod=a_pod("d", shape=replace(a_shape(**CILIUM), namespace="other")))
+    sets = {"d": _daemon_set(**CILIUM)}
+
+    assert [n.pool for n in placed(a_snapshot([tolerant], pools=[tainted, a_pool()], daemon_sets=sets)).new] == [
+        "default"
+    ]
+    [refused] = placed(a_snapshot([tolerant], pools=[tainted], daemon_sets=sets)).refused
+    assert refused.reasons == ("pod_affinity",)
+    assert placed(a_snapshot([pod], nodes=[a_node("n1")], daemon_sets=sets)).existing == {}
+    assert not placed(a_snapshot([pod], daemon_sets={"d": elsewhere})).new
+    assert not placed(a_snapshot([pod])).new
+
+
+def test_karpenter_makes_no_node_for_pods_beside_a_daemon() -> None:
+    pod = a_pod("p", shape=beside("cilium"))
+    settings = PlacementSettings(profile=KARPENTER_PLACEMENT)
+
+    assert not placed(a_snapshot([pod], daemon_sets={"d": _daemon_set(**CILIUM)}), settings).new

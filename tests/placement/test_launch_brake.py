@@ -1,19 +1,35 @@
 """Launching stops where launches are of no use to the pods that they were for, and for nothing else (PLQ-33)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import remembered_text, stop_of, stop_text, unused_launch
-from dovetail.placement.launch_brake import BrakeSettings, pools_to_stop
+from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_of, stop_text, unused_launch
+from dovetail.placement.earlier_claims import launch_in_vain
+from dovetail.placement.held_pools import FIRST_REST
+from dovetail.placement.launch_brake import pods_held_back, pools_to_resume, pools_to_stop
 from dovetail.placement.place_pods import place
-from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, an_index
+from dovetail.placement.provisioning_plan import plan_provisioning
+from dovetail.placement.settings import BrakeSettings, PlacementSettings
+from tests.placement.builders import (
+    NOW,
+    a_bound_pod,
+    a_node,
+    a_pod,
+    a_pool,
+    a_shape,
+    a_snapshot,
+    an_index,
+    groups,
+    placed,
+)
 from tests.placement.test_earlier_claims import a_claim, a_joined, with_claims
 
 WELL_KNOWN = names.WELL_KNOWN_LABELS
@@ -25,8 +41,8 @@ def stopped(snapshot: Snapshot, settings: BrakeSettings | None = None) -> dict[s
 
 
 def useless(count: int, pool: str = "default", ready_for: float = 90.0) -> tuple[list[Pod], list[NodeClaim]]:
-    """Nodes that have stood for a while, each without the pod that it was launched for."""
-    pods = [a_pod(f"{pool}-{i}") for i in range(count)]
+    """Nodes that have stood for a while, each without the pod that it was launched for; the pods are of three teams."""
+    pods = [a_pod(f"{pool}-{i}", shape=replace(a_shape(), namespace=f"team-{i % 3}")) for i in range(count)]
     labels = {names.NODE_POOL: pool, **PRICED}
     claims = [replace(a_claim(f"{pool}-{i}", p, ready_for=ready_for), labels=labels) for i, p in enumerate(pods)]
     return pods, claims
@@ -38,13 +54,16 @@ def test_ten_nodes_that_took_none_of_their_pods_stop_the_pool() -> None:
     assert not stopped(with_claims(nine[0], *nine[1]))
     assert stopped(with_claims(ten[0], *ten[1])) == {
         "default": "10 of 10 nodes launched within an hour were of no use to the pods they were for"
+        " (team-0/Pod default-0, team-1/Pod default-1, team-2/Pod default-2)"
     }
 
 
-def test_many_claims_for_one_pod_stop_the_pool_before_any_node_is_up() -> None:
+def test_many_claims_for_one_pod_hold_it_alone_before_any_node_is_up() -> None:
     pod = a_pod("web")
+    world = with_claims([pod], *[a_claim(f"c{i:02}", pod) for i in range(11)])
 
-    assert stopped(with_claims([pod], *[a_claim(f"c{i:02}", pod) for i in range(11)]))
+    assert not stopped(world)
+    assert pods_held_back([pod], world, {}, PlacementSettings()).keys() == {pod.uid}
 
 
 def test_dollars_that_no_pending_pod_explains_stop_the_pool() -> None:
@@ -148,7 +167,11 @@ def test_nothing_is_placed_on_new_nodes_of_a_stopped_pool_and_the_reason_is_said
 
     assert not alone.new
     assert [(r.pool, r.reason, r.conflict) for r in alone.refused[0].pools] == [
-        ("default", "launches_stopped", "launches are stopped: 12 of 12 were of no use")
+        (
+            "default",
+            "launches_stopped",
+            "launches are stopped: 12 of 12 were of no use; one more node is tried at 2023-11-14T22:18:20Z",
+        )
     ]
     assert [n.pool for n in beside.new] == ["spare"]
     assert standing.existing.keys() == {"n1"}
@@ -159,3 +182,124 @@ def test_a_stop_that_a_person_wrote_by_hand_holds() -> None:
 
     assert stop is not None
     assert stop.why == "I look into it"
+
+
+def of_one_owner(pods: Iterable[Pod]) -> list[Pod]:
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="stuck", uid="rs-stuck", controller=True)
+    return [replace(pod, shape=replace(pod.shape, namespace="team"), owners=(owner,)) for pod in pods]
+
+
+def of_one_namespace(pods: Iterable[Pod]) -> list[Pod]:
+    return [replace(pod, shape=replace(pod.shape, namespace="team")) for pod in pods]
+
+
+@pytest.mark.parametrize(("of", "who"), [(of_one_owner, "team/ReplicaSet stuck"), (of_one_namespace, "namespace team")])
+def test_useless_nodes_of_one_user_hold_that_user_alone(of: Callable[[Iterable[Pod]], list[Pod]], who: str) -> None:
+    """PLQ-33: a stranger's pod, in the same pool, has its node at once."""
+    found, claims = useless(12)
+    mine = of(found)
+    stranger = a_pod("stranger", cpu="7", created=NOW)
+    [more] = of([a_pod("more", created=NOW)])
+    world = with_claims([*mine, stranger, more], *claims)
+
+    assert not stopped(world)
+    placement = placed(world)
+    assert groups(placement) == [["stranger"]]
+    [why] = [ignored.why for ignored in placement.ignored if ignored.pod.uid == more.uid]
+    assert why.startswith(f"nothing is launched for the pods of {who} until 2023-11-14T")
+    assert "12 of 12 nodes" in why
+
+
+def test_an_owner_s_rest_ends_with_one_more_node_and_doubles_with_each_in_vain() -> None:
+    found, claims = useless(11)
+    mine = of_one_owner(found)
+    more = of_one_owner([a_pod("a"), a_pod("b")])
+    last = max(claim.created for claim in claims)
+
+    def made(now: float) -> int:
+        return len(placed(replace(with_claims([*mine, *more], *claims), now=now)).new)
+
+    assert made(last + 2 * FIRST_REST - 1) == 0
+    assert made(last + 2 * FIRST_REST) == 1
+
+
+def test_an_owner_whose_nodes_are_mostly_of_use_is_not_held() -> None:
+    found, claims = useless(10)
+    mine = of_one_owner(found)
+    [*running] = of_one_owner([a_bound_pod(f"r{i}", f"n{i}") for i in range(11)])
+    good = [a_joined(f"n{i}", pod, ready_for=100.0) for i, pod in enumerate(running)]
+    world = with_claims([*mine, *running, *of_one_owner([a_pod("more")])], *claims, nodes=good)
+
+    assert len(placed(world).new) == 1
+
+
+def test_nodes_that_never_came_up_are_the_pool_s_whoever_they_were_for() -> None:
+    pods, claims = useless(10, ready_for=-1.0)
+    mine = of_one_owner(pods)
+    old = [replace(claim, created=NOW - 400) for claim in claims]
+    again = [replace(claim, name=f"{claim.name}-again") for claim in old]
+
+    assert stopped(with_claims(mine, *old, *again)).keys() == {"default"}
+
+
+def test_whose_a_launch_was_is_remembered_after_its_end() -> None:
+    found, claims = useless(10)
+    mine = of_one_owner(found)
+    text = ""
+    for claim in claims:
+        launch = launch_in_vain(claim, {pod.uid: pod for pod in mine}, NOW)
+        assert launch is not None
+        known = remembered_launches(replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text}), NOW)
+        text = remembered_text(known, launch)
+    pool = replace(a_pool(), annotations={names.UNUSED_LAUNCHES: text})
+    more = of_one_owner([a_pod("more")])
+
+    assert not stopped(a_snapshot(more, pools=[pool]))
+    assert not placed(a_snapshot(more, pools=[pool])).new
+    assert placed(a_snapshot([a_pod("stranger")], pools=[pool])).new
+
+
+def a_stopped_pool(ago: float, **annotations: str) -> NodePool:
+    return replace(a_pool(), annotations={names.LAUNCHES_STOPPED: stop_text(NOW - ago, "enough"), **annotations})
+
+
+def tried(pool: NodePool, *claims: NodeClaim) -> tuple[int, str]:
+    """How many nodes a plan proposes for ten pods that need ten, and what the first pod is told."""
+    pods = [a_pod(f"p{i}", cpu="15") for i in range(10)]
+    plan, placement = plan_provisioning(with_claims(pods, *claims, pools=[pool]), PlacementSettings(), lambda: False)
+    assert all((names.ASKS_AGAIN, "true") in node.annotations for node in plan.proposed)
+    return len(plan.proposed), placement.refused[0].pools[0].conflict if placement.refused else ""
+
+
+def a_trial(**changes: Any) -> NodeClaim:
+    claim = replace(a_claim("trial", **changes), labels={names.NODE_POOL: "default"}, created=NOW - 900)
+    return replace(claim, annotations={**claim.annotations, names.ASKS_AGAIN: "true"})
+
+
+def test_a_stopped_pool_tries_one_node_again_by_itself_and_later_after_each_in_vain() -> None:
+    assert tried(a_stopped_pool(FIRST_REST - 10)) == (
+        0,
+        "launches are stopped: enough; one more node is tried at 2023-11-14T22:13:30Z",
+    )
+    assert tried(a_stopped_pool(FIRST_REST))[0] == 1
+    booting, unused = a_trial(), a_trial(ready_for=800.0)
+    assert tried(a_stopped_pool(1000.0), booting) == (0, "launches are stopped: enough")
+    assert tried(a_stopped_pool(1000.0), unused)[0] == 1
+    second = replace(unused, name="second", created=NOW - 650)
+    assert tried(a_stopped_pool(1000.0), unused, second)[0] == 0
+
+
+def test_a_stop_that_a_person_wrote_is_never_tried() -> None:
+    by_hand = replace(a_pool(), annotations={names.LAUNCHES_STOPPED: "we move house"})
+
+    assert tried(by_hand) == (0, "launches are stopped: we move house")
+
+
+def test_a_node_that_was_tried_and_runs_pods_ends_the_stop() -> None:
+    pod = a_bound_pod("p", "trial")
+    node, claim = a_joined("trial", pod, ready_for=60.0)
+    asking = replace(claim, created=NOW - 100, annotations={**claim.annotations, names.ASKS_AGAIN: "true"})
+
+    assert pools_to_resume(a_snapshot([pod], nodes=[(node, asking)], pools=[a_stopped_pool(500.0)])) == ("default",)
+    assert pools_to_resume(a_snapshot([], nodes=[(node, asking)], pools=[a_stopped_pool(500.0)])) == ()
+    assert pools_to_resume(a_snapshot([pod], nodes=[(node, claim)], pools=[a_stopped_pool(500.0)])) == ()

@@ -24,9 +24,9 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint, untolerated
 from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_text
 from dovetail.placement.earlier_claims import launch_in_vain
-from dovetail.placement.launch_brake import BrakeSettings, pools_to_stop
+from dovetail.placement.launch_brake import pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning
-from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.settings import BrakeSettings, PlacementSettings
 from tests.placement.builders import NOW, TYPES, a_pool
 
 STEP: Final = 5.0

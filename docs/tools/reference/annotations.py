@@ -74,6 +74,11 @@ NOTES_OF_DOVETAIL: Final = (
     Word(names.PLAN, "NodeClaim", "the plan that it was made by"),
     Word(names.PLANNED_PODS, "NodeClaim", "the pods that it was made for, so that they get no second node"),
     Word(names.KEEP_PLACES, "NodeClaim", '`"true"`: its pods are nominated for its node ([cost](../cost.md))'),
+    Word(
+        names.ASKS_AGAIN,
+        "NodeClaim",
+        '`"true"`: its pods have nowhere else to go, and it asks for what was short a while ago',
+    ),
     Word(names.PLANNED_BUFFERS, "NodeClaim", "the buffers that it was made for, with how many of their pods"),
     Word(
         names.LAUNCH_REQUEST,
@@ -98,6 +103,11 @@ NOTES_OF_DOVETAIL: Final = (
         names.MOVED_FROM,
         "NodeClaim",
         "which types its pods were moved away from to save money, and when: no such move is undone within a day",
+    ),
+    Word(
+        names.FAILED_REPLACEMENTS,
+        "NodePool",
+        "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
 )

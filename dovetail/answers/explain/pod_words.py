@@ -42,7 +42,7 @@ POOL_WORDS: Final[Mapping[Reason, str]] = {
     "not_judged": "the pod cannot be judged, so it is left out: put right what is named here",
     "not_reached": "planning ran out of time before this pod; it is tried again in the next round",
     "volume_lookup": "something that its volumes refer to does not exist",
-    "launches_stopped": "nothing is launched for the pool until a person resumes it (`dovetail resume --pool`)",
+    "launches_stopped": "nothing is launched for the pool until a tried node is of use, or `dovetail resume --pool`",
     "launches_paused": "a person has paused launches; `dovetail resume` ends that",
 }
 

@@ -70,7 +70,7 @@ def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
     elif found.errors:
         why = found.errors[0]
     elif found.left == 0 and found.nodes:
-        why = _budget_words(found.binding) if found.allowed == 0 else f"{found.consuming} under way"
+        why = found.held or _budget_words(found.binding) if found.allowed == 0 else f"{found.consuming} under way"
     left = 0 if paused is not None else min(found.left, found.nodes)
     return Allowed(reason=str(found.reason), left=left, allowed=min(found.allowed, found.nodes), why_not=why)
 

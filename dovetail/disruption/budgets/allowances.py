@@ -14,6 +14,7 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.failed_replacements import replacement_brake
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget, NodePool
@@ -38,6 +39,7 @@ class Allowance:
     ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
+    held: str = ""  # what lets no more than one node go, whatever the budgets say
 
     @property
     def left(self) -> int:
@@ -104,11 +106,15 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
     held, busy, drained = count.held, count.busy, count.drained
     # Only emptiness forms a line: how long another drain takes is not known.
     before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
+    brake, allowed = replacement_brake(fleet.pools[pool], reason), max(0, limit.allowed)
+    if brake is not None:
+        allowed = min(allowed, 1 if fleet.now >= brake.until else 0)
     return Allowance(
         pool=pool,
         reason=reason,
         nodes=count.nodes,
-        allowed=max(0, limit.allowed),
+        allowed=allowed,
+        held=brake.says(pool) if brake is not None else "",
         consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, count.nodes))),
         ahead=drained + before if ahead else 0,
         binding=limit.binding,
@@ -154,5 +160,5 @@ def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
             f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
         )
         for a in found.values()
-        if a.nodes > 0 and a.allowed == 0
+        if a.nodes > 0 and a.allowed == 0 and not a.held
     )

@@ -13,7 +13,7 @@ from dovetail.disruption.methods.drift import by_age
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.plan import first_that_fit
-from dovetail.disruption.rounds import Method, Round
+from dovetail.disruption.rounds import Method, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.lifecycle.numbering import Numbering, numbering_of
 from dovetail.messages.plans import ProposedNode
@@ -51,7 +51,10 @@ def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: D
         grant, block = _grant(round_.fleet, numbers, min(allowed[name].left, len(found)))
         claims = [numbers.name(number) for number in numbers.highest(grant)] or [""] * grant
         commands.extend(_command(c, pool, claim, reason) for c, claim in zip(found[:grant], claims, strict=True))
-        blocks.extend((c, block) for c in found[grant:] if block is not None)
+        if allowed[name].held:
+            blocks.extend(out_of_budget(round_, c, reason) for c in found[grant:])
+        else:
+            blocks.extend((c, block) for c in found[grant:] if block is not None)
     carried, too_large = first_that_fit(round_, commands)
     return Found(commands=carried, blocks=(*blocks, *too_large))
 

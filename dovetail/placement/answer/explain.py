@@ -124,6 +124,8 @@ class Explainer:
         taint = untolerated(template.pool.template.taints, facts.pod_shape.tolerations)
         if taint is not None:
             return _Why("taints", f"did not tolerate taint {taint.key}={taint.value}:{taint.effect}")
+        if template.lacks_company_of(facts.pod_shape):
+            return _Why("pod_affinity", "a DaemonSet whose pod it must be beside does not run on nodes of the pool")
         narrowed = template.start.narrow(facts.needs)
         if narrowed is None:
             return _Why(*self._requirements(demand, template))

@@ -53,6 +53,7 @@ class ClusterCounts:
         self._by_place: dict[tuple[str, int], Mapping[str, int]] = {}  # key, pods per node -> pods per domain
         self._held: dict[Term, list[Mapping[str, int]]] = {}  # inverse terms of bound pods -> node -> pods
         self.held = TermsByLabel()
+        self.daemons: tuple[PodShape, ...] = ()  # that are company on new nodes (PLQ-66)
 
     def add_bound(self, on_node: Mapping[str, Iterable[Pod]], judging: Judging) -> None:
         """Count bound pods, without those that have ended or whose node is gone."""
@@ -268,7 +269,8 @@ class Topology:
                     levels.remove(bit)
             if self.cluster.counts(term)[hostname] == count:
                 filled -= 1
-        return HostGroup(term, levels, filled)
+        hosted = term.kind == "affinity" and any(map(term.counts, self.cluster.daemons))
+        return HostGroup(term, levels, filled, hosted)
 
     def _domain_group(self, term: Term) -> DomainGroup:
         counts = dict(self.cluster.counts(term))

@@ -180,13 +180,14 @@ def _masks(counts: Mapping[int, int]) -> list[int]:
 class HostGroup:
     """Counts per host: existing nodes by their number, drafts by theirs."""
 
-    __slots__ = ("drafts", "filled", "nodes", "term")
+    __slots__ = ("drafts", "filled", "hosted", "nodes", "term")
 
-    def __init__(self, term: Term, nodes: Levels, filled: int) -> None:
+    def __init__(self, term: Term, nodes: Levels, filled: int, hosted: bool = False) -> None:
         self.term = term
         self.nodes = nodes
         self.drafts = Levels()
         self.filled = filled  # hosts with at least one pod, also those of leaving nodes
+        self.hosted = hosted  # affinity to a DaemonSet's pods: one comes to each new host that its template admits
 
     def record(self, levels: Levels, host: int) -> None:
         """Count one more pod on a host."""
@@ -206,6 +207,8 @@ class HostGroup:
             limit = self.term.max_skew - own + 1  # from this count on the skew would be broken
             return levels.at_least(limit) if limit > 0 else every
         if kind == "affinity":
+            if self.hosted and levels is self.drafts:
+                return 0
             if not self.filled:
                 return 0 if own else every
             return every ^ (levels.at_least(1) & every)
@@ -226,7 +229,7 @@ class HostGroup:
         kind = self.term.kind
         if kind == "spread":
             return own <= self.term.max_skew
-        return kind != "affinity" or (own and not self.filled)
+        return kind != "affinity" or self.hosted or (own and not self.filled)
 
 
 Group = DomainGroup | HostGroup

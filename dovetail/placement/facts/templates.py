@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from itertools import count
 
 from dovetail.model import names
+from dovetail.model.key_aliases import canonical_key
 from dovetail.model.placements import EmptyPool
-from dovetail.model.pods import PodShape
+from dovetail.model.pods import PodShape, PodTerm
 from dovetail.model.pools import NodePool
 from dovetail.model.requirements import RequirementSet, from_expressions, from_labels, merge, requirement
 from dovetail.model.resources import NODES, Resources
+from dovetail.model.selectors import matches
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import untolerated
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
@@ -107,10 +109,32 @@ class Template:
     rows: int  # PLC-60: the rows of the types that survived the pool's own requirements
     capacities: Mapping[str, Capacities]
     reserved_rows: int  # those of the types of which something is reserved
+    running: tuple[PodShape, ...] = ()  # pods of DaemonSets that come to its nodes
+    absent: tuple[PodShape, ...] = ()  # and of those that do not
 
     def tolerated_by(self, shape: PodShape) -> bool:
-        """Whether such a pod tolerates the taints of the pool's nodes; startup taints do not count (PLC-150)."""
-        return untolerated(self.pool.template.taints, shape.tolerations) is None
+        """Whether such a pod tolerates the taints of the pool's nodes, startup taints aside (PLC-150), and finds there
+        the DaemonSets that it must be beside."""
+        return untolerated(self.pool.template.taints, shape.tolerations) is None and not self.lacks_company_of(shape)
+
+    def lacks_company_of(self, shape: PodShape) -> bool:
+        """Whether a DaemonSet that such a pod must be beside does not run on nodes of the pool (PLQ-66)."""
+        return any(
+            any(_is_beside(term, shape, daemon) for daemon in self.absent)
+            and not any(_is_beside(term, shape, daemon) for daemon in self.running)
+            for term in (shape.affinity if self.absent else ())
+        )
+
+
+def _is_beside(term: PodTerm, shape: PodShape, daemon: PodShape) -> bool:
+    """Whether the term asks for the daemon's node. Namespaces that a selector names are not told apart."""
+    spaces = term.namespaces or (shape.namespace,)
+    return (
+        canonical_key(term.topology_key) == names.HOSTNAME
+        and (daemon.namespace in spaces or term.namespace_selector is not None)
+        and term.selector is not None
+        and matches(term.selector, daemon.labels)
+    )
 
 
 def _survivors(table: TypeTable, state: State, settings: PlacementSettings) -> tuple[int, bool]:
@@ -146,6 +170,8 @@ class TemplateCompiler:
             self._daemons, requirements, pool.template.taints, table, settings.profile.daemon_rows
         )
         limited: Resources = pool.limits or {}
+        known = {name for overhead in overheads for name in overhead.daemon_sets}
+        company = self._daemons if settings.profile.daemons_are_company else ()
         return Template(
             number=number,
             pool=pool,
@@ -156,6 +182,8 @@ class TemplateCompiler:
             rows=rows,
             capacities={name: Capacities(table, name) for name in limited if name != NODES},
             reserved_rows=_reserved_rows(table),
+            running=tuple(daemon.pod.shape for daemon in company if daemon.name in known),
+            absent=tuple(daemon.pod.shape for daemon in company if daemon.name not in known),
         )
 
 

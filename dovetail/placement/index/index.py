@@ -6,6 +6,7 @@ it out again. Karpenter rebuilds nodes, templates and topology for every simulat
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from dovetail.model.judging import Judging, Unjudged
@@ -38,6 +39,7 @@ from dovetail.placement.index.waiting_pods import (
     pending_pods,
     with_virtual,
 )
+from dovetail.placement.launch_brake import pods_held_back
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings
 
@@ -84,6 +86,8 @@ class Index:
         self.needs = NeedsPool()
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
+        if settings.profile.daemons_are_company:
+            self.counts.daemons = tuple(daemon.pod.shape for daemon in self.daemons)
         self.counts.add_bound(self.on_node, self.judging)
         self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
         self.limits = starting_limits(self.pools, self.table.nodes)
@@ -194,7 +198,10 @@ class Index:
 
     def earlier_claims(self, pods: Sequence[Pod]) -> EarlierClaims:
         """Which of these pods wait for a claim, or get no further one."""
-        return earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod)
+        found = earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod)
+        others = [pod for pod in pods if pod.uid not in found and not pod.node_name]
+        held = pods_held_back(others, self.snapshot, self.on_node, self.settings) if others else {}
+        return replace(found, held=held) if held else found
 
     @property
     def ignored(self) -> tuple[IgnoredPod, ...]:

@@ -15,7 +15,7 @@ GAUGES: Final = {
     "pods_without_further_claims": "Pods of the last round that get no further node, as those made for them failed.",
 }
 HELP: Final = {
-    "launches_stopped": "1 while nothing is launched for a NodePool until a person resumes it.",
+    "launches_stopped": "1 while nothing is launched for a NodePool but a node now and then that is tried.",
     "unused_launches": "Nodes of a NodePool that have ended within the hour without the pods that they were for.",
 }
 

@@ -8,7 +8,10 @@ import pytest
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
+from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
+from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
 from dovetail.model.resources import parse_resources
 from dovetail.ports.cloud import NoCapacity
@@ -225,3 +228,41 @@ async def test_a_fleet_is_asked_for_sixty_types_the_cheapest(stage: Stage) -> No
     asked = {override["InstanceType"] for config in configs for override in config["Overrides"]}
     assert len(known) > 60
     assert asked == set(known[:60])
+
+
+async def test_a_shortage_may_be_asked_about_after_a_while_and_ends_where_that_was_sold(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-72, decision 214: nobody else launches what is short; the claim that asks extends the shortage or ends it."""
+    at = time.time()
+    shortages = stage.adapter.offerings.sources.shortages
+    monkeypatch.setattr(shortages, "_clock", lambda: at)
+    await stage.with_class()
+    stage.patch(ice=[{}])
+
+    def usual() -> NodeClaim:
+        return a_claim(M5_LARGE, on_demand())
+
+    def asking() -> NodeClaim:
+        return replace(usual(), annotations={names.ASKS_AGAIN: "true"})
+
+    async def may_be_asked() -> bool:
+        return any(offering.may_be_asked for offering in (await types(stage))["m5.large"].offerings)
+
+    assert isinstance(await stage.launch(usual()), NoCapacity)
+    at += ASKED_AGAIN_AFTER - 1
+    assert not await may_be_asked()
+    assert isinstance(await stage.launch(asking()), NoCapacity)
+    at += 2
+    assert await may_be_asked()
+    made = len(stage.calls("CreateFleet"))
+    assert isinstance(await stage.launch(usual()), NoCapacity)
+    assert len(stage.calls("CreateFleet")) == made
+    assert isinstance(await stage.launch(asking()), NoCapacity)
+    assert len(stage.calls("CreateFleet")) == made + 1
+    assert not await may_be_asked()
+
+    stage.patch(ice=[])
+    at += ASKED_AGAIN_AFTER + 1
+    await stage.launched(asking())
+    await stage.launched(usual())

@@ -63,8 +63,7 @@ class AwsCloudWorld:
         # Three minutes pass for the adapter's memory of shortages: other tests need it again.
         shortages = self._adapter.offerings.sources.shortages
         for known in list(shortages.known()):
-            shortages._until[known] = 0.0
-        shortages._forget()
+            await shortages.forget(known)
 
     async def foreign_instance(self) -> str:
         tags = {"kubernetes.io/cluster/another": "owned", "eks:eks-cluster-name": "another"}

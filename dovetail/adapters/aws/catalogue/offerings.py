@@ -68,11 +68,13 @@ def offered_types(
     for each in now.reservations:
         kind = _reserved_kind(each, node_class.zone_ids.get(each.zone, ""))
         reserved.setdefault(each.instance_type, []).append(kind)
+    group = now.group.id if now.group else ""
     shared = _Shared(
         now=now,
         zones=tuple((zone, node_class.zone_ids.get(zone, "")) for zone in region.zones),
         reserved=reserved,
-        short=now.shortages.pools(now.group.id if now.group else ""),
+        short=now.shortages.pools(group),
+        fresh=now.shortages.pools(group, fresh=True),
         partitions=now.group.partitions if now.group else 0,
         before={each.sized.facts.name: each for each in now.before},
     )
@@ -87,6 +89,7 @@ class _Shared:
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
     short: frozenset[tuple[str, str, str]]  # capacity type, instance type ("" for all), zone
+    fresh: frozenset[tuple[str, str, str]]  # those of them that nobody may ask for again yet
     partitions: int
     before: Mapping[str, OfferedType]
     _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
@@ -94,19 +97,22 @@ class _Shared:
     def kinds_open_now(
         self, capacity_types: tuple[str, ...], kinds: tuple[OfferingKind, ...]
     ) -> tuple[tuple[OfferingKind, bool], ...]:
-        """Each kind, and whether it is open, the type itself aside; the same for all types offered so."""
+        """Each kind, and whether it is open, shortages aside; the same for all types offered so."""
         found = self._open.get(capacity_types)
         if found is None:
             found = self._open[capacity_types] = tuple((kind, self._is_open(kind)) for kind in kinds)
         return found
 
     def _is_open(self, kind: OfferingKind) -> bool:
-        now, capacity_type, zone = self.now, kind.capacity_type, kind.zone
-        return (
-            (capacity_type, "", "") not in self.short
-            and zone not in now.shifted
-            and (capacity_type, zone) not in now.full_zones
-        )
+        now, zone = self.now, kind.zone
+        return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
+
+    def sells(self, capacity_type: str, name: str, zone: str) -> tuple[bool, bool]:
+        """Whether no shortage is known, and whether one that is may be asked about again."""
+        asked = ((capacity_type, name, zone), (capacity_type, "", ""))
+        if not any(one in self.short for one in asked):
+            return True, False
+        return False, not any(one in self.fresh for one in asked)
 
 
 def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
@@ -143,16 +149,19 @@ def _offerings(
     for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
-        available = (
-            is_open and fits and price is not None and zone in zones and (capacity_type, name, zone) not in short
-        )
+        available = is_open and fits and price is not None and zone in zones
+        may_be_asked = False
+        if available and short:
+            available, may_be_asked = shared.sells(capacity_type, name, zone)
         if before:
             same = before[number]
-            if same.price == (price or 0.0) and same.available == available:
+            if (same.price, same.available, same.may_be_asked) == (price or 0.0, available, may_be_asked):
                 found.append(same)
                 continue
             differs = True
-        found.append(Offering(requirements=kind.expressions, price=price or 0.0, available=available))
+        found.append(
+            Offering(requirements=kind.expressions, price=price or 0.0, available=available, may_be_asked=may_be_asked)
+        )
     return tuple(found) if differs else before
 
 

@@ -17,6 +17,7 @@ from dovetail.ports.failures import Failure
 _log = logging.getLogger(__name__)
 
 SHORTAGE_SECONDS: Final = 180.0
+ASKED_AGAIN_AFTER: Final = 45.0  # seconds; then one claim may find out whether it lasts (decision 214)
 _REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
 _JUST_WRITTEN_SECONDS: Final = 1.0  # a burst of warnings about one offering is one fact
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
@@ -78,18 +79,20 @@ class Shortages:
 
     @property
     def revision(self) -> int:
-        """Also rises when one has run out."""
+        """Also rises when one has run out, or may be asked for again."""
         if self._clock() >= self._next_end:
-            self._forget()
+            self._take({})
         return self._revision
 
-    def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
+    def pools(self, group: str = "", *, fresh: bool = False) -> frozenset[tuple[str, str, str]]:
         """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
-        those of a placement group count only for launches into it (AWS-73)."""
+        those of a placement group count only for launches into it (AWS-73). `fresh`: only those that nobody may ask for
+        again yet."""
+        last = self._clock() + SHORTAGE_SECONDS - ASKED_AGAIN_AFTER if fresh else 0.0
         return frozenset(
             (short.capacity_type, short.instance_type, short.zone)
-            for short in self.known()
-            if not short.scope or short.scope == group
+            for short, until in self.known().items()
+            if until > last and (not short.scope or short.scope == group)
         )
 
     def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:
@@ -133,17 +136,28 @@ class Shortages:
         found = {shortage: end for key, end in stored.items() if end > now and (shortage := read_key(key)) is not None}
         self._take({s: end for s, end in found.items() if end > self._until.get(s, 0.0)})
 
-    def _take(self, marked: dict[Shortage, float]) -> None:
-        now = self._clock()
-        if any(self._until.get(shortage, 0.0) <= now for shortage in marked):
-            self._revision += 1
-        self._until.update(marked)
-        self._next_end = min(self._until.values(), default=float("inf"))
+    async def forget(self, sold: Shortage) -> None:
+        """There is capacity again."""
+        if self._until.pop(sold, None) is None:
+            return
+        self._revision += 1
+        try:
+            await self._store.write({sold.key: None})
+        except Failure as failure:
+            _log.warning("the end of a shortage is known to this worker only: %s", failure)
 
-    def _forget(self) -> None:
+    def _take(self, marked: dict[Shortage, float]) -> None:
+        """What ran out is forgotten; a catalogue shows more of an old shortage than of a new one."""
         now = self._clock()
-        kept = {shortage: end for shortage, end in self._until.items() if end > now}
-        if len(kept) != len(self._until):
-            self._until = kept
+        if now >= self._next_end:
             self._revision += 1
-        self._next_end = min(self._until.values(), default=float("inf"))
+        again = now + SHORTAGE_SECONDS - ASKED_AGAIN_AFTER
+        for shortage, end in marked.items():
+            before = self._until.get(shortage, 0.0)
+            if before <= now or before <= again < end:
+                self._revision += 1
+        self._until = {**self.known(), **marked}
+        moments = [
+            moment for end in self._until.values() for moment in (end, end - SHORTAGE_SECONDS + ASKED_AGAIN_AFTER)
+        ]
+        self._next_end = min((moment for moment in moments if moment > now), default=float("inf"))

@@ -141,7 +141,19 @@ class Launcher:
         launched = launched_instance(answer)
         if launched is None:
             return outcome(errors)
+        if core.ASKS_AGAIN in attempt.claim.annotations:
+            await self._sells_again(attempt, launched)
         return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
+
+    async def _sells_again(self, attempt: LaunchAttempt, launched: LaunchedInstance) -> None:
+        """The next pass makes claims for all others that wait for this."""
+        sold = Shortage(
+            capacity_type=attempt.launch.fleet.capacity_type,
+            instance_type=launched.override.get("InstanceType", ""),
+            zone=launched.override.get("AvailabilityZone", ""),
+        )
+        for shortage in (sold, Shortage(capacity_type=sold.capacity_type)):
+            await self._offerings.sources.shortages.forget(shortage)
 
     async def _remember(self, attempt: LaunchAttempt, errors: tuple[FleetError, ...]) -> None:
         """Keep what ran short before anything is planned again (AWS-89)."""

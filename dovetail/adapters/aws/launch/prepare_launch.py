@@ -89,7 +89,12 @@ class LaunchPreparer:
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
         strict = not self._offerings.sources.settings.best_effort_min_values
-        search = self._search(node_class, claim, offered)
+        if core.ASKS_AGAIN in claim.annotations:
+            again = tuple(replace(each, type=each.type.asked_again()) for each in offered)
+            search = _Search(offered=again, images=node_class.images)
+            search.suitable[claim.requirements] = suitable_types(claim.requirements, again)
+        else:
+            search = self._search(node_class, claim, offered)
         choice = choose(claim, search.suitable[claim.requirements], strict_min_values=strict)
         if isinstance(choice, NoCapacity):
             return choice

@@ -1,0 +1,34 @@
+"""Pods that have nowhere else to go ask once more for what was short a while ago (decision 214).
+
+A shortage is remembered for minutes, whether it lasts or not. One claim at a time finds out: it is all that a shortage
+that lasts costs, and where there is capacity again the others follow in the next pass.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.pools import Catalogue
+from dovetail.model.snapshot import Snapshot
+
+MARK: Final = ((names.ASKS_AGAIN, "true"),)
+
+
+def with_short_offerings(snapshot: Snapshot) -> Snapshot | None:
+    """The cluster as if what may be asked for again were available; None where nothing is, or a claim asks already."""
+    asks = any(
+        names.ASKS_AGAIN in claim.annotations and not claim.provider_id and claim.deleting_since is None
+        for claim in snapshot.claims.values()
+    )
+    changed = {} if asks else _opened(snapshot.catalogues)
+    return replace(snapshot, catalogues={**snapshot.catalogues, **changed}) if changed else None
+
+
+def _opened(catalogues: Mapping[str, Catalogue]) -> dict[str, Catalogue]:
+    found: dict[str, Catalogue] = {}
+    for pool, catalogue in catalogues.items():
+        types = tuple(each.asked_again() for each in catalogue.types)
+        if any(new is not old for new, old in zip(types, catalogue.types, strict=True)):
+            found[pool] = replace(catalogue, types=types)
+    return found

@@ -1,0 +1,119 @@
+"""What was launched for pods within the hour, and which of it no pending pod explains.
+
+A launch is unexplained where pods that it was made for are still pending, and either its node has stood for a minute
+and runs none, or claims that came before it are for the same pods. A deployment, a wave of drift, a static pool and a
+shortage leave none behind: their pods run, or are gone, or nothing was launched.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.kept_places import planned_pods
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_active
+from dovetail.model.pods import Expression, Pod
+from dovetail.model.pools import Catalogue, InstanceType
+from dovetail.model.requirements import from_expressions
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.unused_launches import REMEMBERED_SECONDS, Whose, remembered_launches, resumed_at, whose_pods
+from dovetail.placement.earlier_claims import JOINING_SECONDS, used_claims
+from dovetail.placement.prices import worst_launch_price
+
+UNUSED_AFTER: Final = 60.0  # from initialisation; the kube-scheduler binds thousands of pods in less
+DOLLARS_SECONDS: Final = 600.0  # the launches whose dollars an hour are added up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch. `whose`: whose all its pods are; nobody's where its node did not come up, which no pod explains."""
+
+    pool: str
+    at: float
+    whose: Whose
+    unexplained: bool
+    dollars: float = 0.0  # an hour, of an unexplained one of the last ten minutes
+
+
+def launches_of(
+    snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_known: frozenset[str]
+) -> tuple[Launch, ...]:
+    """All within the hour, since their pools were last resumed."""
+    return (*_ended(snapshot), *_standing(snapshot, on_node, well_known))
+
+
+def _ended(snapshot: Snapshot) -> Iterator[Launch]:
+    for name, pool in snapshot.pools.items():
+        for launch in remembered_launches(pool, snapshot.now):
+            if launch.claim not in snapshot.claims:
+                yield Launch(pool=name, at=launch.at, whose=launch.whose, unexplained=True)
+
+
+def _standing(snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_known: frozenset[str]) -> Iterator[Launch]:
+    claims = list(_recent(snapshot))
+    unexplained = frozenset(_unexplained(claims, snapshot, on_node)) if claims else frozenset[str]()
+    for claim in claims:
+        no_use = claim.name in unexplained
+        pods = [pod for uid in planned_pods(claim) if (pod := snapshot.pods.get(uid)) is not None]
+        counted = [pod for pod in pods if _is_pending(pod)] if no_use else pods
+        dear = no_use and snapshot.now - claim.created <= DOLLARS_SECONDS
+        yield Launch(
+            pool=claim.labels[names.NODE_POOL],
+            at=claim.created,
+            whose=Whose() if no_use and _has_failed_to_join(claim, snapshot.now) else whose_pods(counted),
+            unexplained=no_use,
+            dollars=_dollars(claim, snapshot.catalogues, well_known) if dear else 0.0,
+        )
+
+
+def _recent(snapshot: Snapshot) -> Iterator[NodeClaim]:
+    """The claims that were made for pods within the hour, since their pools were last resumed, by age."""
+    since = {n: max(snapshot.now - REMEMBERED_SECONDS, resumed_at(p)) for n, p in snapshot.pools.items()}
+    for claim in sorted(snapshot.claims.values(), key=attrgetter("created", "name")):
+        begun = since.get(claim.labels.get(names.NODE_POOL, ""))
+        if begun is not None and claim.created >= begun and claim.annotations.get(names.PLANNED_PODS):
+            yield claim
+
+
+def _unexplained(
+    claims: Iterable[NodeClaim], snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]]
+) -> Iterator[str]:
+    """The names of the claims that no pending pod explains; a pod explains the first claim that was made for it."""
+    used = used_claims(snapshot, on_node)
+    explained: set[str] = set()
+    for claim in claims:
+        pending = {uid for uid in planned_pods(claim) if _is_pending(snapshot.pods.get(uid))}
+        if not pending or claim.name in used:
+            continue
+        if pending <= explained or _stands_unused(claim, snapshot.now):
+            yield claim.name
+        explained |= pending
+
+
+def _has_failed_to_join(claim: NodeClaim, now: float) -> bool:
+    return not claim.is_true(names.INITIALIZED_CONDITION) and now - claim.created > JOINING_SECONDS
+
+
+def _is_pending(pod: Pod | None) -> bool:
+    return pod is not None and not pod.node_name and is_active(pod)
+
+
+def _stands_unused(claim: NodeClaim, now: float) -> bool:
+    initialized = claim.condition(names.INITIALIZED_CONDITION)
+    return initialized is not None and initialized.status == "True" and now - initialized.changed > UNUSED_AFTER
+
+
+def _dollars(claim: NodeClaim, catalogues: Mapping[str, Catalogue], well_known: frozenset[str]) -> float:
+    """What the claim's instance costs an hour; nothing where it is not launched or its type is not listed any more."""
+    types = catalogues.get(claim.labels[names.NODE_POOL], Catalogue()).types
+    own = next((t for t in types if t.name == claim.labels.get(names.INSTANCE_TYPE)), None)
+    price = _price(own, claim, well_known) if own is not None else 0.0
+    return price if price != float("inf") else 0.0
+
+
+def _price(own: InstanceType, claim: NodeClaim, well_known: frozenset[str]) -> float:
+    place = {k: v for k, v in claim.labels.items() if k in (names.ZONE, names.CAPACITY_TYPE)}
+    wanted = from_expressions(tuple(Expression(key=k, operator="In", values=(v,)) for k, v in place.items()))
+    return worst_launch_price([(from_expressions(o.requirements), o.price) for o in own.offerings], wanted, well_known)
