@@ -8,13 +8,13 @@ from functools import partial
 
 from temporalio import activity
 
-from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.revisions import revise_claim
-from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
 from dovetail.model import names
+from dovetail.model.endings import Ending
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
@@ -42,7 +42,7 @@ class GiveBack:
                 await revise_claim(self.claims, claim, partial(_without_plan, request.plan_id))
                 kept.append(name)
             else:
-                writes.append(await delete_claim(self.claims, reference(claim)))
+                writes.append(await delete_because(self.claims, claim, Ending.GIVEN_BACK, request.why))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():
             failed(request.method, unready)
