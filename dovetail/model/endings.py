@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, NODE_POOL
+from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE, INTERRUPTED, NODE_POOL
 from dovetail.model.nodes import NodeClaim
 
 
@@ -90,3 +90,9 @@ def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> Ended:
     if pool and not has_pool(pool):
         return Ended(because=Ending.POOL_DELETED, words=f"NodePool {pool} was deleted")
     return Ended(because=Ending.BY_OTHERS, words=BY_OTHERS_WORDS)
+
+
+def is_interrupted(claim: NodeClaim) -> bool:
+    """Whether its instance ends soon whatever its pods and their budgets say."""
+    because, _, _ = claim.annotations.get(ENDED_BECAUSE, "").partition(": ")
+    return INTERRUPTED in claim.annotations or because in INTERRUPTIONS

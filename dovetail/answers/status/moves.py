@@ -5,6 +5,7 @@ Plans that wait for their second look come first: they are about to happen, and 
 
 from collections.abc import Iterator
 
+from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
@@ -138,6 +139,7 @@ def _drain_words(leaving: list[Pod], blockers: tuple[str, ...]) -> str:
 
 
 def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
+    refusal = refusal_of(claim)
     kind = ", ".join(
         claim.labels[key] for key in (names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE) if key in claim.labels
     )
@@ -149,7 +151,7 @@ def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
         why="new node",
         step=_launch_step(claim),
         since=claim.created,
-        progress=kind,
+        progress=f"refused: {refusal}" if refusal else kind,
     )
 
 

@@ -86,7 +86,7 @@ class _Shared:
     now: Circumstances
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
-    short: frozenset[tuple[str, str, str]]  # capacity type, instance type ("" for all), zone
+    short: Mapping[tuple[str, str, str], float]  # capacity type, instance type ("" for all), zone; until when
     partitions: int
     before: Mapping[str, OfferedType]
     _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
@@ -146,13 +146,16 @@ def _offerings(
         available = (
             is_open and fits and price is not None and zone in zones and (capacity_type, name, zone) not in short
         )
+        until = 0.0 if available else short.get((capacity_type, name, zone)) or short.get((capacity_type, "", ""), 0.0)
         if before:
             same = before[number]
-            if same.price == (price or 0.0) and same.available == available:
+            if same.price == (price or 0.0) and same.available == available and same.short_until == until:
                 found.append(same)
                 continue
             differs = True
-        found.append(Offering(requirements=kind.expressions, price=price or 0.0, available=available))
+        found.append(
+            Offering(requirements=kind.expressions, price=price or 0.0, available=available, short_until=until)
+        )
     return tuple(found) if differs else before
 
 

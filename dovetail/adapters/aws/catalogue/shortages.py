@@ -83,14 +83,14 @@ class Shortages:
             self._forget()
         return self._revision
 
-    def pools(self, group: str = "") -> frozenset[tuple[str, str, str]]:
-        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
-        those of a placement group count only for launches into it (AWS-73)."""
-        return frozenset(
-            (short.capacity_type, short.instance_type, short.zone)
-            for short in self.known()
+    def pools(self, group: str = "") -> dict[tuple[str, str, str], float]:
+        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short,
+        each with its end; those of a placement group count only for launches into it (AWS-73)."""
+        return {
+            (short.capacity_type, short.instance_type, short.zone): until
+            for short, until in self.known().items()
             if not short.scope or short.scope == group
-        )
+        }
 
     def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:
         """Whether a launch of this capacity type found the subnet full."""
