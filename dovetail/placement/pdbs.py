@@ -58,4 +58,4 @@ class PdbIndex:
         its instance ends soon, and asks neither it nor its budgets."""
         if not is_reschedulable(pod):
             return False
-        return ends or not (is_protected(pod, self._now) or self.blocks_for_good(pod))
+        return ends or (not is_protected(pod, self._now) and not self.blocks_for_good(pod))
