@@ -22,7 +22,7 @@ from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
-from dovetail.model.endings import BY_OTHERS_WORDS, Ended, Ending, ended_of
+from dovetail.model.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
 from dovetail.model.names import (
     CAPACITY_TYPE,
     DISRUPTION_REASON,
@@ -180,14 +180,14 @@ class BeginAndEndDeparture:
             return await self.claims.read(ref.name)
         return known
 
-    def _ended(self, claim: NodeClaim, provider_id: str) -> Ended:
+    def _ended(self, claim: NodeClaim, provider_id: str) -> WhyGone:
         """Why it goes; of one that never joined, where a person can see how far it came."""
         ended = ended_of(claim, self.known.lookups.has_pool)
         if ended.because != Ending.UNREGISTERED or not provider_id:
             return ended
         instance = provider_id.rpartition("/")[2]
         look = f"; its console: {self.console.format(instance=instance)}" if self.console else ""
-        return Ended(because=ended.because, words=f"{ended.words}; instance {instance}{look}")
+        return WhyGone(because=ended.because, words=f"{ended.words}; instance {instance}{look}")
 
     async def _fix_deadline(self, claim: NodeClaim) -> NodeClaim | None:
         def with_deadline(found: NodeClaim) -> MetadataChange | None:

@@ -65,7 +65,7 @@ MOST_WORDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class WhyGone:
     """A disruption's reason or an Ending, and what else is known."""
 
     because: str
@@ -77,19 +77,19 @@ def ended_text(ending: Ending, words: str = "") -> str:
     return f"{ending}: {words[:MOST_WORDS]}" if words else ending
 
 
-def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> Ended:
+def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> WhyGone:
     """Why the claim goes, as it says itself. A NodePool's deletion is the garbage collector's to carry out, which says
     so nowhere: it is seen by the pool that is gone."""
     marked = claim.condition(DISRUPTION_REASON)
     if marked is not None and marked.status == "True":
-        return Ended(because=marked.reason)
+        return WhyGone(because=marked.reason)
     because, _, words = claim.annotations.get(ENDED_BECAUSE, "").partition(": ")
     if because:
-        return Ended(because=because, words=words)
+        return WhyGone(because=because, words=words)
     pool = claim.labels.get(NODE_POOL, "")
     if pool and not has_pool(pool):
-        return Ended(because=Ending.POOL_DELETED, words=f"NodePool {pool} was deleted")
-    return Ended(because=Ending.BY_OTHERS, words=BY_OTHERS_WORDS)
+        return WhyGone(because=Ending.POOL_DELETED, words=f"NodePool {pool} was deleted")
+    return WhyGone(because=Ending.BY_OTHERS, words=BY_OTHERS_WORDS)
 
 
 def is_interrupted(claim: NodeClaim) -> bool:

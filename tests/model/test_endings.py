@@ -6,12 +6,12 @@ import pytest
 
 from dovetail.messages.interruptions import InterruptionReason
 from dovetail.model import names
-from dovetail.model.endings import OF_REASONS, Ended, Ending, ended_of, ended_text
+from dovetail.model.endings import OF_REASONS, Ending, WhyGone, ended_of, ended_text
 from dovetail.model.nodes import NodeClaim
 from tests.lifecycle.objects import a_joined_claim, is_now
 
 
-def said_by(claim: NodeClaim, *pools: str) -> Ended:
+def said_by(claim: NodeClaim, *pools: str) -> WhyGone:
     return ended_of(claim, pools.__contains__)
 
 
@@ -19,7 +19,7 @@ def said_by(claim: NodeClaim, *pools: str) -> Ended:
 def test_what_is_written_on_a_claim_is_read_from_it(ending: Ending) -> None:
     claim = a_joined_claim(annotations={names.ENDED_BECAUSE: ended_text(ending, "Ready is False: for long")})
 
-    assert said_by(claim) == Ended(because=ending, words="Ready is False: for long")
+    assert said_by(claim) == WhyGone(because=ending, words="Ready is False: for long")
 
 
 def test_long_words_are_cut() -> None:
@@ -42,7 +42,7 @@ def test_a_disruption_has_its_own_reason() -> None:
     marked = is_now(names.DISRUPTION_REASON, reason="Drifted")
     claim = a_joined_claim(conditions=(marked,), annotations={names.ENDED_BECAUSE: "Expired"})
 
-    assert said_by(claim) == Ended(because="Drifted")
+    assert said_by(claim) == WhyGone(because="Drifted")
 
 
 def test_every_warning_has_its_ending() -> None:
