@@ -333,6 +333,9 @@ class FakeLookups:
     def node(self, name: str) -> Node | None:
         return None if name in self.world.hidden else self.world.nodes.get(name)
 
+    def has_pool(self, name: str) -> bool:
+        return name not in self.world.hidden
+
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)
         return tuple(node for node in shown if provider_id and node.provider_id == provider_id)

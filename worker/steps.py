@@ -125,7 +125,14 @@ class Wiring:
         )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
-        departing = DeparturePorts(known=known, nodes=w.nodes, cloud=w.cloud, unused=unused, places=self.places)
+        departing = DeparturePorts(
+            known=known,
+            nodes=w.nodes,
+            cloud=w.cloud,
+            unused=unused,
+            places=self.places,
+            console=self.settings.provider.console,
+        )
         return DepartureSteps(
             departing=BeginAndEndDeparture(departing, now),
             draining=DrainNode(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),

@@ -82,7 +82,9 @@ class AnswerInterruption:
         )
         ordered = [claim for each in answered for claim in each.claims if claim.name in each.deleted]
         if len(given.interruptions) < BURST:
-            await start_terminations(given.cluster, tuple(ordered), URGENT)
+            met = [pair for each in answered for pair in zip(each.claims, each.nodes, strict=False)]
+            nodes = {claim.name: node for claim, node in met}
+            await start_terminations(given.cluster, tuple(ordered), URGENT, nodes)
         await workflow.execute_activity_method(
             TellInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )

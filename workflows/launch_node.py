@@ -21,6 +21,13 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.outcomes import JoinOutcome
     from dovetail.messages.requests import DeleteRequest, NoticeRequest
     from dovetail.messages.workflow_types import LAUNCH_NODE
+    from dovetail.model.endings import Ending
+
+_ENDINGS = {
+    "no_capacity": Ending.NO_CAPACITY,
+    "class_not_ready": Ending.CLASS_NOT_READY,
+    "timed_out": Ending.REFUSED,
+}
 
 
 @workflow.defn(name=LAUNCH_NODE)
@@ -72,7 +79,7 @@ class LaunchNode:
             case "deleting":
                 return "deleting"
             case "no_capacity" | "class_not_ready" | "timed_out":
-                return await self.give_up(launched.message)
+                return await self.give_up(_ENDINGS[launched.kind], launched.message)
         return await self.join()
 
     async def join(self) -> str:
@@ -122,16 +129,22 @@ class LaunchNode:
     async def unjoined(self, outcome: JoinOutcome) -> str:
         """The node did not join: its time ran out, or the claim was deleted."""
         if outcome.kind == "timed_out":
-            return await self.give_up(outcome.message)
+            return await self.give_up(Ending.UNREGISTERED, outcome.message)
         return outcome.kind
 
-    async def give_up(self, why: str) -> str:
+    async def give_up(self, ending: str, why: str) -> str:
         """Delete the claim; its pods are pending again."""
         self.enter("giving up")
         workflow.set_current_details(f"**giving up**: NodeClaim {self.given.claim.name}: {why}")
         await workflow.execute_activity_method(
             DeleteClaims.delete_claim,
-            DeleteRequest(name=self.given.claim.name, uid=self.given.claim.uid, pool=self.given.claim.pool),
+            DeleteRequest(
+                name=self.given.claim.name,
+                uid=self.given.claim.uid,
+                pool=self.given.claim.pool,
+                because=ending,
+                because_words=why,
+            ),
             summary=f"delete the claim: {why}"[:200],
             **quick(self.given.cluster),
         )

@@ -20,6 +20,7 @@ from dovetail.messages.requests import DeleteRequest, DeletesRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write, newest_of_each_kind
+from dovetail.model.endings import Ending
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import ClusterLookups
@@ -44,6 +45,8 @@ class DeleteClaims:
     async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
         """Delete the claim of that UID. A delete that a plan asks for is counted."""
         claim = self.lookups.claim(request.name)
+        if request.because:
+            await self._write_why(request)
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=request.name, uid=request.uid))
         if not write.version:
             return StepOutcome(message="already gone", writes=(write,))
@@ -55,6 +58,11 @@ class DeleteClaims:
             disrupted(request.target, request.reason)
         await self._start(request.target)
         return StepOutcome(message="deleting", writes=(write,), owned=self.owners is not None)
+
+    async def _write_why(self, request: DeleteRequest) -> None:
+        claim = self.lookups.claim(request.name) or await self.claims.read(request.name)
+        if claim is not None and claim.uid == request.uid:
+            await claim_deletion.write_ending(self.claims, claim, Ending(request.because), request.because_words)
 
     @activity.defn
     async def delete_claims(self, request: DeletesRequest) -> StepOutcome:

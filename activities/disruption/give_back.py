@@ -9,13 +9,13 @@ from functools import partial
 from temporalio import activity
 
 from dovetail.activities.disruption.failed_replacements import FailedReplacements
-from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.revisions import revise_claim
-from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
 from dovetail.model import names
+from dovetail.model.endings import Ending
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
@@ -47,7 +47,7 @@ class GiveBack:
             else:
                 if self.memory is not None:
                     await self.memory.given_back(claim, request.method)
-                writes.append(await delete_claim(self.claims, reference(claim)))
+                writes.append(await delete_because(self.claims, claim, Ending.GIVEN_BACK, request.why))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():
             failed(request.method, unready)

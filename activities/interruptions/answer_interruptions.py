@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from temporalio import activity
 
-from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
+from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import CLAIMS
@@ -78,7 +79,7 @@ class AnswerInterruptions:
             return False
         if interruption.forceful and not await self._annotate(claim, names.TERMINATION_DEADLINE):
             return False
-        await delete_claim(self.claims, reference(claim))
+        await delete_because(self.claims, claim, OF_REASONS[interruption.reason])
         departures.interrupted(claim, interruption.reason)
         return True
 

@@ -184,7 +184,7 @@ class LaunchInstance:
                 raise Retryable(f"NodeClaim/{claim.name}", f"{found.reason}: {found.message}")
             case None:
                 disrupted(claim, "launch_timeout")
-                overdue = f"not launched within {LAUNCH_SECONDS:.0f} s"
+                overdue = f"not launched within {LAUNCH_SECONDS:.0f} s{_last_cause(claim)}"
                 arrivals.launch_failed(claim, "LaunchTimeout", overdue)
                 return LaunchOutcome(kind="timed_out", message=overdue)
 
@@ -231,6 +231,12 @@ def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:
     if not labels and not annotations:
         return None
     return MetadataChange(labels=dict(labels), annotations=dict(annotations))
+
+
+def _last_cause(claim: NodeClaim) -> str:
+    """What its last try came to: the condition goes with the claim."""
+    condition = claim.condition(LAUNCHED)
+    return f"; at last {condition.reason}: {condition.message}" if condition is not None and condition.message else ""
 
 
 def _cut(message: str) -> str:

@@ -14,7 +14,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.identity.search_attributes import attributes
-from dovetail.activities.shared.claim_deletion import delete_claim
+from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import running_type
@@ -27,6 +27,7 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import RELEASE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
+from dovetail.model.endings import BY_OTHERS_WORDS, OF_REASONS
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Activity
 from dovetail.model.time import format_time, time_or_none
@@ -111,7 +112,8 @@ class CarryOutOrders:
             return StepOutcome(message=paused)
         if order.reason == "garbage_collected" and await self._has_instance(claim):
             return StepOutcome(message="its instance is there after all")
-        write = await delete_claim(self.claims, order.claim)
+        words = BY_OTHERS_WORDS if order.reason == "node_deleted" else order.message
+        write = await delete_because(self.claims, claim, OF_REASONS[order.reason], words)
         ordered(claim, order)
         departures.ordered(claim, order)
         return StepOutcome(message=order.message, writes=(write,))

@@ -22,6 +22,7 @@ from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
+from dovetail.model.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
 from dovetail.model.names import (
     CAPACITY_TYPE,
     DISRUPTION_REASON,
@@ -59,6 +60,7 @@ class DeparturePorts:
     cloud: Cloud
     unused: UnusedLaunches | None = None  # counts launches that came to nothing; None: nobody does
     places: KeptPlaces | None = None  # takes nominations back; None: nobody nominates
+    console: str = ""  # the command that prints what an instance said as it started, with {instance}
 
 
 class BeginAndEndDeparture:
@@ -67,6 +69,7 @@ class BeginAndEndDeparture:
     def __init__(self, ports: DeparturePorts, now: Callable[[], float]) -> None:
         self.known, self.claims, self.nodes = ports.known, ports.known.claims, ports.nodes
         self.cloud, self.unused, self.places, self.now = ports.cloud, ports.unused, ports.places, now
+        self.console = ports.console
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
@@ -87,6 +90,7 @@ class BeginAndEndDeparture:
         await self._give_places_up(written, nodes)
         if nodes and not gone:
             written = await self._write_draining(written) or written
+        ended = self._ended(written, provider_id)
         return Departure(
             claim=ref,
             provider_id=provider_id,
@@ -103,6 +107,8 @@ class BeginAndEndDeparture:
             capacity_type=written.labels.get(CAPACITY_TYPE, ""),
             launched=_launched(written),
             expires=written.expires_at,
+            because=ended.because,
+            because_words=ended.words,
         )
 
     @activity.defn
@@ -157,6 +163,8 @@ class BeginAndEndDeparture:
             reason=FORCEFUL,
             instance_gone=gone,
             writes=(write,),
+            because=Ending.BY_OTHERS,
+            because_words=BY_OTHERS_WORDS,
         )
 
     @activity.defn
@@ -171,6 +179,15 @@ class BeginAndEndDeparture:
         if known is None or not is_same(known, ref.uid) or known.deleting_since is None:
             return await self.claims.read(ref.name)
         return known
+
+    def _ended(self, claim: NodeClaim, provider_id: str) -> WhyGone:
+        """Why it goes; of one that never joined, where a person can see how far it came."""
+        ended = ended_of(claim, self.known.lookups.has_pool)
+        if ended.because != Ending.UNREGISTERED or not provider_id:
+            return ended
+        instance = provider_id.rpartition("/")[2]
+        look = f"; its console: {self.console.format(instance=instance)}" if self.console else ""
+        return WhyGone(because=ended.because, words=f"{ended.words}; instance {instance}{look}")
 
     async def _fix_deadline(self, claim: NodeClaim) -> NodeClaim | None:
         def with_deadline(found: NodeClaim) -> MetadataChange | None:

@@ -82,6 +82,8 @@ class DeleteRequest:
     pool: str = ""
     target: Target | None = None
     reason: str = ""
+    because: str = ""  # an Ending, for what is no plan's
+    because_words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,3 +38,5 @@ class Departure:
     capacity_type: str = ""
     launched: float | None = None
     expires: float | None = None
+    because: str = ""  # an Ending, or the disruption's reason; empty in histories of 0.1.0
+    because_words: str = ""

@@ -89,6 +89,7 @@ class Offering:
     capacity_override: Resources | None = None
     overhead_override: Resources | None = None
     price_overlay: bool = False
+    short_until: float = 0.0  # where it is not available because the cloud had none: when it is asked for again
     may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
 
 

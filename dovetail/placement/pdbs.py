@@ -53,6 +53,9 @@ class PdbIndex:
         holding = self._holding(pod)
         return len(holding) > 1 or any(b.max_unavailable in ("0", "0%") or b.min_available == "100%" for b in holding)
 
-    def needs_room(self, pod: Pod) -> bool:
-        """Whether it will need another place when its node leaves, and can be made to leave (PLC-30, DIS-47)."""
-        return is_reschedulable(pod) and not is_protected(pod, self._now) and not self.blocks_for_good(pod)
+    def needs_room(self, pod: Pod, *, ends: bool = False) -> bool:
+        """Whether it will need another place when its node leaves, and can be made to leave (PLC-30, DIS-47). `ends`:
+        its instance ends soon, and asks neither it nor its budgets."""
+        if not is_reschedulable(pod):
+            return False
+        return ends or (not is_protected(pod, self._now) and not self.blocks_for_good(pod))

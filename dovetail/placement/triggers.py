@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.endings import is_interrupted
 from dovetail.model.judging import Judging
 from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.pod_rules import is_terminal
@@ -76,7 +77,9 @@ def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that must move because their node is leaving, without those for which a claim is on its way: a new node
     is launched at a spot warning, and not when the last pod has been evicted."""
     leaving = {node.name for node in snapshot.nodes.values() if node.deleting_since is not None}
-    leaving |= {c.node_name for c in snapshot.claims.values() if c.deleting_since is not None and c.node_name}
+    gone = [c for c in snapshot.claims.values() if c.deleting_since is not None and c.node_name]
+    leaving |= {claim.node_name for claim in gone}
+    ending = {claim.node_name for claim in gone if is_interrupted(claim)}
     if not leaving:
         return frozenset()
     pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
@@ -84,7 +87,7 @@ def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     for pod in snapshot.pods.values():
         if pod.node_name:
             on_node.setdefault(pod.node_name, []).append(pod)
-    pods = [pod for name in leaving for pod in on_node.get(name, ()) if pdbs.needs_room(pod)]
+    pods = [p for name in leaving for p in on_node.get(name, ()) if pdbs.needs_room(p, ends=name in ending)]
     awaited = earlier_claims(snapshot, pods, on_node, most=0).awaited
     return frozenset(pod.uid for pod in pods if pod.uid not in awaited)
 

@@ -53,6 +53,9 @@ class ClusterLookups(Protocol):
     def node(self, name: str) -> Node | None:
         """The node of that name."""
 
+    def has_pool(self, name: str) -> bool:
+        """Whether a NodePool of that name stands and is not being deleted, as last seen."""
+
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         """The nodes with that providerID; an empty one matches nothing (PLM-3)."""
 

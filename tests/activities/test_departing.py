@@ -15,6 +15,7 @@ from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import DeleteRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
+from dovetail.model.endings import Ending, ended_text
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Refused, Unreachable
@@ -123,6 +124,43 @@ async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:
     stage.world.put(a_leaving_claim(conditions=(*a_joined_claim().conditions, reason)), a_joined_node())
 
     assert (await stage.begin()).reason == "Drifted"
+
+
+async def test_a_departure_knows_why(stage: Stage) -> None:
+    """For the record: the claim that says it is gone soon."""
+    stage.world.put(
+        a_leaving_claim(annotations={names.ENDED_BECAUSE: ended_text(Ending.REPAIRED, "Ready is False")}),
+        a_joined_node(),
+    )
+
+    departure = await stage.begin()
+
+    assert (departure.because, departure.because_words) == ("NodeRepaired", "Ready is False")
+    assert departure.reason == "Forceful Termination", "as metrics have it (TRM-29)"
+
+
+async def test_one_that_never_joined_names_its_instance_and_the_command_for_its_console(stage: Stage) -> None:
+    stage.departing.console = "cloud console {instance}"
+    unjoined = a_leaving_claim(
+        conditions=(is_now(names.LAUNCHED),),
+        annotations={names.ENDED_BECAUSE: ended_text(Ending.UNREGISTERED, "no node within 900 s")},
+    )
+    stage.world.put(unjoined)
+
+    departure = await stage.begin()
+
+    assert departure.because == "NeverRegistered"
+    assert departure.because_words == "no node within 900 s; instance i-1; its console: cloud console i-1"
+
+
+async def test_a_launch_that_is_given_up_writes_why_before_its_claim_goes(stage: Stage) -> None:
+    stage.world.put(a_claim())
+    step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
+
+    await step.delete_claim(replace(ORDER, because=Ending.NO_CAPACITY, because_words="sold out"))
+
+    claim = stage.world.claims["pool-1"]
+    assert (claim.deleting_since is None, claim.annotations[names.ENDED_BECAUSE]) == (False, "NoCapacity: sold out")
 
 
 async def test_all_nodes_of_an_instance_leave(stage: Stage) -> None:

@@ -271,3 +271,35 @@ async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() ->
 
     left = [c for c in world.claims.values() if c.deleting_since is None]
     assert len(left) == 1 and isinstance(left[0], NodeClaim)
+
+
+@pytest.mark.parametrize(
+    ("reason", "because"),
+    [
+        ("expired", "Expired"),
+        ("unhealthy", "NodeRepaired"),
+        ("garbage_collected", "InstanceGone"),
+        ("static_scale_down", "ScaledDown"),
+    ],
+)
+async def test_a_claim_that_is_ordered_to_go_says_why(reason: str, because: str) -> None:
+    world = World()
+    world.put(a_joined_claim())
+    claim = world.claims["pool-1"]
+    order = DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, message="as was seen")
+
+    await carry_out(world, order)
+
+    left = world.claims["pool-1"]
+    assert (left.deleting_since is None, left.annotations[names.ENDED_BECAUSE]) == (False, f"{because}: as was seen")
+
+
+async def test_a_claim_whose_node_was_deleted_does_not_claim_to_know_by_whom() -> None:
+    world = World()
+    world.put(a_joined_claim())
+    ref = ClaimRef(name="pool-1", uid=world.claims["pool-1"].uid)
+
+    await carry_out(world, DeleteClaim(claim=ref, reason="node_deleted", message="its Node node-1 was deleted"))
+
+    said = world.claims["pool-1"].annotations[names.ENDED_BECAUSE]
+    assert said == "NodeDeleted: by hand or by another program"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from pytest import MonkeyPatch
@@ -13,6 +14,7 @@ from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model import names
+from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
@@ -46,6 +48,7 @@ class World:
         self.snapshot_now = replace(Snapshot(now=NOW), claims={self.claim.name: self.claim}, nodes={node.name: node})
         self.done: list[str] = []
         self.said: list[Notice] = []
+        self.texts: list[str | None] = []
 
     def snapshot(self, reads: object = None) -> Snapshot:
         return self.snapshot_now
@@ -62,6 +65,7 @@ class World:
 
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         self.done.append(f"annotated {sorted(change.annotations)}")
+        self.texts = [*self.texts, *change.annotations.values()]
         return claim
 
     async def publish(self, *notices: Notice) -> None:
@@ -99,12 +103,23 @@ async def test_a_spot_warning_is_remembered_and_then_deletes_the_claim() -> None
     """AWS-129, AWS-130, AWS-133."""
     assert await answered(World(), a_warning("spot_interrupted")) == [
         "remembered",
+        "annotated ['dovetail.sh/ended-because']",
         "deleted default-a u1",
         "Node SpotInterrupted",
         "Node TerminatingOnInterruption",
         "NodeClaim SpotInterrupted",
         "NodeClaim TerminatingOnInterruption",
     ]
+
+
+@pytest.mark.parametrize("reason", get_args(InterruptionReason))
+async def test_every_warning_that_deletes_a_claim_writes_why(reason: InterruptionReason) -> None:
+    """NodeClaims are gone one day, and a deletion does not say who asked for it."""
+    world, warning = World(), a_warning(reason)
+
+    await answered(world, warning)
+
+    assert (OF_REASONS[reason] in world.texts) if warning.ends_instances else not world.texts
 
 
 @pytest.mark.parametrize(("leaving", "deleted"), [(None, ["deleted default-a u1"]), (5.0, [])])
@@ -165,7 +180,12 @@ async def test_a_broken_instance_is_not_drained_patiently() -> None:
     """AWS-138: the deadline is now, before the delete."""
     done = await answered(World(), a_warning("system_status"))
 
-    assert done[:3] == ["remembered", f"annotated {[names.TERMINATION_DEADLINE]}", "deleted default-a u1"]
+    assert done[:4] == [
+        "remembered",
+        f"annotated {[names.TERMINATION_DEADLINE]}",
+        f"annotated {[names.ENDED_BECAUSE]}",
+        "deleted default-a u1",
+    ]
     assert "NodeClaim InstanceUnhealthy" in done
 
 
@@ -173,14 +193,14 @@ async def test_a_scheduled_event_is_an_ordinary_delete() -> None:
     """AWS-138: its drain has all the time that the pool gives."""
     done = await answered(World(), a_warning("event_status"))
 
-    assert done[:2] == ["remembered", "deleted default-a u1"]
+    assert done[:3] == ["remembered", f"annotated {[names.ENDED_BECAUSE]}", "deleted default-a u1"]
 
 
 async def test_a_protected_claim_is_deleted_all_the_same() -> None:
     """AWS-131: the instance ends whatever its claim says."""
     protected = World(annotations={names.DO_NOT_DISRUPT: "true"})
 
-    assert (await answered(protected, a_warning("spot_interrupted")))[1] == "deleted default-a u1"
+    assert (await answered(protected, a_warning("spot_interrupted")))[2] == "deleted default-a u1"
 
 
 async def test_a_warning_about_an_instance_without_a_claim_does_nothing() -> None:

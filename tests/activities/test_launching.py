@@ -245,6 +245,17 @@ async def test_a_launch_that_is_overdue_ends(stage: Stage) -> None:
     assert (outcome.kind, stage.launches()) == ("timed_out", 0)
 
 
+async def test_a_launch_that_is_overdue_keeps_what_its_last_try_came_to(stage: Stage) -> None:
+    stage.cloud.answer = LaunchRefused(reason="Unauthorized", message="not allowed to perform CreateFleet")
+    with pytest.raises(Retryable):
+        await stage.launch()
+    stage.world.clock = 1300.0
+
+    outcome = await stage.launch()
+
+    assert outcome.message == "not launched within 300 s; at last Unauthorized: not allowed to perform CreateFleet"
+
+
 async def test_a_claim_that_is_gone_or_another_is_gone(stage: Stage) -> None:
     assert (await stage.step.launch_instance(replace(REF, uid="another"))).kind == "gone"
     assert (await stage.step.launch_instance(replace(REF, name="another"))).kind == "gone"

@@ -103,3 +103,26 @@ async def test_a_pod_that_nobody_knows_is_one_line(
         await stories_of(client, settings_of(world), name, snapshot)
     with pytest.raises(CommandFailed, match="no name of a Node, NodeClaim or pod"):
         await stories_of(client, settings_of(world), "a/b/c", snapshot)
+
+
+async def test_a_node_that_log_names_is_found_also_where_its_workflow_began_as_a_launch(
+    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It left before it was ready: no attribute of the workflow names the node."""
+
+    async def only_the_claim(_: object, identity: str) -> Story | None:
+        known = identity == "demo/claim/short-lived"
+        return Story(workflow=identity, type="TerminateNode", status="completed", started=1.0) if known else None
+
+    async def ended(_: object, cluster: str, condition: str, most: int) -> Entries:
+        assert condition == "WorkflowType='TerminateNode'"
+        left = replace(DISRUPTION, kind="termination", workflow="demo/claim/short-lived", nodes=("ip-10-1-0-9",))
+        return Entries(entries=(replace(left, workflow="demo/claim/other", nodes=("another",)), left))
+
+    monkeypatch.setattr(history, "story_of", only_the_claim)
+    monkeypatch.setattr(history, "read_matching", ended)
+    world = a_world(tmp_path, a_ready_pool())
+
+    answer = await stories_of(client, settings_of(world), "ip-10-1-0-9", (await looked(world)).snapshot)
+
+    assert [story.workflow for story in answer.stories] == ["demo/claim/short-lived"]

@@ -12,6 +12,7 @@ from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.index.waiting_pods import expression_fault, pending_pods
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.triggers import leaving_uids
 from tests.placement.builders import (
     NOW,
     a_bound_pod,
@@ -203,3 +204,31 @@ def test_a_selector_of_nothing_selects_everything_and_none_selects_nothing() -> 
     nothing = PodDisruptionBudget(name="b", namespace="default", selector=None, max_unavailable="0")
 
     assert [_blocks(everything).blocks_for_good(pod), _blocks(nothing).blocks_for_good(pod)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        ({names.ENDED_BECAUSE: "SpotInterrupted"}, ["free", "held", "protected"]),
+        ({names.INTERRUPTED: "2026-01-01T00:00:00Z"}, ["free", "held", "protected"]),
+        ({names.ENDED_BECAUSE: "Expired: expireAfter has passed"}, ["free"]),
+        ({}, ["free"]),
+    ],
+)
+def test_an_instance_that_the_cloud_takes_asks_no_budget(marks: dict[str, str], expected: list[str]) -> None:
+    """It is gone in two minutes whatever forbids its pods to leave (PLC-30): their room is asked for at once, and by
+    what wakes the planner as well."""
+    node, claim = a_node("n1")
+    pods = [
+        a_bound_pod("free", "n1"),
+        a_bound_pod("held", "n1", shape=a_shape(labels={"app": "held"})),
+        replace(a_bound_pod("protected", "n1"), do_not_disrupt="true"),
+    ]
+    never = PodDisruptionBudget(
+        name="never", namespace="default", selector=selecting(app="held"), max_unavailable="0", disruptions_allowed=0
+    )
+    leaving = replace(claim, node_name="n1", deleting_since=NOW, annotations=marks)
+    snapshot = replace(a_snapshot(pods, [(node, leaving)]), pdbs={"default/never": never})
+
+    assert sorted(pod.name for pod in an_index(snapshot).waiting().leaving) == expected
+    assert sorted(snapshot.pods[uid].name for uid in leaving_uids(snapshot)) == expected

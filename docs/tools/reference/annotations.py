@@ -87,6 +87,7 @@ NOTES_OF_DOVETAIL: Final = (
     ),
     Word(names.REST, "NodeClaim", "until when the node is left alone after a disruption that was called off or failed"),
     Word(names.INTERRUPTED, "NodeClaim", "when the cloud announced that it will take the instance"),
+    Word(names.ENDED_BECAUSE, "NodeClaim", "why it was deleted, where that was no disruption: for `log` and `status`"),
     Word(
         names.CLUSTER_UID_TAG,
         "NodeClaim; tag of the instance",

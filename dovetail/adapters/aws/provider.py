@@ -95,4 +95,5 @@ PROVIDER: Final = Provider(
     rights=tuple((names.GROUP, each, ("patch",)) for each in ("ec2nodeclasses", "ec2nodeclasses/status")),
     reservation_labels=frozenset(names.RESERVATION_LABELS),
     buckets={"s3": BucketObjects},
+    console="aws ec2 get-console-output --latest --output text --instance-id {instance}",
 )

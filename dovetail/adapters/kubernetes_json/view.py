@@ -109,6 +109,10 @@ class CachedView:
         self.insist(PODS)
         return cast(Collection[Pod], self.cache.objects("Pod").values())
 
+    def has_pool(self, name: str) -> bool:
+        found = cast(NodePool | None, self.cache.get("NodePool", name))
+        return found is not None and found.deleting_since is None
+
     def budgets_in(self, namespace: str) -> tuple[PodDisruptionBudget, ...]:
         return self.cache.indexed("PodDisruptionBudget", namespace)
 

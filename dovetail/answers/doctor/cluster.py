@@ -11,6 +11,7 @@ from typing import Final
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.look.pause_words import pause_lines
+from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
@@ -99,12 +100,27 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
         return (
             failed("view", why, "no decision is made on a view that is not complete; see rights and custom resources"),
             rest_skipped(
-                "the view", "there is no view", f"watches, pauses, unreadable objects, {NAME}, NodePools, instances"
+                "the view",
+                "there is no view",
+                f"watches, pauses, launches, unreadable objects, {NAME}, NodePools, instances",
             ),
         )
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
     set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))
-    return (fine("view", _counted(snapshot)), _watches(world), *set_aside, *pools, *places)
+    seen = (fine("view", _counted(snapshot)), _watches(world), launches_check(snapshot))
+    return (*seen, *set_aside, *pools, *places)
+
+
+def launches_check(snapshot: Snapshot) -> Check:
+    """What the cloud answers to launches: a call that only looks is allowed where one that launches is refused."""
+    found = {claim.name: refusal_of(claim) for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)}
+    refused = [f"NodeClaim {name}: {words}" for name, words in sorted(found.items()) if words]
+    if not refused:
+        return fine("launches", "none is refused")
+    words = f"{plural(len(refused), 'launch')} refused: {shown(refused, 2)}"
+    return warned(
+        "launches", words, "`dovetail history NODECLAIM` has every try; see the role, quotas and the NodeClass"
+    )
 
 
 def _watches(world: World) -> Check:

@@ -12,6 +12,7 @@ from dovetail.answers.explain.pod_words import pool_words, requested
 from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.answers.explain.what_if import Help, helps, place_text
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
@@ -124,9 +125,15 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
             return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored.why}")
     if _is_in(pod, waiting.promised):
         coming = _planned_onto(look.snapshot, pod)
-        says = f"a node for it is on its way: NodeClaim {coming.name if coming else '?'} is not launched yet"
-        return _answer(look, pod, "spoken_for", says, claim=coming.name if coming else "")
+        return _answer(look, pod, "spoken_for", _coming(coming), claim=coming.name if coming else "")
     return None
+
+
+def _coming(claim: NodeClaim | None) -> str:
+    refusal = refusal_of(claim) if claim is not None else ""
+    if claim is not None and refusal:
+        return f"a node for it is asked for, and its launch is refused: NodeClaim {claim.name}: {refusal}"
+    return f"a node for it is on its way: NodeClaim {claim.name if claim else '?'} is not launched yet"
 
 
 def _when_kept(claim: NodeClaim) -> str:

@@ -5,6 +5,7 @@ Which pools are meant is the engine's own answer; only the words are made here.
 
 from collections.abc import Iterator
 
+from dovetail.answers.look.shortages import short_of_pool
 from dovetail.model.names import READY
 from dovetail.model.placements import EmptyPool
 from dovetail.model.pools import NodePool
@@ -47,4 +48,5 @@ def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:
         return f"its instance types cannot be listed{f': {catalogue.error}' if catalogue else ''}"
     if empty.because_of_min_values:
         return "the instance types that its requirements let through have fewer values than its minValues ask for"
-    return "its own requirements let no instance type through"
+    short = short_of_pool(snapshot, snapshot.pools[empty.pool]) if empty.pool in snapshot.pools else ""
+    return f"{short}; wider types or zones would help" if short else "its own requirements let no instance type through"

@@ -19,14 +19,14 @@ from dovetail.activities.identity.search_attributes import NODE_CLAIM
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import opened
 from dovetail.answers.record.decoding import decode
-from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.entries import Entry, read_matching
 from dovetail.answers.record.facts import Run, run_of
 from dovetail.answers.record.kept import Archive, kept_about, kept_objects
 from dovetail.answers.record.made_for import origins_of, trail_of
 from dovetail.answers.record.story import Line, Pending, StoryLines, moment
 from dovetail.answers.wording import plural, price_text, shown
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
-from dovetail.messages.workflow_types import DISRUPT_NODES
+from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
@@ -34,6 +34,7 @@ from dovetail.settings.settings import Settings, SettingsError
 
 MOST_RUNS: Final = 10  # a claim has two or three; the singletons never end
 MOST_DISRUPTIONS: Final = 20
+MOST_TERMINATIONS: Final = 200
 NOTE: Final = "Temporal has forgotten it: this is from the kept record, which has no single steps"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
 _POD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
@@ -95,7 +96,7 @@ async def stories_of(client: Client, settings: Settings, name: str, snapshot: Sn
         )
     snapshot, notes = (snapshot, ()) if snapshot is not None else await _seen(settings)
     ids, said = await _workflows_of(client, settings, name, snapshot)
-    found_stories = await _stories(client, ids)
+    found_stories = await _stories(client, ids) or await _stories(client, await _as_log_names(client, settings, name))
     if not found_stories:
         raise CommandFailed(
             f"{name}: no workflow has worked on a Node or NodeClaim of that name, or its retention has passed"
@@ -153,6 +154,14 @@ async def _claims_of(client: Client, settings: Settings, name: str, snapshot: Sn
         claim = found.typed_search_attributes.get(NODE_CLAIM)
         claims += [claim] if claim else []
     return tuple(dict.fromkeys([*claims, *(_of_node(snapshot, name) if snapshot is not None else ())]))
+
+
+async def _as_log_names(client: Client, settings: Settings, name: str) -> list[str]:
+    """The latest terminations whose own record has that node: one that left before it was ready has no attribute that
+    names it, because its workflow began as its launch."""
+    condition = f"WorkflowType='{TERMINATE_NODE}'"
+    found = await read_matching(client, settings.cluster, condition, MOST_TERMINATIONS)
+    return [entry.workflow for entry in found.entries if name in entry.nodes]
 
 
 def _of_node(snapshot: Snapshot, name: str) -> list[str]:

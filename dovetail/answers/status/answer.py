@@ -124,6 +124,7 @@ class StatusAnswer:
     notes: tuple[str, ...] = ()
     pool: str = ""  # the NodePool that was asked for alone; empty: the whole cluster
     troubles: tuple[OwnTrouble, ...] = ()  # what of Dovetail itself does not work
+    shortages: tuple[str, ...] = ()  # what the cloud has run out of, a line for each NodePool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ Plans that wait for their second look come first: they are about to happen, and 
 
 from collections.abc import Iterator
 
+from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
 from dovetail.answers.wording import plural, shown
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.states import Held
 from dovetail.model import names
+from dovetail.model.endings import ended_of
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal
 from dovetail.model.pods import Pod
@@ -94,18 +96,13 @@ def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
         name=claim.node_name or claim.name,
         claim=claim.name,
         pool=claim.labels.get(names.NODE_POOL, ""),
-        why=_why_deleted(claim),
+        why=ended_of(claim, facts.snapshot.pools.__contains__).because,
         step=step,
         since=since,
         progress=_drain_words(leaving, blockers) if step == "drain" else held,
         pods_left=len(leaving),
         blockers=blockers,
     )
-
-
-def _why_deleted(claim: NodeClaim) -> str:
-    reason = claim.condition(names.DISRUPTION_REASON)
-    return reason.reason if reason is not None and reason.status == "True" else "deleted"
 
 
 def _step(claim: NodeClaim, pods: bool) -> str:
@@ -142,6 +139,7 @@ def _drain_words(leaving: list[Pod], blockers: tuple[str, ...]) -> str:
 
 
 def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
+    refusal = refusal_of(claim)
     kind = ", ".join(
         claim.labels[key] for key in (names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE) if key in claim.labels
     )
@@ -153,7 +151,7 @@ def _launch(facts: FleetFacts, claim: NodeClaim) -> Move:
         why="new node",
         step=_launch_step(claim),
         since=claim.created,
-        progress=kind,
+        progress=f"refused: {refusal}" if refusal else kind,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.wording import duration_text, shown
@@ -67,7 +68,13 @@ def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
 def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
     for move in under_way:
         age = facts.snapshot.now - move.since
-        if move.kind == "launch" and age > JOIN_SECONDS:
+        claim = facts.snapshot.claims.get(move.claim)
+        refusal = refusal_of(claim) if claim is not None and move.kind == "launch" else ""
+        if refusal and age > REFUSED_SECONDS:
+            words = f"its launch is refused, for {duration_text(round(age))}: {refusal}"
+            command = f"dovetail history {move.claim}"
+            yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)
+        elif move.kind == "launch" and age > JOIN_SECONDS:
             words = f"made {duration_text(age)} ago and not ready yet: {move.step}"
             command = f"dovetail history {move.claim}"
             yield Need(about=move.name, what=words, since=move.since, command=command, pool=move.pool)

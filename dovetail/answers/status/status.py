@@ -1,5 +1,6 @@
 """The answer of `dovetail status` on one snapshot. The command line and the worker's API ask the same function."""
 
+from dovetail.answers.look.shortages import shortages
 from dovetail.answers.look.sources import Look
 from dovetail.answers.status.answer import Done, StatusAnswer, Totals
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, spot_share
@@ -31,6 +32,7 @@ def status_of(look: Look) -> StatusAnswer:
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
         notes=look.notes,
         troubles=look.troubles,
+        shortages=shortages(snapshot),
     )
 
 

@@ -48,6 +48,7 @@ def status_text(found: ClusterStatus, screen: Screen, wide: bool = False) -> str
         _head(found, screen),
         _moves(found.under_way, now, screen, most[0]),
         _needs(found, screen, most[1]),
+        [part for line in found.shortages for part in _wrapped(line, screen.width)],
         table(POOLS, [_pool_row(pool, now) for pool in found.pools], screen) if found.pools else ["no NodePools"],
         _foot(found, screen.width),
     ]

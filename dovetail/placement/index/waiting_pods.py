@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.model import names
 from dovetail.model.digits import integer
+from dovetail.model.endings import is_interrupted
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.key_aliases import canonical_key
@@ -178,5 +179,9 @@ def leaving_pods(
         for item in nodes
         if item.leaving and item.node is not None
         for pod in on_node.get(item.node_name, ())
-        if judging.judge(pod, "leaving", pdbs.needs_room, pod) is True
+        if judging.judge(pod, "leaving", _must_move, item, pdbs, pod) is True
     ]
+
+
+def _must_move(item: ClusterNode, pdbs: PdbIndex, pod: Pod) -> bool:
+    return pdbs.needs_room(pod, ends=item.claim is not None and is_interrupted(item.claim))

@@ -74,7 +74,7 @@ def offered_types(
         zones=tuple((zone, node_class.zone_ids.get(zone, "")) for zone in region.zones),
         reserved=reserved,
         short=now.shortages.pools(group),
-        fresh=now.shortages.pools(group, fresh=True),
+        fresh_from=now.shortages.fresh_from(),
         partitions=now.group.partitions if now.group else 0,
         before={each.sized.facts.name: each for each in now.before},
     )
@@ -88,8 +88,8 @@ class _Shared:
     now: Circumstances
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
-    short: frozenset[tuple[str, str, str]]  # capacity type, instance type ("" for all), zone
-    fresh: frozenset[tuple[str, str, str]]  # those of them that nobody may ask for again yet
+    short: Mapping[tuple[str, str, str], float]  # capacity type, instance type ("" for all), zone; until when
+    fresh_from: float  # a shortage with a later end may not be asked about again yet
     partitions: int
     before: Mapping[str, OfferedType]
     _open: dict[tuple[str, ...], tuple[tuple[OfferingKind, bool], ...]] = field(default_factory=dict)
@@ -107,12 +107,10 @@ class _Shared:
         now, zone = self.now, kind.zone
         return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
 
-    def sells(self, capacity_type: str, name: str, zone: str) -> tuple[bool, bool]:
-        """Whether no shortage is known, and whether one that is may be asked about again."""
-        asked = ((capacity_type, name, zone), (capacity_type, "", ""))
-        if not any(one in self.short for one in asked):
-            return True, False
-        return False, not any(one in self.fresh for one in asked)
+    def short_until(self, capacity_type: str, name: str, zone: str) -> tuple[float, bool]:
+        """Until when it is short (0 where no shortage is known), and whether it may be asked about again already."""
+        until = max(self.short.get((capacity_type, name, zone), 0.0), self.short.get((capacity_type, "", ""), 0.0))
+        return until, 0.0 < until <= self.fresh_from
 
 
 def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
@@ -149,18 +147,25 @@ def _offerings(
     for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
-        available = is_open and fits and price is not None and zone in zones
-        may_be_asked = False
+        available, short_until, may_be_asked = is_open and fits and price is not None and zone in zones, 0.0, False
         if available and short:
-            available, may_be_asked = shared.sells(capacity_type, name, zone)
+            short_until, may_be_asked = shared.short_until(capacity_type, name, zone)
+            available = not short_until
         if before:
             same = before[number]
-            if (same.price, same.available, same.may_be_asked) == (price or 0.0, available, may_be_asked):
+            now = (price or 0.0, available, short_until, may_be_asked)
+            if (same.price, same.available, same.short_until, same.may_be_asked) == now:
                 found.append(same)
                 continue
             differs = True
         found.append(
-            Offering(requirements=kind.expressions, price=price or 0.0, available=available, may_be_asked=may_be_asked)
+            Offering(
+                requirements=kind.expressions,
+                price=price or 0.0,
+                available=available,
+                short_until=short_until,
+                may_be_asked=may_be_asked,
+            )
         )
     return tuple(found) if differs else before
 

@@ -84,16 +84,18 @@ class Shortages:
             self._take({})
         return self._revision
 
-    def pools(self, group: str = "", *, fresh: bool = False) -> frozenset[tuple[str, str, str]]:
-        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
-        those of a placement group count only for launches into it (AWS-73). `fresh`: only those that nobody may ask for
-        again yet."""
-        last = self._clock() + SHORTAGE_SECONDS - ASKED_AGAIN_AFTER if fresh else 0.0
-        return frozenset(
-            (short.capacity_type, short.instance_type, short.zone)
+    def pools(self, group: str = "") -> dict[tuple[str, str, str], float]:
+        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short,
+        each with its end; those of a placement group count only for launches into it (AWS-73)."""
+        return {
+            (short.capacity_type, short.instance_type, short.zone): until
             for short, until in self.known().items()
-            if until > last and (not short.scope or short.scope == group)
-        )
+            if not short.scope or short.scope == group
+        }
+
+    def fresh_from(self) -> float:
+        """A shortage with a later end is one that nobody may ask about again yet."""
+        return self._clock() + SHORTAGE_SECONDS - ASKED_AGAIN_AFTER
 
     def subnet_is_short(self, capacity_type: str, subnet: str) -> bool:
         """Whether a launch of this capacity type found the subnet full."""

@@ -18,6 +18,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
+from dovetail.model.endings import Ending, ended_text
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
@@ -26,6 +27,9 @@ _log = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 2.0
+_BLOCK_ENDS: Final = MetadataChange(
+    annotations={core.ENDED_BECAUSE: ended_text(Ending.RESERVATION_OVER, "its capacity block ends")}
+)
 _DEMOTED: Final = MetadataChange(
     # The interruptible label stays where it is, as upstream leaves it (AWS-174).
     labels={core.CAPACITY_TYPE: core.CAPACITY_ON_DEMAND, names.RESERVATION_ID: None, names.RESERVATION_TYPE: None}
@@ -94,6 +98,8 @@ class ReservedInstances:
         )
 
     async def _delete(self, claim: NodeClaim) -> None:
+        if claim.deleting_since is None:
+            await self._claims.patch(claim, _BLOCK_ENDS)
         await self._claims.delete(claim.name, claim.uid)
 
     async def _compare(self, claim: NodeClaim) -> None:

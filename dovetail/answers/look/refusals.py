@@ -1,0 +1,20 @@
+"""Launches that the cloud refuses, in words: the condition Launched has what was said to the last try."""
+
+from typing import Final
+
+from dovetail.lifecycle.conditions import AWAITING
+from dovetail.model.names import LAUNCHED
+from dovetail.model.nodes import NodeClaim
+
+# By then a launch has been tried four times: after one, two and four seconds more.
+REFUSED_SECONDS: Final = 20.0
+
+
+def refusal_of(claim: NodeClaim) -> str:
+    """What was said to a launch that has not come about; empty where nothing was."""
+    launched = claim.condition(LAUNCHED)
+    if claim.deleting_since is not None or launched is None or launched.status == "True":
+        return ""
+    if not launched.message or launched.reason == AWAITING:
+        return ""
+    return f"{launched.reason}: {launched.message}"

@@ -1,0 +1,63 @@
+"""What the cloud has run out of, in words: which types, where, and from when it is asked for them again.
+
+A catalogue has what is short among its offerings; it is the only place where the planners see it as well.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from dovetail.answers.wording import shown
+from dovetail.model.names import CAPACITY_TYPE, ZONE
+from dovetail.model.pools import NodePool, Offering
+from dovetail.model.requirements import compatible, from_expressions, merge
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
+
+MOST_TYPES: Final = 3  # in one line of a pool
+
+_Short = tuple[str, str, str, float]  # instance type, capacity type, zone, until when
+
+
+def short_of_pool(snapshot: Snapshot, pool: NodePool) -> str:
+    """What its own requirements would let through and the cloud has none of; empty where that is nothing."""
+    catalogue = snapshot.catalogues.get(pool.name)
+    wanted = from_expressions(pool.template.requirements)
+    types = catalogue.types if catalogue is not None else ()
+    found = [
+        _short(item.name, offering)
+        for item in types
+        for offering in item.offerings
+        if _holds(offering, snapshot.now)
+        and compatible(merge(from_expressions(item.requirements), from_expressions(offering.requirements)), wanted)
+    ]
+    return _words(found)
+
+
+def shortages(snapshot: Snapshot) -> tuple[str, ...]:
+    """A line for each NodePool that something is short for."""
+    lines = [(name, short_of_pool(snapshot, pool)) for name, pool in sorted(snapshot.pools.items())]
+    return tuple(f"NodePool {name}: {words}" for name, words in lines if words)
+
+
+def _holds(offering: Offering, now: float) -> bool:
+    return not offering.available and offering.short_until > now
+
+
+def _short(name: str, offering: Offering) -> _Short:
+    said = from_expressions(offering.requirements)
+    return name, _only(said[CAPACITY_TYPE].values), _only(said[ZONE].values), offering.short_until
+
+
+def _only(values: Iterable[str]) -> str:
+    return ", ".join(sorted(values))
+
+
+def _words(found: list[_Short]) -> str:
+    if not found:
+        return ""
+    zones: dict[tuple[str, str], list[str]] = {}
+    for name, capacity_type, zone, _ in sorted(set(found)):
+        zones.setdefault((name, capacity_type), []).append(zone)
+    parts = [f"{name} {kind} in {', '.join(sorted(set(where)))}" for (name, kind), where in zones.items()]
+    until = max(each[3] for each in found)
+    return f"the cloud has run out of {shown(parts, MOST_TYPES)}; asked for again at {format_time(until)} at the latest"

@@ -1,0 +1,121 @@
+"""What the cloud has run out of and what it refuses, where people look: `explain pod`, `status`, `doctor`."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.answers.doctor.cluster import launches_check
+from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.look.shortages import shortages
+from dovetail.answers.look.sources import Look
+from dovetail.answers.shown.screen import Screen
+from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
+from dovetail.answers.status.status import status_of
+from dovetail.answers.status.text import status_text
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.pools import Catalogue
+from tests.adapters.simulator.manifests import a_pod
+from tests.cli.test_explain_node import a_managed_node
+from tests.cli.worlds import a_ready_pool, a_world, looked
+
+DENIED = "Unauthorized: not authorized to perform: ec2:CreateFleet"
+
+
+def vars_of(answer: StatusAnswer) -> dict[str, Any]:
+    return {each.name: getattr(answer, each.name) for each in fields(answer)}
+
+
+def a_refused_claim(pod: str) -> Json:
+    """It was made for that pod."""
+    claim, _ = a_managed_node()
+    claim["metadata"] = {
+        "name": "default-new",
+        "labels": {names.NODE_POOL: "default"},
+        "annotations": {names.PLANNED_PODS: pod},
+    }
+    reason, _, message = DENIED.partition(": ")
+    launched = {"type": names.LAUNCHED, "status": "Unknown", "reason": reason, "message": message}
+    claim["status"] = {"conditions": [{**launched, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    return claim
+
+
+def sold_out(look: Look, seconds: float) -> Look:
+    """Everything is short for so many seconds."""
+    now = look.snapshot.now
+    catalogues = {
+        name: Catalogue(
+            types=tuple(
+                replace(
+                    item,
+                    offerings=tuple(replace(o, available=False, short_until=now + seconds) for o in item.offerings),
+                )
+                for item in catalogue.types
+            )
+        )
+        for name, catalogue in look.snapshot.catalogues.items()
+    }
+    return replace(look, snapshot=replace(look.snapshot, catalogues=catalogues))
+
+
+async def test_a_pod_without_capacity_is_told_what_is_short_where_and_until_when(tmp_path: Path) -> None:
+    one_type = [{"key": names.INSTANCE_TYPE, "operator": "In", "values": ["c-2x-amd64-linux"]}]
+    pool = a_ready_pool("ice")
+    pool["spec"]["template"]["spec"]["requirements"] = one_type
+    world = a_world(tmp_path, pool, a_pod("web"))
+    look = sold_out(await looked(world), 150.0)
+
+    said = dict(explain_pod(look, "default/web").pools_left_out)["ice"]
+
+    assert "the cloud has run out of c-2x-amd64-linux" in said and "test-zone-" in said
+    assert "asked for again at" in said and "let no instance type through" not in said
+    assert "wider types or zones would help" in said
+
+
+async def test_a_pool_whose_own_requirements_let_nothing_through_is_not_said_to_be_sold_out(tmp_path: Path) -> None:
+    pool = a_ready_pool("none")
+    pool["spec"]["template"]["spec"]["requirements"] = [
+        {"key": names.INSTANCE_TYPE, "operator": "In", "values": ["of-no-cloud"]}
+    ]
+    look = sold_out(await looked(a_world(tmp_path, pool, a_pod("web"))), 150.0)
+
+    assert dict(explain_pod(look, "default/web").pools_left_out)["none"] == (
+        "its own requirements let no instance type through"
+    )
+    assert shortages(look.snapshot) == ()
+
+
+@pytest.mark.parametrize("width", [60, 120])
+async def test_status_has_a_line_for_each_pool_that_something_is_short_for(tmp_path: Path, width: int) -> None:
+    look = sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"))), 150.0)
+
+    answer = status_of(look)
+    shown = status_text(ClusterStatus(cluster="demo", **vars_of(answer)), Screen(width=width))
+
+    assert len(answer.shortages) == 1 and "NodePool ice: the cloud has run out of" in " ".join(shown.split())
+    assert max(len(line) for line in shown.splitlines()) <= width
+
+
+async def test_a_shortage_that_is_over_is_none(tmp_path: Path) -> None:
+    assert status_of(sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"))), -1.0)).shortages == ()
+
+
+async def test_a_refused_launch_is_said_by_status_by_explain_pod_and_by_doctor(tmp_path: Path) -> None:
+    """A right was taken away: the pods' node is not on its way."""
+    world = a_world(tmp_path, a_ready_pool(), a_pod("web"))
+    uid = world.objects("Pod")[0]["metadata"]["uid"]
+    world.apply(a_refused_claim(uid))
+    look = await looked(world)
+
+    answer = status_of(replace(look, snapshot=replace(look.snapshot, now=look.snapshot.now + 60)))
+
+    assert answer.under_way[0].progress == f"refused: {DENIED}"
+    assert [need.about for need in answer.needs_person] == ["default-new"]
+    assert DENIED in answer.needs_person[0].what
+    assert explain_pod(look, "default/web").says == (
+        f"a node for it is asked for, and its launch is refused: NodeClaim default-new: {DENIED}"
+    )
+    found = launches_check(look.snapshot)
+    assert (found.verdict, DENIED in found.found) == ("warns", True)

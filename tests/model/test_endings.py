@@ -1,0 +1,49 @@
+"""Why a node goes, by what its claim says."""
+
+from typing import get_args
+
+import pytest
+
+from dovetail.messages.interruptions import InterruptionReason
+from dovetail.model import names
+from dovetail.model.endings import OF_REASONS, Ending, WhyGone, ended_of, ended_text
+from dovetail.model.nodes import NodeClaim
+from tests.lifecycle.objects import a_joined_claim, is_now
+
+
+def said_by(claim: NodeClaim, *pools: str) -> WhyGone:
+    return ended_of(claim, pools.__contains__)
+
+
+@pytest.mark.parametrize("ending", Ending)
+def test_what_is_written_on_a_claim_is_read_from_it(ending: Ending) -> None:
+    claim = a_joined_claim(annotations={names.ENDED_BECAUSE: ended_text(ending, "Ready is False: for long")})
+
+    assert said_by(claim) == WhyGone(because=ending, words="Ready is False: for long")
+
+
+def test_long_words_are_cut() -> None:
+    assert len(ended_text(Ending.REFUSED, "é" * 5000)) < 350
+
+
+def test_what_nobody_of_ours_has_said_was_deleted_by_others() -> None:
+    found = said_by(a_joined_claim(labels={names.NODE_POOL: "web"}), "web")
+
+    assert (found.because, found.words) == ("Deleted", "by hand or by another program")
+
+
+def test_a_claim_whose_pool_is_gone_goes_with_its_pool() -> None:
+    found = said_by(a_joined_claim(labels={names.NODE_POOL: "web"}))
+
+    assert (found.because, found.words) == ("NodePoolDeleted", "NodePool web was deleted")
+
+
+def test_a_disruption_has_its_own_reason() -> None:
+    marked = is_now(names.DISRUPTION_REASON, reason="Drifted")
+    claim = a_joined_claim(conditions=(marked,), annotations={names.ENDED_BECAUSE: "Expired"})
+
+    assert said_by(claim) == WhyGone(because="Drifted")
+
+
+def test_every_warning_has_its_ending() -> None:
+    assert OF_REASONS.keys() >= set(get_args(InterruptionReason)) - {"rebalance_recommendation", "no_op"}
