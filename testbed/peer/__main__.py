@@ -66,7 +66,7 @@ async def run(program: Path, folder: Path, specs: Sequence[str], lanes: int) -> 
     """Run these, some beside one another, first those that took longest; each outcome is said and kept at once."""
     kept, done = Kept(folder / "outcomes.json"), list[Outcome]()
     took = {spec: each.seconds for spec, each in kept.outcomes.items()}
-    waiting = sorted(reversed(specs), key=lambda spec: took.get(spec, 0.0))
+    waiting = sorted(specs[::-1], key=lambda spec: took.get(spec, 0.0))
 
     async def work(lane: Lane) -> None:
         try:
@@ -97,7 +97,7 @@ async def _command(asked: argparse.Namespace) -> int:
         raise CommandFailed(f"no spec's text has {asked.only!r} in it, or only those that reasons.toml names")
     done = await run(program, folder, wanted, asked.lanes)
     outcomes = Kept(folder / "outcomes.json").outcomes
-    if all(spec in outcomes or spec in reasons.specs for spec in specs):
+    if not asked.only or all(spec in outcomes or spec in reasons.specs for spec in specs):
         PAGE.write_text(page(module(), specs, outcomes, reasons))
     failed = [each for each in done if not each.passed]
     print(f"{len(done) - len(failed)} passed, {len(failed)} failed; logs of failures in {folder / 'failed'}")

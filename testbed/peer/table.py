@@ -39,28 +39,30 @@ class Reasons:
 
 
 def page(module: str, specs: Sequence[str], outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
-    """The page; every spec has an outcome or a reason."""
+    """The page; a spec that has neither an outcome nor a reason has not been run yet."""
     rows = [
         f"| regression | {_cell(spec)} | {_result(spec, outcomes, reasons)} | {_day(spec, outcomes, reasons)} |"
         for spec in specs
     ]
     rows += [f"| {name} | all | not applicable: {_cell(why)} | – |" for name, why in sorted(reasons.suites.items())]
-    passed = sum(outcomes[spec].passed for spec in specs if spec not in reasons.specs)
-    named = sum(spec in reasons.specs for spec in specs)
-    failed = len(specs) - passed - named
-    total = f"Of the {len(specs)} specs of its regression suite {passed} passed, {failed} failed, {named} cannot apply."
+    results = [_result(spec, outcomes, reasons).partition(":")[0] for spec in specs]
+    ends = ("passed", "failed", "not applicable", "not run")
+    counted = ", ".join(f"{results.count(end)} {end}" for end in ends if end in results)
+    total = f"Of the {len(specs)} specs of its regression suite: {counted}."
     return _HEAD.format(module=module, sum=total) + "\n".join(rows) + "\n"
 
 
 def _result(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
     if spec in reasons.specs:
         return f"not applicable: {_cell(reasons.specs[spec])}"
-    found = outcomes[spec]
+    found = outcomes.get(spec)
+    if found is None:
+        return "not run"
     return "passed" if found.passed else f"failed: {_cell(found.why)}"
 
 
 def _day(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
-    return "–" if spec in reasons.specs else outcomes[spec].day
+    return outcomes[spec].day if spec in outcomes and spec not in reasons.specs else "–"
 
 
 def _cell(text: str) -> str:

@@ -67,12 +67,13 @@ def test_the_page_counts_what_passed_failed_and_cannot_apply() -> None:
     }
     reasons = Reasons(suites={"dra": "not known"}, specs={"d": "no such thing"})
 
-    text = page("karpenter v1", ["a", "b | c", "d"], outcomes, reasons)
+    text = page("karpenter v1", ["a", "b | c", "d", "e"], outcomes, reasons)
 
-    assert "Of the 3 specs of its regression suite 1 passed, 1 failed, 1 cannot apply." in text
+    assert "Of the 4 specs of its regression suite: 1 passed, 1 failed, 1 not applicable, 1 not run." in text
     assert "| regression | a | passed | 2026-01-02 |" in text
     assert "| regression | b \\| c | failed: Expected &lt;int> | 2026-01-03 |" in text
     assert "| regression | d | not applicable: no such thing | – |" in text
+    assert "| regression | e | not run | – |" in text
     assert "| dra | all | not applicable: not known | – |" in text
 
 
