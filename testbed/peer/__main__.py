@@ -79,9 +79,10 @@ async def run(program: Path, folder: Path, specs: Sequence[str], lanes: int) -> 
         finally:
             await lane.close()
 
+    port = asyncio.Lock()
     async with asyncio.TaskGroup() as group:
         for number in range(min(lanes, len(specs))):
-            group.create_task(work(Lane(folder=folder / f"lane-{number}", program=program)))
+            group.create_task(work(Lane(folder=folder / f"lane-{number}", program=program, port=port)))
     return done
 
 
