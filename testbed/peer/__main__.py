@@ -66,12 +66,12 @@ async def run(program: Path, folder: Path, specs: Sequence[str], lanes: int) -> 
     """Run these, some beside one another, first those that took longest; each outcome is said and kept at once."""
     kept, done = Kept(folder / "outcomes.json"), list[Outcome]()
     took = {spec: each.seconds for spec, each in kept.outcomes.items()}
-    waiting = sorted(specs[::-1], key=lambda spec: took.get(spec, 0.0))
+    waiting = sorted(specs, key=lambda spec: -took.get(spec, 0.0))
 
     async def work(lane: Lane) -> None:
         try:
             while waiting:
-                found = await lane.play(waiting.pop())
+                found = await lane.play(waiting.pop(0))
                 kept.add(found)
                 done.append(found)
                 result = "passed" if found.passed else f"FAILED ({found.why})"
