@@ -58,7 +58,7 @@ class Lane:
         found = outcome(report, spec) if report.exists() else None
         if found is None:
             day = time.strftime("%Y-%m-%d", time.gmtime(begun))
-            why = f"its process ended without a report of it; see {log}"
+            why = "its process ended without a report of it"
             found = Outcome(spec=spec, passed=False, seconds=time.time() - begun, day=day, why=why)
         if not found.passed:
             self._keep(spec)
