@@ -107,6 +107,9 @@ bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder f
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run soak
 
+peer: $(STAMP) ## Karpenter's own end-to-end suites against a worker on kwok (ONLY="text of specs", LANES=3); writes docs/peer.md
+	@$(BIN)/python -m testbed.peer $(if $(ONLY),--only "$(ONLY)") $(if $(LANES),--lanes $(LANES))
+
 adopt: $(STAMP) ## take over clusters that Karpenter left in mid-flight (STATE=file.jsonl.gz), print N passed, N failed
 	@$(BIN)/python -m acceptance.adopt $(STATE)
 
@@ -134,4 +137,4 @@ $(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -minde
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
 		|| { echo "$$said"; rm -f $@; exit 1; }
 
-.PHONY: help setup lock format lint check test pythons coverage demo testbed cluster up down vectors bench soak adopt record crds reference picture docs
+.PHONY: help setup lock format lint check test pythons coverage demo testbed cluster up down vectors bench soak peer adopt record crds reference picture docs

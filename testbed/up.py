@@ -173,21 +173,31 @@ async def _start(folder: Path, worker: bool, settings: PlaneSettings | None) -> 
             "AWS_EC2_METADATA_DISABLED": "true",
         },
     )
-    (folder / "worker.log").unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
-    if worker:
-        (port,) = free_ports(1)
-        answering = replace(everything, environment={**everything.environment, "METRICS_PORT": str(port)})
-        started = answering.start_worker()
-        processes["worker"] = _identity(started.pid)
-        _write(folder, processes)
-        await _worker_ready(folder / "worker.log", started)
-        async with ApiClient(plane.kubeconfig, user_agent="dovetail-testbed") as api:
-            await make_service(api)
-        leading = [sys.executable, "-m", "testbed.service", str(plane.folder), str(port)]
-        processes["network"] = _identity(everything.start_worker("network.log", leading).pid)
-        _write(folder, processes)
-        everything = replace(everything, url=f"http://127.0.0.1:{port}")
-    return everything
+    return await _with_service(await with_worker(everything)) if worker else everything
+
+
+async def with_worker(everything: Everything) -> Everything:
+    """Start the worker that `stop` stops, in the environment given, and wait until it serves."""
+    (port,) = free_ports(1)
+    log = everything.folder / "worker.log"
+    log.unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
+    answering = replace(everything, environment={**everything.environment, "METRICS_PORT": str(port)})
+    started = answering.start_worker()
+    processes = {**everything.processes, "worker": _identity(started.pid)}
+    _write(everything.folder, processes)
+    await _worker_ready(log, started)
+    return replace(everything, processes=processes, url=f"http://127.0.0.1:{port}")
+
+
+async def _with_service(everything: Everything) -> Everything:
+    """Make the Service of the workers, and what takes its calls to the one that was started."""
+    async with ApiClient(everything.plane.kubeconfig, user_agent="dovetail-testbed") as api:
+        await make_service(api)
+    leading = [sys.executable, "-m", "testbed.service", str(everything.plane.folder), everything.url.rpartition(":")[2]]
+    network = everything.start_worker("network.log", leading)
+    processes = {**everything.processes, "network": _identity(network.pid)}
+    _write(everything.folder, processes)
+    return replace(everything, processes=processes)
 
 
 def lines_to_type(everything: Everything) -> list[str]:

@@ -12,7 +12,7 @@ from dovetail.model.placements import Reason
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, time_or_none
-from dovetail.model.unused_launches import Stop, remembered_launches, stop_of, stop_text
+from dovetail.model.unused_launches import Stop, remembered_launches, stop_of
 
 FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled with each that comes to nothing
 MOST_DOUBLED: Final = 3
@@ -35,7 +35,8 @@ def with_refused_pools(snapshot: Snapshot, refusals: Mapping[str, str]) -> Snaps
             snapshot.pools[name],
             annotations={
                 **snapshot.pools[name].annotations,
-                names.LAUNCHES_STOPPED: stop_text(snapshot.now, f"the API server refuses its NodeClaims: {why}"),
+                # Without a moment: what the API server refuses is not tried again after a while, as a stop is.
+                names.LAUNCHES_STOPPED: f"the API server refuses its NodeClaims: {why}",
             },
         )
         for name, why in refusals.items()

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.plane.building import SOURCES, TARGETS, build_all, recipe
+from testbed.plane.building import SOURCES, TARGETS, Target, build_all, build_targets, recipe
 from testbed.plane.unavailable import TestbedUnavailable
 
 ENVIRONMENT_VARIABLE = "DOVETAIL_TESTBED_BINARIES"
@@ -64,6 +64,18 @@ def built_once(folder: Path, is_there: Callable[[], bool], build: Callable[[Path
     with _one_builder(cache_folder()):
         if not is_there():
             _build_into(folder, build)
+
+
+def built_alone(target: Target, say: Say) -> Path:
+    """A program that is none of the control plane's, in a folder of its own: no pin costs a build of the other."""
+    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {target!r}".encode())
+    for name in ("go.mod", "go.sum"):
+        digest.update((SOURCES / target.module / name).read_bytes())
+    folder = cache_folder() / f"{target.output}-{digest.hexdigest()[:16]}"
+    built_once(
+        folder, lambda: (folder / target.output).exists(), lambda unfinished: build_targets((target,), unfinished, say)
+    )
+    return folder / target.output
 
 
 def cache_folder() -> Path:

@@ -1,4 +1,4 @@
-"""Builds the programs of the control plane, and helm, from small Go modules with pinned versions and sums.
+"""Builds the control plane, helm and Karpenter's suites from small Go modules with pinned versions and sums.
 
 A cold build takes about seven minutes on two cores, so it says how far it is; and when it fails, the one line that
 matters is taken out of the compiler's output, the rest being kept in a log.
@@ -10,7 +10,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.plane.toolchain import Toolchain, find_toolchain
@@ -32,6 +32,8 @@ class Target:
     package: str
     link_flags: str = "-s -w"
     also: tuple[str, ...] = ()
+    # The package's tests, as a program. Not in the cache's keys: programs that were built before it was known stay.
+    tests: bool = field(default=False, repr=False)
 
 
 # The server's version is in one package, the one in every user agent in another.
@@ -65,6 +67,9 @@ _HELM_FLAGS = "-s -w " + " ".join(
     for part, value in (("Major", _STAMPS["gitMajor"]), ("Minor", _STAMPS["gitMinor"]))
 )
 HELM = Target(output="helm", module="helm", package="helm.sh/helm/v3/cmd/helm", link_flags=_HELM_FLAGS)
+PEER = Target(
+    output="regression.test", module="peer", package="sigs.k8s.io/karpenter/test/suites/regression", tests=True
+)
 
 ACTIONLINT = Target(output="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint")
 
@@ -97,7 +102,9 @@ def _needed_go() -> tuple[int, ...]:
 def _build(target: Target, toolchain: Toolchain, folder: Path, say: Say) -> None:
     say(f"control plane: {target.output}: fetching its modules")
     total = _count_packages(target, toolchain)
-    command = [str(toolchain.command), "build", "-v", "-trimpath", "-ldflags", target.link_flags]
+    # `go test` has another -v; and a failure names the file in the module cache, where it can be read.
+    how = ["test", "-c", "-vet=off"] if target.tests else ["build", "-v", "-trimpath"]
+    command = [str(toolchain.command), *how, "-ldflags", target.link_flags]
     command += ["-o", str(folder / target.output), target.package]
     begun = said = time.monotonic()
     lines: list[str] = []
@@ -122,7 +129,7 @@ def _build(target: Target, toolchain: Toolchain, folder: Path, say: Say) -> None
 def _count_packages(target: Target, toolchain: Toolchain) -> int:
     """Also what fetches the modules, so that a machine without the module proxy learns of it before compiling."""
     listed = subprocess.run(
-        [str(toolchain.command), "list", "-deps", target.package],
+        [str(toolchain.command), "list", "-deps", f"-test={str(target.tests).lower()}", target.package],
         cwd=SOURCES / target.module,
         env=toolchain.environment(),
         capture_output=True,

@@ -7,14 +7,12 @@ not cost the seven minutes of the control plane.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 from pathlib import Path
 from typing import Final
 
-from testbed.plane.binaries import Say, TestbedUnavailable, built_once, cache_folder
-from testbed.plane.building import ACTIONLINT, HELM, SOURCES, Target, build_targets
+from testbed.plane.binaries import Say, TestbedUnavailable, built_alone
+from testbed.plane.building import ACTIONLINT, HELM, Target
 
 ENVIRONMENT_VARIABLE: Final = "DOVETAIL_HELM"
 ACTIONLINT_VARIABLE: Final = "DOVETAIL_ACTIONLINT"
@@ -35,15 +33,4 @@ def _find(target: Target, variable: str, say: Say) -> Path:
         if not os.access(named, os.X_OK):
             raise TestbedUnavailable(f"{variable} names {named}, which cannot be run")
         return Path(named)
-    folder = cache_folder() / f"{target.output}-{_key(target)}"
-    program = folder / target.output
-    built_once(folder, program.exists, lambda unfinished: build_targets((target,), unfinished, say))
-    return program
-
-
-def _key(target: Target) -> str:
-    """Changes with the program's pins and sums, the build's flags and the machine's kind."""
-    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {target!r}".encode())
-    for name in ("go.mod", "go.sum"):
-        digest.update((SOURCES / target.module / name).read_bytes())
-    return digest.hexdigest()[:16]
+    return built_alone(target, say)

@@ -56,6 +56,9 @@ class PlaneSettings:
     # After this time without a heartbeat a node counts as NotReady. Upstream: 50 s; the shortest that a busy machine
     # of two cores can keep, with a heartbeat every quarter of it.
     node_grace_seconds: int = 8
+    # kwok plays the nodes that bear this label (and, where one is named, this annotation) as KEY=VALUE.
+    played_label: str = "dovetail.test/kubelet=alive"
+    played_annotation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +205,8 @@ def kwok(site: Site) -> list[str]:
         f"--kubeconfig={site.kubeconfig('kwok')}",
         f"--config={KUBELET_STAGES}",
         "--manage-all-nodes=false",
-        "--manage-nodes-with-label-selector=dovetail.test/kubelet=alive",
+        f"--manage-nodes-with-label-selector={site.settings.played_label}",
+        f"--manage-nodes-with-annotation-selector={site.settings.played_annotation}",
         f"--cidr={POD_RANGE}",
         "--node-ip=127.0.0.1",
         "--node-lease-duration-seconds=0",  # none of kwok's own (testbed/go/kwok/main.go says why)

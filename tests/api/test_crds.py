@@ -73,6 +73,13 @@ def test_kubectl_shows_the_columns_that_people_know() -> None:
     }
 
 
+def test_only_a_kind_that_means_nothing_without_a_spec_requires_one() -> None:
+    """KWK-1: Karpenter's own example of a KWOKNodeClass has none."""
+    schemas = {kind: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for kind, crd in _by_kind().items()}
+
+    assert [kind for kind, schema in schemas.items() if "required" not in schema] == ["KWOKNodeClass"]
+
+
 def test_short_names() -> None:
     short = {kind: crd["spec"]["names"].get("shortNames") for kind, crd in _by_kind().items()}
 

@@ -156,11 +156,36 @@ async def test_a_node_whose_kubelet_speaks_again_is_ready_again(api: ApiClient, 
     assert _condition(ready.body, "Ready")["status"] == "True"
 
 
+async def test_a_node_that_was_called_unready_is_heard_again_when_its_annotation_says_so(
+    api: ApiClient, node: str
+) -> None:
+    await api.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"dovetail.test/heard-after": "3"}}})
+    unready = {"type": "Ready", "status": "False", "reason": "CalledSo", "message": ""}
+
+    begin = time.monotonic()
+    answer = await api.patch(f"{NODES}/{node}/status", {"status": {"conditions": [unready]}}, "strategic")
+    assert answer.status == 200
+    await api.wait_for(f"{NODES}/{node}", lambda answer: _condition(answer.body, "Ready")["status"] == "True")
+
+    assert time.monotonic() - begin >= 2.9
+
+
+async def test_a_pod_that_kwok_calls_unhealthy_runs_and_is_not_ready(api: ApiClient, namespace: str, node: str) -> None:
+    await _create_pod(api, namespace, "ill", nodeName=node, labels={"kwok.x-k8s.io/stage": "unhealthy"})
+
+    path = f"/api/v1/namespaces/{namespace}/pods/ill"
+    pod = await api.wait_for(path, lambda answer: answer.body["status"].get("phase") == "Running")
+
+    assert _condition(pod.body, "Ready")["status"] == "False"
+
+
+@pytest.mark.parametrize(
+    "stubborn", [{"dovetail.test/shutdown-seconds": "3600"}, {"pod-delete.stage.kwok.x-k8s.io/delay": "3600s"}]
+)
 async def test_a_pod_that_ignores_its_shutdown_goes_when_its_grace_period_ends(
-    api: ApiClient, namespace: str, node: str
+    api: ApiClient, namespace: str, node: str, stubborn: dict[str, str]
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods/stubborn"
-    stubborn = {"dovetail.test/shutdown-seconds": "3600"}
     await _create_pod(api, namespace, "stubborn", nodeName=node, annotations=stubborn)
     await api.wait_for(path, _is_ready)
 

@@ -14,7 +14,7 @@ import yaml
 from testbed.plane import ApiClient, ControlPlane, PlaneState, TestbedUnavailable, find_binaries, read_state
 from testbed.plane.processes import identify
 from tests.ports.worlds import aws_cloud as aws_cloud_world
-from tests.ports.worlds import real, simulated
+from tests.ports.worlds import kwok_cloud_real, real, simulated
 from tests.ports.worlds import simulated_cloud as simulated_cloud_world
 from tests.ports.worlds.cloud_contract import CloudWorld
 from tests.ports.worlds.contract import World
@@ -98,7 +98,15 @@ def kwok_cloud() -> CloudWorld:
     return KwokCloudWorld()
 
 
-@pytest.fixture(scope="session", params=["simulated", "aws", "kwok"])
+@pytest.fixture(scope="session")
+async def kwok_real_cloud(plane_state: PlaneState) -> AsyncIterator[CloudWorld]:
+    async with kwok_cloud_real.open_cloud(plane_state) as world:
+        yield world
+
+
+@pytest.fixture(
+    scope="session", params=["simulated", "aws", "kwok", pytest.param("kwok_real", marks=pytest.mark.cluster)]
+)
 def cloud_world(request: pytest.FixtureRequest) -> Iterator[CloudWorld]:
     """One after the other, as `world`."""
     yield cast(CloudWorld, request.getfixturevalue(f"{request.param}_cloud"))

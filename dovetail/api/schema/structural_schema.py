@@ -41,7 +41,9 @@ def structural_schema(model: type[BaseModel]) -> Schema:
     # The API server itself checks these two against the path of the request.
     schema["properties"]["apiVersion"] = {"type": "string", "description": "The version of the kind."}
     schema["properties"]["kind"] = {"type": "string", "description": "The kind of the object."}
-    schema["required"] = ["spec"]
+    schema.pop("required")
+    if "spec" in source["required"]:
+        schema["required"] = ["spec"]
     return schema
 
 

@@ -1,0 +1,1 @@
+"""Karpenter's own end-to-end suites against Dovetail: `make peer`."""
