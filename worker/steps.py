@@ -115,6 +115,7 @@ class Wiring:
         w, now = self.world, self.now
         drain = DrainPorts(
             lookups=w.view,
+            claims=w.claims,
             nodes=w.nodes,
             pods=w.pods,
             notices=w.notices,
