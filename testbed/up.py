@@ -229,6 +229,8 @@ async def install(plane: PlaneState) -> None:
                 api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(file.read_text())
             )
         await give_rights(api, WORKER_USER, list(yaml.safe_load_all(RIGHTS.read_text())))
+        shared = yaml.safe_load((RIGHTS.parent / "shortages.yaml").read_text())
+        await _create(api, f"/api/v1/namespaces/{shared['metadata']['namespace']}/configmaps", shared)
         for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
             name = yaml.safe_load(file.read_text())["metadata"]["name"]
             await api.wait_for(f"{DEFINITIONS}/{name}", _established)

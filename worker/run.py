@@ -213,7 +213,7 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
     of_steps, of_workflows = wiring.observed.interceptors(world.clock.now, wiring.times.since)
     guards = [
         StepLines(),
-        ClusterGuard(world.cluster_uid),
+        ClusterGuard(settings.cluster, world.cluster_uid),
         *of_steps,
         beats,
         EndingWaits(),

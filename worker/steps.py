@@ -116,6 +116,7 @@ class Wiring:
         w, now = self.world, self.now
         drain = DrainPorts(
             lookups=w.view,
+            claims=w.claims,
             nodes=w.nodes,
             pods=w.pods,
             notices=w.notices,

@@ -10,6 +10,7 @@ from typing import Final
 
 from temporalio import activity
 
+from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared import claim_deletion
 from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.owner_starts import OwnerStarts
@@ -21,7 +22,9 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write, newest_of_each_kind
 from dovetail.model.endings import Ending
+from dovetail.model.names import OWNER, REGISTERED_CONDITION
 from dovetail.notices.disruptions import disrupting
+from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import ClusterLookups
 from dovetail.telemetry.metrics.disruption import disrupted
@@ -45,6 +48,7 @@ class DeleteClaims:
     async def delete_claim(self, request: DeleteRequest) -> StepOutcome:
         """Delete the claim of that UID. A delete that a plan asks for is counted."""
         claim = self.lookups.claim(request.name)
+        await self._refuse_what_stays(ClaimRef(name=request.name, uid=request.uid), planned=request.target is not None)
         if request.because:
             await self._write_why(request)
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=request.name, uid=request.uid))
@@ -76,6 +80,7 @@ class DeleteClaims:
     async def _delete(self, target: Target, reason: str) -> Write:
         """The same, counted where this deletes it: no other step of this workflow does."""
         claim = self.lookups.claim(target.claim)
+        await self._refuse_what_stays(ClaimRef(name=target.claim, uid=target.claim_uid), planned=True)
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=target.claim, uid=target.claim_uid))
         if write.version and claim is not None and claim.uid == target.claim_uid:
             await self.notices.publish(*disrupting(claim, self.lookups.nodes_of(claim.provider_id)))
@@ -85,6 +90,19 @@ class DeleteClaims:
             await self._start(target)
         keep(target.claim)
         return write
+
+    async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
+        """A plan deletes what carries its own mark. A launch gives up what has not become a node. Whoever may write to
+        Temporal's namespace may ask for the deletion of any claim."""
+        known = self.lookups.claim(ref.name) if planned else None  # a mark that the cache shows is nobody else's
+        if known is None or known.uid != ref.uid or not asked_by(known.annotations.get(OWNER, "")):
+            known = await self.claims.read(ref.name)
+        if known is None or known.uid != ref.uid or known.deleting_since is not None:
+            return
+        if planned and not asked_by(known.annotations.get(OWNER, "")):
+            raise Refused(f"NodeClaim/{ref.name}", "it does not carry the mark of the workflow that would delete it")
+        if not planned and known.is_true(REGISTERED_CONDITION):
+            raise Refused(f"NodeClaim/{ref.name}", "its node has joined, so its launch is not given up")
 
     async def _start(self, target: Target) -> None:
         if self.owners is not None:

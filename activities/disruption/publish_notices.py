@@ -1,11 +1,16 @@
 """Publishes a notice about nodes."""
 
+from typing import Final
+
 from temporalio import activity
 
 from dovetail.messages.requests import NoticeRequest
 from dovetail.notices.about import notice_about
+from dovetail.ports.failures import Refused
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterLookups
+
+REASONS: Final = ("DisruptionCancelTooLate", "UnregisteredTaintMissing")
 
 
 class PublishNotices:
@@ -17,7 +22,9 @@ class PublishNotices:
 
     @activity.defn
     async def publish(self, request: NoticeRequest) -> None:
-        """One notice for each node that still exists."""
+        """One notice for each node that still exists; none but those that workflows have to give."""
+        if request.reason not in REASONS:
+            raise Refused(f"notice {request.reason[:64]}", f"no workflow gives another than {' or '.join(REASONS)}")
         nodes = [self.lookups.node(name) for name in request.nodes]
         await self.notices.publish(
             *[

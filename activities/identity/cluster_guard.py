@@ -1,37 +1,40 @@
-"""Takes no step that was asked for by another cluster's workflow, or by one that names no cluster.
+"""Takes no step that was asked for by another cluster's workflow, or by one that has no business with it.
 
 Two clusters of one name share task queues, so a worker may be handed what is meant for the other: a node of that name
 would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. Every workflow
-of ours has the header since it was started, so a step without one comes from a stranger. This guard stands outside all
-others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
+of ours has the header since it was started, so a step without one comes from a stranger, and so does one that none of
+our workflows asks for under the id that it has (`askers.py`). This guard stands outside all others, so that nothing of
+the step, not even the notice of its failure, reaches this cluster.
 """
 
 from datetime import timedelta
 from typing import Any, Final
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from dovetail.activities.identity.askers import may_ask
 from dovetail.activities.identity.cluster_header import cluster_uid_in
 
 AGAIN: Final = timedelta(seconds=2)
 
 
 class ClusterGuard(Interceptor):
-    """Stands before every activity of a worker that serves the cluster of this UID."""
+    """Stands before every activity of a worker that serves the cluster of this name and UID."""
 
-    def __init__(self, cluster_uid: str) -> None:
-        self.cluster_uid = cluster_uid
+    def __init__(self, cluster: str, cluster_uid: str) -> None:
+        self.cluster, self.cluster_uid = cluster, cluster_uid
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the next interceptor of the chain."""
-        return _Guarded(next, self.cluster_uid)
+        return _Guarded(next, self.cluster, self.cluster_uid)
 
 
 class _Guarded(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, cluster_uid: str) -> None:
+    def __init__(self, next: ActivityInboundInterceptor, cluster: str, cluster_uid: str) -> None:
         super().__init__(next)
-        self.cluster_uid = cluster_uid
+        self.cluster, self.cluster_uid = cluster, cluster_uid
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         asked = cluster_uid_in(input.headers)
@@ -40,6 +43,13 @@ class _Guarded(ActivityInboundInterceptor):
             raise ApplicationError(
                 f"no step is taken: it {whose}, and this worker serves {self.cluster_uid or 'a cluster without a UID'}",
                 type="OtherCluster",
+                next_retry_delay=AGAIN,
+            )
+        info, given = activity.info(), input.args[0] if input.args else None
+        if not may_ask(self.cluster, info.activity_type, given, info.workflow_id or ""):
+            raise ApplicationError(
+                f"no step is taken: {info.workflow_id} is not the workflow that asks for {info.activity_type} so",
+                type="Stranger",
                 next_retry_delay=AGAIN,
             )
         return await super().execute_activity(input)

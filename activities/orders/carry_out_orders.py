@@ -24,20 +24,25 @@ from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, Take
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id, task_queue
-from dovetail.messages.workflow_types import RELEASE_NODE
+from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.endings import BY_OTHERS_WORDS, OF_REASONS
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pauses import Activity
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
+from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import ordered
 
 # What is deleted although nothing is wrong with it, and what must not be paused for that.
 VOLUNTARY: Final = {"expired": Activity.EXPIRY, "static_scale_down": Activity.DISRUPTION}
+
+
+# Workers whose clocks are further apart stand aside: what one of them finds expired is nearly so for each other one.
+CLOCKS_APART: Final = 30.0
 
 
 class CarryOutOrders:
@@ -55,6 +60,11 @@ class CarryOutOrders:
     @activity.defn
     async def start_owner(self, order: StartOwner) -> StepOutcome:
         """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
+        claim = await self.claims.read(order.claim.name)
+        if claim is None or claim.uid != order.claim.uid:
+            return StepOutcome(message="already gone")
+        if order.workflow_type != (LAUNCH_NODE if claim.deleting_since is None else TERMINATE_NODE):
+            return StepOutcome(message=f"NodeClaim {claim.name} needs another workflow by now")
         try:
             await OwnerStarts(self.cluster).start(order.workflow_type, order.claim, order.node)
         except WorkflowAlreadyStartedError:
@@ -101,6 +111,9 @@ class CarryOutOrders:
         claim = await self.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid:
             return StepOutcome(message="already gone")
+        why_not = await self._why_not(order, claim)
+        if why_not:
+            return StepOutcome(message=why_not)
         if order.at_once:
             claim = await revise_claim(self.claims, claim, self._deadline_now)
             if claim is None:
@@ -110,13 +123,34 @@ class CarryOutOrders:
         paused = await self._paused(order)
         if paused:
             return StepOutcome(message=paused)
-        if order.reason == "garbage_collected" and await self._has_instance(claim):
-            return StepOutcome(message="its instance is there after all")
         words = BY_OTHERS_WORDS if order.reason == "node_deleted" else order.message
         write = await delete_because(self.claims, claim, OF_REASONS[order.reason], words)
         ordered(claim, order)
         departures.ordered(claim, order)
         return StepOutcome(message=order.message, writes=(write,))
+
+    async def _why_not(self, order: DeleteClaim, claim: NodeClaim) -> str:
+        """Why what the order says is not so now, by the live objects; empty where it is."""
+        match order.reason:
+            case "expired":
+                stands = claim.expires_at is not None and claim.expires_at <= self.now() + CLOCKS_APART
+                return "" if stands else "it has not expired"
+            case "garbage_collected":
+                return "its instance is there after all" if await self._has_instance(claim) else ""
+            case "node_deleted":
+                nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id)
+                return (
+                    "" if any(node.deleting_since is not None for node in nodes) else "no Node of it is being deleted"
+                )
+            case "unhealthy":
+                nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id)
+                return "" if any(_is_ill(node, order) for node in nodes) else "its Node is well"
+            case "static_scale_down":
+                pools = self.marking.pauses.pools if self.marking.pauses is not None else None
+                pool = await pools.read(claim.labels.get(names.NODE_POOL, "")) if pools is not None else None
+                return "" if pools is None or (pool and pool.replicas is not None) else "its NodePool is not static"
+            case other:
+                raise Refused(f"NodeClaim/{claim.name}", f"nothing is deleted for the reason {other[:64]!r}")
 
     async def _paused(self, order: DeleteClaim) -> str:
         """Why a person's pause forbids it. Repair, and what is lost already, is not voluntary."""
@@ -141,10 +175,21 @@ class CarryOutOrders:
         found = await self.cloud.find(provider_id=order.provider_id)
         if found is None:
             return StepOutcome(message="already gone")
-        if found.claim_name:
-            claim = await self.claims.read(found.claim_name)
-            if claim is not None and claim.uid == found.claim_uid:
-                return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
+        claim = await self.claims.read(found.claim_name) if found.claim_name else None
+        if claim is not None and (claim.uid == found.claim_uid or claim.provider_id == order.provider_id):
+            return StepOutcome(message=f"NodeClaim {claim.name} stands for it")
+        for node in await self.marking.nodes.list_by_provider_id(order.provider_id):
+            for owner in node.owners:
+                owned = await self.claims.read(owner.name) if owner.kind == "NodeClaim" else None
+                if owned is not None and owned.uid == owner.uid:
+                    return StepOutcome(message=f"NodeClaim {owned.name} stands for it, as Node {node.name} says")
         await self.cloud.terminate(order.provider_id)
         departures.orphan_terminated(order.provider_id)
         return StepOutcome(message=f"terminated {order.provider_id}")
+
+
+def _is_ill(node: Node, order: DeleteClaim) -> bool:
+    """Whether the condition for which it is to be repaired is not the one of a node that is well: only Ready and what a
+    monitor calls "…Ready" are True then."""
+    condition = node.condition(order.condition)
+    return condition is not None and (condition.status == "True") != condition.type.endswith("Ready")

@@ -9,6 +9,7 @@ made, the outcome names it, and a notice on its pool says why. Each claim gets i
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from temporalio import activity
 
@@ -28,6 +29,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.pauses import Activity, Pause, holding
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
+from dovetail.model.requirements import allows_no_more, from_expressions, from_labels
 from dovetail.model.resources import NODES
 from dovetail.model.unused_launches import stop_of
 from dovetail.notices.claim_refusals import claim_refused
@@ -36,6 +38,21 @@ from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, Notices
 from dovetail.telemetry.log import arrivals
 from dovetail.telemetry.metrics.lifecycle import claim_created, is_first_attempt
+
+# What steps and people write on a claim that is there. A launch request in it would be a launch of anything.
+WRITTEN_LATER: Final = frozenset(
+    {
+        names.LAUNCH_REQUEST,
+        names.OWNER,
+        names.REST,
+        names.INTERRUPTED,
+        names.TERMINATION_DEADLINE,
+        names.CLUSTER_UID_TAG,
+        names.CANCEL,
+        names.REPLACE,
+        names.REPLACE_NOW,
+    }
+)
 
 # Requests to the API server at once: more would only wait in its queue.
 AT_ONCE = 20
@@ -87,7 +104,12 @@ class CreateNodeClaims:
         """For each proposed node: why none may be made for its pool now, None where one may."""
         general = await self.pauses.of_all() if self.pauses is not None else None
         return tuple(
-            [_why_not(one, pools[one.pool]) or self._paused(general, pools[one.pool]) for one in request.proposed]
+            [
+                _why_not(one, pools[one.pool])
+                or _why_foreign(request, one, pools[one.pool])
+                or self._paused(general, pools[one.pool])
+                for one in request.proposed
+            ]
         )
 
     def _paused(self, general: Pause | None, pool: NodePool | None) -> str | None:
@@ -171,6 +193,23 @@ def _why_not(proposed: ProposedNode, pool: NodePool | None) -> str | None:
     for resource, limit in sorted((pool.limits or {}).items()):
         if usage.get(resource, 0) > limit and resource != NODES:
             return f"NodePool {proposed.pool} is over its limit of {resource}"
+    return None
+
+
+def _why_foreign(request: CreateRequest, proposed: ProposedNode, pool: NodePool | None) -> str | None:
+    """Why the pool as it is now would not make such a node: it has changed since the plan, or no plan of ours asks."""
+    if pool is None:
+        return None
+    labels, template = dict(proposed.labels), pool.template
+    own = template.annotations
+    odd = [key for key, value in proposed.annotations if key in WRITTEN_LATER and own.get(key) != value]
+    types = request.type_lists[proposed.type_list]
+    named = (Expression(key=names.INSTANCE_TYPE, operator="In", values=types),) if types else ()
+    asked = from_expressions((*proposed.requirements, *named))
+    if odd or proposed.node_class != template.node_class or labels.get(names.NODE_POOL, pool.name) != pool.name:
+        return f"NodePool {pool.name} makes no such node: {', '.join(odd) or 'its NodeClass or pool is another one'}"
+    if not allows_no_more({**from_labels(labels), **asked}, from_expressions(template.requirements)):
+        return f"NodePool {pool.name} allows less than the node asks for"
     return None
 
 

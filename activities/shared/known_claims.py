@@ -6,6 +6,7 @@ read live before it counts as gone.
 
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims
 from dovetail.ports.view import ClusterLookups
 
@@ -28,6 +29,23 @@ class KnownClaims:
         if claim is None or not is_same(claim, ref.uid):
             claim = await self.claims.read(ref.name)
         return claim if claim is not None and is_same(claim, ref.uid) else None
+
+    async def leaving(self, ref: ClaimRef) -> NodeClaim | None:
+        """The claim of that UID, which somebody has deleted; None where it is gone.
+
+        Whoever may write to Temporal's namespace may ask for any step: none of those that end a node does anything to a
+        claim that stays. A deletion is never taken back, so one that the cache has seen needs no look at the server.
+        """
+        if not ref.name or not ref.uid:
+            raise Refused("NodeClaim", "none is named that leaves, so nothing is ended")
+        claim = self.lookups.claim(ref.name)
+        if claim is None or not is_same(claim, ref.uid) or claim.deleting_since is None:
+            claim = await self.claims.read(ref.name)
+        if claim is None or not is_same(claim, ref.uid):
+            return None
+        if claim.deleting_since is None:
+            raise Refused(f"NodeClaim/{ref.name}", "is not being deleted, so nothing of it is ended")
+        return claim
 
 
 def is_same(claim: NodeClaim | None, uid: str) -> bool:

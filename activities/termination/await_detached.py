@@ -28,6 +28,7 @@ from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
+from dovetail.termination.deadline import deadline_of
 
 
 class AwaitDetached:
@@ -46,7 +47,10 @@ class AwaitDetached:
 
     @activity.defn
     async def await_detached(self, departure: Departure) -> StepOutcome:
-        """Wait for each of the departure's nodes."""
+        """Wait for each of the departure's nodes, by the deadline of the claim as it is; without one where it has no
+        claim."""
+        claim = await self.known.leaving(departure.claim) if departure.claim.uid else None
+        deadline = None if claim is None else deadline_of(claim)
         written = ""
         async for _ in looks(self.pause):
             held = self._held(departure)
@@ -55,7 +59,7 @@ class AwaitDetached:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
                 return StepOutcome(message="volumes are off", writes=writes)
             report(f"waiting for volumes to detach: {names}")
-            if departure.deadline is not None and self.now() > departure.deadline:
+            if deadline is not None and self.now() > deadline:
                 why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
                 writes = await self._write(departure, false(VOLUMES_DETACHED, self.now(), why))
                 return StepOutcome(message=f"deadline passed with volumes attached: {names}", writes=writes)

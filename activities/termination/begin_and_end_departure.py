@@ -14,6 +14,7 @@ from temporalio import activity
 from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.termination.departing_nodes import belongs_to
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
@@ -41,6 +42,7 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import claim_terminated, node_terminated
 from dovetail.termination.deadline import deadline_of, deadline_to_write
+from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.leaving import finalizers_left, held_words, leaving_labels, leaving_taints, tainted_since
 from dovetail.termination.timing import pause_while_held
 
@@ -74,11 +76,9 @@ class BeginAndEndDeparture:
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
         """Find what leaves and fix by when; taint its nodes and delete them."""
-        claim = await self._leaving_claim(ref)
-        if claim is None or not is_same(claim, ref.uid) or TERMINATION_FINALIZER not in claim.finalizers:
+        claim = await self.known.leaving(ref)
+        if claim is None or TERMINATION_FINALIZER not in claim.finalizers:
             return Departure(claim=ref, claim_gone=True)
-        if claim.deleting_since is None:
-            raise Refused(f"NodeClaim/{ref.name}", "is not being deleted, so it cannot be terminated")
         written = await self._fix_deadline(claim)
         if written is None:
             return Departure(claim=ref, claim_gone=True)
@@ -97,7 +97,7 @@ class BeginAndEndDeparture:
             nodes=tuple(node.name for node in nodes),
             node_uids=tuple(node.uid for node in nodes),
             deadline=deadline_of(written),
-            reason=_reason(written),
+            reason=reason_of(written),
             instance_gone=gone,
             writes=(claim_write(written), *writes),
             tainted=tainted,
@@ -117,14 +117,23 @@ class BeginAndEndDeparture:
 
         A Node that others hold makes this step try again, ever more slowly: that costs no events, needs no worker
         meanwhile, and Temporal shows who holds it (decision 199)."""
-        listed = self.known.nodes_of(departure.provider_id)
-        left = (*await self._release_nodes(departure, listed), *await self._release_late_nodes(departure, listed))
-        writes = tuple(each.write for each in left)
+        claim = await self.known.leaving(departure.claim)
+        if claim is not None and claim.provider_id and await self._is_there(claim.provider_id):
+            raise Postponed(f"NodeClaim/{claim.name}", f"its instance {claim.provider_id} is not gone", 5.0)
+        return await self.release(departure, claim)
+
+    async def release(self, departure: Departure, claim: NodeClaim | None) -> StepOutcome:
+        """The same for a claim that leaves, whose instance is known to be gone; None where the claim is gone."""
         ref = departure.claim
-        claim = await self.known.find(ref)
+        listed = tuple(node for node in self.known.nodes_of(departure.provider_id) if belongs_to(node, ref, claim))
+        left = (
+            *await self._release_nodes(departure, claim, listed),
+            *await self._release_late_nodes(departure, listed),
+        )
+        writes = tuple(each.write for each in left)
         if claim is None:
             return StepOutcome(message="already gone", writes=writes)
-        await self._no_late_launch(claim, departure)
+        await self._no_late_launch(claim)
         await self._give_places_up(claim, listed)  # what was nominated while the departure began
         held = held_words(each.node for each in left if each.node is not None)
         if held:
@@ -169,16 +178,29 @@ class BeginAndEndDeparture:
 
     @activity.defn
     async def release_node(self, departure: Departure) -> StepOutcome:
-        """Take the finalizer off a node that has no claim."""
-        left = await self._release_nodes(departure)
+        """Take the finalizer off a node that has no claim, once it is empty or its instance is gone."""
+        left = []
+        for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
+            node = await self.nodes.read(name)
+            if node is not None and node.uid == uid:
+                await self._refuse_what_stays(node)
+                left.append(await self._release(node, ""))
         return StepOutcome(message="released", writes=tuple(each.write for each in left))
 
-    async def _leaving_claim(self, ref: ClaimRef) -> NodeClaim | None:
-        """As the cache has it, where that is being deleted, which nothing takes back. Else as the API server has it."""
-        known = self.known.lookups.claim(ref.name)
-        if known is None or not is_same(known, ref.uid) or known.deleting_since is None:
-            return await self.claims.read(ref.name)
-        return known
+    async def _refuse_what_stays(self, node: Node) -> None:
+        """A node that nobody has deleted, one that a claim stands for, and one that is still being drained."""
+        if node.deleting_since is None:
+            raise Refused(f"Node/{node.name}", "is not being deleted, so it cannot be released")
+        for owner in node.owners:
+            claim = await self.claims.read(owner.name) if owner.kind == "NodeClaim" else None
+            if is_same(claim, owner.uid):
+                raise Refused(f"Node/{node.name}", f"NodeClaim {owner.name} stands for it and releases it")
+        waiting = plan_evictions(self.known.lookups.pods_on(node.name), None, self.now()).waiting
+        if waiting and not await self._instance_gone(node.provider_id, (node,)):
+            raise Postponed(f"Node/{node.name}", f"{len(waiting)} pods are still to leave it", 5.0)
+
+    async def _is_there(self, provider_id: str) -> bool:
+        return await self.cloud.find(provider_id=provider_id) is not None
 
     def _ended(self, claim: NodeClaim, provider_id: str) -> WhyGone:
         """Why it goes; of one that never joined, where a person can see how far it came."""
@@ -253,11 +275,13 @@ class BeginAndEndDeparture:
 
         return await revise_status(self.claims, claim, draining)
 
-    async def _release_nodes(self, departure: Departure, listed: tuple[Node, ...] = ()) -> tuple["_Left", ...]:
+    async def _release_nodes(
+        self, departure: Departure, claim: NodeClaim | None, listed: tuple[Node, ...]
+    ) -> tuple["_Left", ...]:
         live, left = {node.uid: node for node in listed}, []
         for name, uid in zip(departure.nodes, departure.node_uids, strict=True):
             node = live.get(uid) or await self.nodes.read(name)  # the look-up by instance may lag
-            if node is not None and node.uid == uid:
+            if node is not None and node.uid == uid and belongs_to(node, departure.claim, claim):
                 left.append(await self._release(node, departure.claim.name))
         return tuple(left)
 
@@ -278,9 +302,9 @@ class BeginAndEndDeparture:
         version = node_write(left).version if left is not None and left.finalizers else 0
         return _Left(node=left, write=Write(kind="Node", name=node.name, uid=node.uid, version=version))
 
-    async def _no_late_launch(self, claim: NodeClaim, departure: Departure) -> None:
+    async def _no_late_launch(self, claim: NodeClaim) -> None:
         """An overtaken launch may still have made an instance, which must not outlive the finalizer (DUR-3, DUR-30)."""
-        if departure.provider_id:
+        if claim.provider_id:
             return
         instance = await self.cloud.find(claim_uid=claim.uid)
         if instance is not None and await self.cloud.terminate(instance.provider_id, claim.name) != "gone":
@@ -315,6 +339,7 @@ def _launched(claim: NodeClaim) -> float | None:
     return condition.changed if condition is not None and condition.status == "True" else None
 
 
-def _reason(claim: NodeClaim) -> str:
+def reason_of(claim: NodeClaim) -> str:
+    """Why a claim leaves, as what is published about it says."""
     condition = claim.condition(DISRUPTION_REASON)
     return condition.reason if condition is not None and condition.status == "True" else FORCEFUL

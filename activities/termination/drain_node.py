@@ -7,24 +7,26 @@ the instance is gone, because its pods would never end (TRM-5). What still holds
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 
+from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.repeated_looks import one_more_waits
 from dovetail.activities.termination.await_detached import AwaitDetached
-from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
-from dovetail.activities.termination.departing_nodes import nodes_left
+from dovetail.activities.termination.begin_and_end_departure import FORCEFUL, reason_of
+from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
+from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.model.judging import Judging
-from dovetail.model.names import DRAINED, INTERRUPTED
+from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pauses import Activity
@@ -35,11 +37,12 @@ from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Failure, NotReadable
-from dovetail.ports.objects import Nodes, Notices, Pods
+from dovetail.ports.failures import Failure, NotReadable, Refused
+from dovetail.ports.objects import NodeClaims, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, PauseLookups
 from dovetail.termination import deadline as deadlines
 from dovetail.termination import timing
+from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import Evictions, plan_evictions
 from dovetail.termination.owner_share import waits_for_turn
 
@@ -49,6 +52,7 @@ class DrainPorts:
     """What a drain reads and writes."""
 
     lookups: ClusterLookups
+    claims: NodeClaims
     nodes: Nodes
     pods: Pods
     notices: Notices
@@ -75,7 +79,7 @@ class DrainNode:
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
+        self.lookups, self.claims, self.nodes, self.pods = ports.lookups, ports.claims, ports.nodes, ports.pods
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
         self.detaching = ports.detaching
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
@@ -85,8 +89,38 @@ class DrainNode:
     @activity.defn
     async def drain_node(self, departure: Departure) -> DrainOutcome:
         """Until nothing waits on any of the departure's nodes."""
+        allowed = await self._as_it_is(departure)
         with one_more_waits():
-            return await self._drain(departure, DrainMemory(started=self.now()))
+            return await self._drain(allowed, DrainMemory(started=self.now()))
+
+    async def _as_it_is(self, departure: Departure) -> Departure:
+        """With what the live objects say in place of what the request does: whoever may write to Temporal's namespace
+        may ask for a drain, with any deadline."""
+        ref = departure.claim
+        claim = self._claim(departure)
+        if ref.uid and (claim is None or claim.deleting_since is None):
+            claim = await self.claims.read(ref.name)
+        if claim is None or claim.uid != ref.uid:
+            return await self._without_claim(departure)
+        of_claim = [node for node in self._nodes(departure) if belongs_to(node, ref, claim)]
+        return replace(
+            departure,
+            claim=reference(claim),
+            provider_id=claim.provider_id or departure.provider_id,
+            nodes=tuple(node.name for node in of_claim),
+            node_uids=tuple(node.uid for node in of_claim),
+            deadline=_before_the_delete(claim, departure) if claim.deleting_since is None else deadline_of(claim),
+            reason=reason_of(claim),
+            is_final=departure.is_final and claim.deleting_since is not None,
+        )
+
+    async def _without_claim(self, departure: Departure) -> Departure:
+        """TRM-10: nodes that somebody has deleted leave without a deadline."""
+        for node in self._nodes(departure):
+            live = node if node.deleting_since is not None else await self.nodes.read(node.name)
+            if live is not None and live.uid == node.uid and live.deleting_since is None:
+                raise Refused(f"Node/{node.name}", "neither it nor a NodeClaim of it is being deleted")
+        return replace(departure, deadline=None, is_final=False)
 
     async def _drain(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         while True:
@@ -258,6 +292,18 @@ class DrainNode:
         await self.notices.publish(
             failed_draining(node, memory.paused or memory.cause or _waiting(len(evictions.waiting)))
         )
+
+
+def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:
+    """The deadline of a drain that a disruption asks for before it deletes: its own
+    claim's grace period begins no earlier than the mark."""
+    mark = claim.condition(DISRUPTION_REASON)
+    owner = claim.annotations.get(OWNER, "")
+    if mark is None or mark.status != "True" or not owner or not asked_by(owner):
+        raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
+    if claim.termination_grace is None or departure.deadline is None:
+        return None
+    return max(departure.deadline, mark.changed + claim.termination_grace)
 
 
 def _waiting(count: int) -> str:

@@ -21,6 +21,7 @@ from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.model.names import INSTANCE_TERMINATING
+from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.telemetry.log import departures
@@ -46,22 +47,24 @@ class TerminateInstance:
     async def terminate_instance(self, departure: Departure) -> TerminationOutcome:
         """Terminate it; done once the cloud says that it is gone. Nothing is waited for then, so the same step takes
         the finalizers off; where others hold a Node, the step after this one does."""
-        ended = await self._end(departure)
+        claim = await self.known.leaving(departure.claim)
+        ended = await self._end(departure, claim)
         if self.departing is None:
             return ended
         try:
-            released = await self.departing.release_claim(departure)
+            released = await self.departing.release(departure, await self.known.find(departure.claim))
         except NodesHeld:
             return ended  # this step must not end the instance again with every try
         return replace(ended, released=True, writes=(*ended.writes, *released.writes))
 
-    async def _end(self, departure: Departure) -> TerminationOutcome:
+    async def _end(self, departure: Departure, claim: NodeClaim | None) -> TerminationOutcome:
         provider_id = departure.provider_id or await self._launched(departure.claim.uid)
         if not provider_id:
             return TerminationOutcome(message="nothing was ever launched for it")
         if provider_id in kept():
             return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
-        await self._refuse_what_stays(departure.claim, provider_id)
+        if claim is None or claim.provider_id != provider_id:
+            await self._refuse_anothers(departure.claim, provider_id)
         for look in count(1):
             answer = await self.cloud.terminate(provider_id, departure.claim.name)
             writes = await self._write_condition(departure.claim, answer) if look == 1 or answer == "gone" else ()
@@ -73,16 +76,12 @@ class TerminateInstance:
         keep(provider_id)
         return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
 
-    async def _refuse_what_stays(self, ref: ClaimRef, provider_id: str) -> None:
-        """Whoever may write to Temporal's namespace may ask for this step: it ends nothing of a claim that nobody has
-        deleted. A deletion is never taken back, so one that the cache has seen needs no look at the API server."""
-        if not ref.name:
-            raise Refused(f"instance {provider_id}", "no NodeClaim is named for which it is to be terminated")
-        claim = self.known.lookups.claim(ref.name)
-        if claim is None or claim.deleting_since is None:
-            claim = await self.claims.read(ref.name)
-        if claim is not None and claim.deleting_since is None and claim.provider_id == provider_id:
-            raise Refused(f"NodeClaim/{ref.name}", f"is not being deleted, so {provider_id} is not terminated")
+    async def _refuse_anothers(self, ref: ClaimRef, provider_id: str) -> None:
+        """Where the claim itself does not name the instance, the instance must name the claim: an id in a request is
+        only a text."""
+        found = await self.cloud.find(provider_id=provider_id)
+        if found is not None and found.claim_uid != ref.uid:
+            raise Refused(f"NodeClaim/{ref.name}", f"{provider_id} is not its instance, and is not terminated")
 
     async def _launched(self, claim_uid: str) -> str:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None

@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.model.quoting import printable
 
 NEEDS_PERSON: Final = 4  # the exit code of --check where something needs a person
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is
@@ -21,17 +22,17 @@ class ReaderGone(Exception):
     """Nobody reads our output any more: `dovetail doctor | head` has seen enough."""
 
 
-def say(text: str) -> None:
-    """A line on standard output, at once."""
+def say(text: str, before: str = "") -> None:
+    """A line on standard output, at once; nothing in it steers a terminal. `before`: what is to."""
     try:
-        print(text, flush=True)
+        print(f"{before}{printable(text)}", flush=True)
     except BrokenPipeError:
         raise ReaderGone from None
 
 
 def complain(text: str) -> None:
     """A line on standard error."""
-    print(f"dovetail: {text}", file=sys.stderr, flush=True)
+    print(f"dovetail: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def as_json(answer: object) -> str:

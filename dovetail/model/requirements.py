@@ -188,6 +188,18 @@ def narrows(a: RequirementSet, b: RequirementSet) -> bool:
     return True
 
 
+def allows_no_more(have: RequirementSet, want: RequirementSet) -> bool:
+    """Whether all that `have` allows `want` allows too, whatever their minimal numbers of values are."""
+    for key, wanted in want.items():
+        own = have.get(key)
+        if own is None:
+            return False
+        both = intersect(own, wanted)
+        if (both.complement, both.values, both.gte, both.lte) != (own.complement, own.values, own.gte, own.lte):
+            return False
+    return True
+
+
 def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """PLC-43: the keys that `want` needs a value for and `have` does not know, sorted."""
     return tuple(

@@ -16,6 +16,7 @@ class ClusterFacts:
     clock_ahead: float  # seconds that the API server's clock is ahead of ours
     clock_error: float = 0.0  # how far off that figure may be
     missing_kinds: tuple[str, ...] = ()  # kinds that we watch and that the server does not serve
+    missing_memory: str = ""  # the ConfigMap that workers share, where it is not there
     missing_rights: tuple[str, ...] = ()  # as "verb resource", what our identity may not do
 
 

@@ -20,7 +20,7 @@ class RawObjects(Protocol):
         changed."""
 
     async def merge(self, name: str, change: Json) -> None:
-        """Merge a change into the object at whatever version, or create it; fields that are None are taken away."""
+        """Merge a change into the object at whatever version; fields that are None are taken away."""
 
 
 class MadeObjects(RawObjects, Protocol):

@@ -96,7 +96,7 @@ class Worker:
             DeparturePorts(known=KnownClaims(view, claims), nodes=nodes, cloud=cloud), now
         )
         self.draining = DrainNode(
-            DrainPorts(lookups=view, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
+            DrainPorts(lookups=view, claims=claims, nodes=nodes, pods=pods, notices=notices, cloud=cloud),
             unlimited(EvictionPace(now)),
             now,
         )

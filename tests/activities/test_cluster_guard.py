@@ -1,11 +1,13 @@
 """A step that another cluster's workflow asks for is not taken, and nothing of it is done."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
@@ -23,12 +25,14 @@ class Steps(ActivityInboundInterceptor):
         return "done"
 
 
-async def asked(headers: Mapping[str, Payload]) -> int:
+async def asked(headers: Mapping[str, Payload], asker: str = "c/caretaker") -> int:
     """How often the step was taken by a worker of the cluster `ours`."""
     steps = Steps()
-    guarded = ClusterGuard("ours").intercept_activity(steps)
+    guarded = ClusterGuard("c", "ours").intercept_activity(steps)
+    place = ActivityEnvironment()
+    place.info = replace(place.info, activity_type="keep_up", workflow_id=asker)
     try:
-        await guarded.execute_activity(ExecuteActivityInput(fn=len, args=(), executor=None, headers=headers))
+        await place.run(guarded.execute_activity, ExecuteActivityInput(fn=len, args=(), executor=None, headers=headers))
     finally:
         assert steps.taken in (0, 1)
     return steps.taken
@@ -49,6 +53,12 @@ async def test_a_step_of_another_cluster_is_refused_and_may_be_taken_by_another_
 
     assert not refusal.value.non_retryable
     assert refusal.value.next_retry_delay is not None
+
+
+@pytest.mark.parametrize("asker", ["c/scheduler", "c/caretaker/x", "mine", ""])
+async def test_a_step_is_taken_for_no_workflow_but_the_one_that_asks_for_it(asker: str) -> None:
+    with pytest.raises(ApplicationError, match="is not the workflow that asks for keep_up"):
+        await asked(with_header({}, "ours"), asker)
 
 
 async def test_a_header_that_nobody_can_read_is_no_permission() -> None:

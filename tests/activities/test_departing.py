@@ -50,6 +50,11 @@ class Stage:
     async def begin(self) -> Departure:
         return await self.departing.begin_departure(REF)
 
+    async def release(self, departure: Departure) -> StepOutcome:
+        """Once the instance is gone."""
+        self.world.instances.pop(departure.provider_id, None)
+        return await self.departing.release_claim(departure)
+
     def has(self, *instances: Instance) -> None:
         self.world.instances = {instance.provider_id: instance for instance in instances}
 
@@ -251,11 +256,11 @@ async def test_the_finalizers_come_off_and_everything_is_gone(stage: Stage) -> N
     stage.world.put(a_leaving_claim(), a_joined_node())
     departure = await stage.begin()
 
-    outcome = await stage.departing.release_claim(departure)
+    outcome = await stage.release(departure)
 
     assert (stage.world.claims, stage.world.nodes) == ({}, {})
     assert {(write.kind, write.version) for write in outcome.writes} == {("Node", 0), ("NodeClaim", 0)}
-    again = await stage.departing.release_claim(departure)
+    again = await stage.release(departure)
     assert again.message == "already gone"
 
 
@@ -269,10 +274,10 @@ async def test_finalizers_of_others_stay(stage: Stage) -> None:
     departure = await stage.begin()
 
     with pytest.raises(Postponed):
-        await stage.departing.release_claim(departure)
+        await stage.release(departure)
     assert stage.world.nodes["node-2"].finalizers == ("other/node",)
     del stage.world.nodes["node-2"]
-    await stage.departing.release_claim(departure)
+    await stage.release(departure)
 
     assert stage.world.claims["pool-1"].finalizers == ("other/claim",)
 
@@ -284,11 +289,11 @@ async def test_a_claim_stays_until_its_node_is_gone(stage: Stage) -> None:
 
     for _ in range(2):
         with pytest.raises(Postponed, match=r"Node node-1 is held by the finalizer backup\.example/agent"):
-            await stage.departing.release_claim(departure)
+            await stage.release(departure)
     assert stage.world.nodes["node-1"].finalizers == ("backup.example/agent",)
     assert names.TERMINATION_FINALIZER in stage.world.claims["pool-1"].finalizers
     del stage.world.nodes["node-1"]
-    await stage.departing.release_claim(departure)
+    await stage.release(departure)
 
     assert stage.world.claims == {}
 
@@ -301,7 +306,7 @@ async def test_a_node_that_was_registered_meanwhile_keeps_the_claim_as_well(stag
 
     for _ in range(2):
         with pytest.raises(Postponed, match=r"backup\.example/agent"):
-            await stage.departing.release_claim(departure)
+            await stage.release(departure)
 
     assert "pool-1" in stage.world.claims
 
@@ -333,7 +338,7 @@ async def test_another_node_of_the_same_name_keeps_its_finalizer(stage: Stage) -
     departure = await stage.begin()
     stage.world.put(a_joined_node(uid="another", provider_id="aws:///zone/i-2"))
 
-    await stage.departing.release_claim(departure)
+    await stage.release(departure)
 
     assert stage.world.nodes["node-1"].finalizers == (names.TERMINATION_FINALIZER,)
 
@@ -355,7 +360,7 @@ async def test_a_node_that_was_registered_meanwhile_is_let_go_as_well(stage: Sta
     departure = await stage.begin()
     stage.world.put(a_joined_node(), a_joined_node("other", provider_id="aws:///zone/i-2"))
 
-    await stage.departing.release_claim(departure)
+    await stage.release(departure)
 
     assert set(stage.world.nodes) == {"other"}
     assert stage.world.claims == {}
@@ -400,15 +405,15 @@ async def test_the_end_of_an_instance_releases_its_claim_in_the_same_step(stage:
 async def test_a_release_that_fails_is_tried_again_with_the_end_of_the_instance(stage: Stage) -> None:
     stage.world.put(a_leaving_claim(), a_joined_node())
     stage.terminating.departing = stage.departing
-    departure, release = await stage.begin(), stage.departing.release_claim
+    departure, release = await stage.begin(), stage.departing.release
 
-    async def fail(departure: Departure) -> StepOutcome:
+    async def fail(departure: Departure, claim: NodeClaim | None) -> StepOutcome:
         raise Unreachable("NodeClaim/pool-1", "it is away")
 
-    stage.departing.release_claim = fail  # type: ignore[method-assign]
+    stage.departing.release = fail  # type: ignore[method-assign]
     with pytest.raises(Unreachable):
         await stage.terminating.terminate_instance(departure)
-    stage.departing.release_claim = release  # type: ignore[method-assign]
+    stage.departing.release = release  # type: ignore[method-assign]
 
     assert (await stage.terminating.terminate_instance(departure)).released
     assert (stage.world.instances, stage.world.claims) == ({}, {})
@@ -423,9 +428,9 @@ async def test_a_late_launch_does_not_outlive_the_finalizer(stage: Stage) -> Non
     stage.cloud.lingers = 1
 
     with pytest.raises(Postponed, match="i-late"):
-        await stage.departing.release_claim(departure)
+        await stage.release(departure)
     assert "pool-1" in stage.world.claims
-    await stage.departing.release_claim(departure)
+    await stage.release(departure)
 
     assert (stage.world.instances, stage.world.claims) == ({}, {})
 
@@ -483,13 +488,18 @@ async def test_an_instance_that_was_launched_late_is_terminated_all_the_same(sta
     assert stage.world.instances == {}
 
 
-@pytest.mark.parametrize("uid", ["uid-pool-1", "uid-of-another"])
-async def test_the_instance_of_a_claim_that_nobody_deleted_is_terminated_for_nobody(stage: Stage, uid: str) -> None:
+@pytest.mark.parametrize(
+    ("uid", "why"),
+    [("uid-pool-1", "is not being deleted"), ("uid-of-another", "aws:///zone/i-1 is not its instance")],
+)
+async def test_the_instance_of_a_claim_that_nobody_deleted_is_terminated_for_nobody(
+    stage: Stage, uid: str, why: str
+) -> None:
     """Whoever may write to the namespace of Temporal may ask for any step, with any input."""
     stage.world.put(a_joined_claim(), a_joined_node())
     forged = Departure(claim=replace(REF, uid=uid), provider_id="aws:///zone/i-1")
 
-    with pytest.raises(Refused, match="NodeClaim/pool-1: is not being deleted, so aws:///zone/i-1 is not terminated"):
+    with pytest.raises(Refused, match=f"NodeClaim/pool-1: {why}"):
         await stage.terminating.terminate_instance(forged)
 
     assert list(stage.world.instances) == ["aws:///zone/i-1"]
@@ -498,7 +508,7 @@ async def test_the_instance_of_a_claim_that_nobody_deleted_is_terminated_for_nob
 async def test_no_instance_is_terminated_for_a_claim_without_a_name(stage: Stage) -> None:
     forged = Departure(claim=ClaimRef(name="", uid="", pool=""), provider_id="aws:///zone/i-1")
 
-    with pytest.raises(Refused, match="no NodeClaim is named"):
+    with pytest.raises(Refused, match="none is named that leaves"):
         await stage.terminating.terminate_instance(forged)
 
     assert list(stage.world.instances) == ["aws:///zone/i-1"]
@@ -536,7 +546,7 @@ async def test_a_node_that_is_gone_or_not_ours_is_left_alone(stage: Stage, given
 
 
 async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Stage) -> None:
-    stage.world.put(a_joined_claim())
+    stage.world.put(a_claim())
     step = DeleteClaims(FakeClaims(stage.world), FakeNotices(stage.world), FakeLookups(stage.world))
 
     other = await step.delete_claim(replace(ORDER, uid="another"))

@@ -16,6 +16,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pauses import Activity, Pause
 from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
+from dovetail.model.time import format_time
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
@@ -57,7 +58,16 @@ class Stage:
     def holds(self, *pods: Pod) -> None:
         self.world.put(*pods)
 
-    async def run(self, **fields: object) -> DrainOutcome:
+    def says(self, deadline: float | None = None, reason: str = "Drifted") -> None:
+        """On the claim: a deadline unless it has one, and the reason of its disruption."""
+        claim = self.world.claims["pool-1"]
+        others = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
+        because = () if reason == FORCEFUL else (is_now(names.DISRUPTION_REASON, reason=reason),)
+        due = {} if deadline is None else {names.TERMINATION_DEADLINE: format_time(deadline)}
+        self.world.put(replace(claim, annotations={**due, **claim.annotations}, conditions=(*others, *because)))
+
+    async def run(self, deadline: float | None = None, reason: str = "Drifted", **fields: object) -> DrainOutcome:
+        self.says(deadline, reason)
         return await self.drain.drain_node(replace(DEPARTURE, **fields))  # type: ignore[arg-type]
 
     def evictions(self) -> list[str]:
@@ -77,7 +87,7 @@ def new_stage() -> Stage:
     world.instances = {"aws:///zone/i-1": an_instance()}
     pods, cloud, lookups, notices = FakePods(world), FakeCloud(world), FakeLookups(world), FakeNotices(world)
     nodes = FakeNodes(world)
-    ports = DrainPorts(lookups=lookups, nodes=nodes, pods=pods, notices=notices, cloud=cloud)
+    ports = DrainPorts(lookups=lookups, claims=FakeClaims(world), nodes=nodes, pods=pods, notices=notices, cloud=cloud)
     return Stage(
         world,
         pods,
@@ -297,17 +307,22 @@ async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: St
     assert all(pause <= 11.0 for pause in pauses)
 
 
-async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage) -> None:
+@pytest.mark.parametrize(("first", "then"), [(5000.0, 1020.0), (1020.0, 5000.0)])
+async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage, first: float, then: float) -> None:
     """DUR-30, EVT-5, GCR-15: a repair writes a deadline on a claim that is leaving already."""
-    claim = stage.world.claims["pool-1"]
-    stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: "1970-01-01T00:17:00Z"}))  # 1020
     stage.holds(a_pod(do_not_disrupt="true", grace_seconds=10))
 
-    await stage.run(deadline=5000.0)
+    def write() -> None:
+        claim = stage.world.claims["pool-1"]
+        stage.world.put(replace(claim, annotations={names.TERMINATION_DEADLINE: format_time(then)}))
+
+    stage.world.at(1003.0, write)
+
+    await stage.run(deadline=first)
 
     assert stage.world.clock < 1025.0
     informed = {(n.kind, n.message) for n in stage.world.notices if n.reason == "TerminationGracePeriodExpiring"}
-    assert informed == {(kind, "All pods will be deleted by 1970-01-01T00:17:00Z") for kind in ("Node", "NodeClaim")}
+    assert informed >= {(kind, "All pods will be deleted by 1970-01-01T00:17:00Z") for kind in ("Node", "NodeClaim")}
 
 
 async def test_a_deadline_that_cannot_be_read_is_reported_and_stops_nothing(stage: Stage) -> None:
@@ -521,7 +536,9 @@ async def test_the_deadline_ends_the_wait_for_volumes(stage: Stage) -> None:
     """TRM-34, BEH-27."""
     stage.world.attachments["a"] = attached()
 
-    outcome = await stage.detach.await_detached(replace(DEPARTURE, deadline=1100.0))
+    stage.says(deadline=1100.0)
+
+    outcome = await stage.detach.await_detached(DEPARTURE)
 
     assert "attachment-pv-1" in outcome.message
     assert 1100.0 < stage.world.clock < 1102.0
@@ -629,7 +646,7 @@ async def test_a_pause_holds_up_no_drain_that_nobody_chose(stage: Stage, fields:
         claim = stage.world.claims["pool-1"]
         stage.world.put(replace(claim, annotations={names.INTERRUPTED: "1970-01-01T00:16:40Z"}))
 
-    await paused(stage, START + 10_000.0).run(**fields)
+    await paused(stage, START + 10_000.0).run(reason=fields["reason"])
 
     assert stage.evictions() == ["one"] and stage.world.clock < START + 100.0
 

@@ -129,7 +129,7 @@ async def test_a_repair_is_due_now_and_a_deadline_that_has_passed_stays(before: 
     """GCR-15, BEH-42."""
     world = World()
     annotations = {} if before is None else {names.TERMINATION_DEADLINE: before}
-    world.put(a_joined_claim(annotations=annotations))
+    world.put(a_joined_claim(annotations=annotations), a_joined_node(conditions=(silent(0.0),)))
 
     await carry_out(world, UNHEALTHY)
 

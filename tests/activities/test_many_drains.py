@@ -14,7 +14,7 @@ from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
-from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 
 NODES, BLOCKED, PODS = 500, 50, 4
@@ -61,7 +61,12 @@ async def drained(numbers: range, blocked: int) -> list[float]:
         if number < blocked:
             pods.answers.update({pod.uid: "blocked" for pod in mine})
     ports = DrainPorts(
-        lookups=ByNode(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
+        lookups=ByNode(world),
+        claims=FakeClaims(world),
+        nodes=FakeNodes(world),
+        pods=pods,
+        notices=notices,
+        cloud=FakeCloud(world),
     )
     step = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
     started = time.time()

@@ -15,10 +15,11 @@ from dovetail.messages.outcomes import CreateOutcome, StepOutcome
 from dovetail.messages.requests import CreateRequest, DeleteRequest, DeletesRequest
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
+from dovetail.model.names import OWNER
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World
 from tests.activities.test_creating_claims import NODE, POOL
 from tests.activities.test_gated_orders import OnePool
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, target_of
 
 FAILURES = (
     None,
@@ -64,7 +65,7 @@ async def test_each_claim_that_is_made_gets_its_launch(failure: Exception | None
 @pytest.mark.parametrize("failure", FAILURES)
 async def test_what_a_plan_deletes_gets_its_termination(failure: Exception | None, several: bool) -> None:
     world, client = World(), Starts(failure)
-    world.put(a_joined_claim(), a_joined_node())
+    world.put(a_joined_claim(annotations={OWNER: ActivityEnvironment.default_info().workflow_id}), a_joined_node())
     target = target_of(a_joined_claim(), a_joined_node())
     step = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world), OwnerStarts("c"))
     one = DeleteRequest(name=target.claim, uid=target.claim_uid, target=target)
@@ -82,7 +83,7 @@ async def test_what_a_plan_deletes_gets_its_termination(failure: Exception | Non
 async def test_a_launch_that_gives_its_own_claim_up_starts_nothing() -> None:
     """It goes on as the termination itself, under the same id."""
     world, client = World(), Starts()
-    world.put(a_joined_claim())
+    world.put(a_claim())
     step = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world), OwnerStarts("c"))
 
     outcome: StepOutcome = await ran(client, step.delete_claim, DeleteRequest(name="pool-1", uid="uid-pool-1"))

@@ -13,8 +13,9 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
-from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
-from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod
+from dovetail.model.time import format_time
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
+from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod, is_now
 
 NODES, PODS = 20, 3
 SLOW = 5.0  # seconds from a pod's creation until it is Ready
@@ -48,7 +49,15 @@ class Drains:
     def __init__(self, share: float = 0.25) -> None:
         self.world = World()
         for number in range(NODES):
-            self.world.put(a_joined_claim(f"claim-{number}", deleting_since=1000.0), a_joined_node(f"node-{number}"))
+            self.world.put(
+                a_joined_claim(
+                    f"claim-{number}",
+                    deleting_since=1000.0,
+                    provider_id=f"i-{number}",
+                    conditions=(is_now(names.DISRUPTION_REASON, reason="Drifted"),),
+                ),
+                a_joined_node(f"node-{number}", provider_id=f"i-{number}"),
+            )
             for index in range(PODS):
                 name = f"pod-{number:02}-{index}"
                 self.world.put(a_pod(name, node_name=f"node-{number}", ready=True, created=0.0))
@@ -61,6 +70,7 @@ class Drains:
         world, now = self.world, self.world.now
         ports = DrainPorts(
             lookups=self.lookups,
+            claims=FakeClaims(world),
             nodes=FakeNodes(world),
             pods=self.pods,
             notices=self.notices,
@@ -78,7 +88,10 @@ class Drains:
 
     async def run(self, numbers: range = range(NODES), deadline: float | None = None) -> float:
         step, began = self.step(), self.world.clock
-        await asyncio.gather(*[step.drain_node(replace(a_departure(number), deadline=deadline)) for number in numbers])
+        if deadline is not None:
+            due = {names.TERMINATION_DEADLINE: format_time(deadline)}
+            self.world.put(*[replace(claim, annotations=due) for claim in self.world.claims.values()])
+        await asyncio.gather(*[step.drain_node(a_departure(number)) for number in numbers])
         return self.world.clock - began
 
 
@@ -174,11 +187,9 @@ async def test_an_interrupted_instance_does_not_wait_for_turns() -> None:
 async def test_a_node_that_somebody_deletes_does_not_wait_for_turns() -> None:
     """No room was prepared for its pods."""
     drains = Drains()
-    step = drains.step()
+    drains.world.put(*[replace(claim, conditions=()) for claim in drains.world.claims.values()])
 
-    await asyncio.gather(
-        *[step.drain_node(replace(a_departure(n), reason="Forceful Termination")) for n in range(NODES)]
-    )
+    await drains.run()
 
     assert drains.world.clock - 1000.0 < SLOW
 

@@ -68,7 +68,6 @@ NOT_USED = {
     ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",
     ("", "configmaps", "get"): "shortages, which the cloud does not have here",
     ("", "configmaps", "patch"): "shortages, which the cloud does not have here",
-    ("", "configmaps", "create"): "shortages, which the cloud does not have here",
 }
 
 

@@ -128,7 +128,9 @@ class Stage:
         self.view, self.claims, self.pods = Watched(self.world), FakeClaims(self.world), FakePods(self.world)
         self.cloud, nodes, notices = FakeCloud(self.world), FakeNodes(self.world), FakeNotices(self.world)
         now = self.world.now
-        ports = DrainPorts(lookups=self.view, nodes=nodes, pods=self.pods, notices=notices, cloud=self.cloud)
+        ports = DrainPorts(
+            lookups=self.view, claims=self.claims, nodes=nodes, pods=self.pods, notices=notices, cloud=self.cloud
+        )
         leaving = DeparturePorts(known=KnownClaims(self.view, self.claims), nodes=nodes, cloud=self.cloud)
         steps = DepartureSteps(
             departing=BeginAndEndDeparture(leaving, now),

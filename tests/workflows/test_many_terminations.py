@@ -26,7 +26,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.steps import steps_of
 from dovetail.workflows.options import waiting
-from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.waiting import until_answered
 from tests.workflows.test_claim_owner import STEPS, willing
@@ -118,6 +118,7 @@ async def test_terminations_at_once_all_get_their_turn_and_beat_seldom(
     notices = FakeNotices(world)
     ports = DrainPorts(
         lookups=OnePodEach(world),
+        claims=FakeClaims(world),
         nodes=FakeNodes(world),
         pods=HeldPods(world),
         notices=notices,

@@ -22,7 +22,7 @@ from dovetail.settings.settings import Settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.terminate_node import TerminateNode
-from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.workflows.test_claim_owner import CLAIM, STEPS, willing
 
@@ -51,7 +51,12 @@ async def test_a_worker_that_is_stopped_finishes_its_evictions_in_flight(full_se
     world.put(a_joined_claim(CLAIM.name, uid=CLAIM.uid, deleting_since=world.clock), a_joined_node(uid="n-1"))
     world.put(a_pod(node_name="node-1"))
     ports = DrainPorts(
-        lookups=FakeLookups(world), nodes=FakeNodes(world), pods=pods, notices=notices, cloud=FakeCloud(world)
+        lookups=FakeLookups(world),
+        claims=FakeClaims(world),
+        nodes=FakeNodes(world),
+        pods=pods,
+        notices=notices,
+        cloud=FakeCloud(world),
     )
     draining = DrainNode(ports, unlimited(EvictionPace(time.time)), time.time)
     steps = willing().of(*[step for step in STEPS if step is not DrainNode])

@@ -44,7 +44,7 @@ RIGHTS: Final = (
 )
 
 # In the namespace of the worker: (group, resource, verbs).
-OWN_RIGHTS: Final = (("", "configmaps", ("get", "create", *_CHANGE)),)
+OWN_RIGHTS: Final = (("", "configmaps", ("get", *_CHANGE)),)
 
 # Where NodePools are under the policy cost: to nominate pods for the nodes that were made for them.
 PLACES_RIGHTS: Final = (("", "pods/status", _CHANGE),)
@@ -98,6 +98,7 @@ class KubeInspection:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
+        self._namespace = (need or Need()).namespace
         gated, node_classes, need = tuple(gated), tuple(node_classes), need or Need()
         # What an open feature gate watches may take the place of a kind.
         self._kinds = tuple({kind.name: kind for kind in (*CLUSTER_KINDS, *node_classes, *gated)}.values())
@@ -126,11 +127,20 @@ class KubeInspection:
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
             missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),
+            missing_memory=await self._missing_memory(),
             missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
         )
 
     async def version(self) -> str:
         return _version_in((await self._client.call(_VERSION)).body)
+
+    async def _missing_memory(self) -> str:
+        name = NAMES["configmaps"]
+        shared = KubeRawObjects(self._client, "ConfigMap", "/api/v1/configmaps", self._namespace)
+        try:
+            return "" if await shared.read(name) is not None else f"{self._namespace}/{name}"
+        except Forbidden:
+            return ""  # the missing right is reported among the rights
 
     async def objects(self) -> RawObjects:
         found: dict[str, list[dict[str, Any]]] = {}

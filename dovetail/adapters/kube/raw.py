@@ -29,9 +29,7 @@ class KubeRawObjects:
         return None if answer.status == NOT_FOUND else answer.body
 
     async def merge(self, name: str, change: Json) -> None:
-        answer = await self._client.call(self._request("PATCH", name, change, {NOT_FOUND}))
-        if answer.status == NOT_FOUND and await self.create(name, _without_none(change)) is None:
-            await self._client.call(self._request("PATCH", name, change))  # someone else has just created it
+        await self._client.call(self._request("PATCH", name, change))
 
     async def create(self, name: str, body: Json) -> Json | None:
         place = {"name": name, **({"namespace": self._namespace} if self._namespace else {})}
@@ -81,11 +79,3 @@ async def user_of(client: Caller) -> str:
     except (Forbidden, NotServed):
         return ""
     return str(((answer.body.get("status") or {}).get("userInfo") or {}).get("username") or "")
-
-
-def _without_none(change: Json) -> Json:
-    return {
-        key: _without_none(value) if isinstance(value, dict) else value
-        for key, value in change.items()
-        if value is not None
-    }

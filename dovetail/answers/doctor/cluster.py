@@ -75,6 +75,9 @@ def _fitness(world: World) -> Check:
 
 def _rights(facts: ClusterFacts) -> Check:
     missing = facts.missing_rights
+    if not missing and facts.missing_memory:
+        found = f"there is no ConfigMap {facts.missing_memory}: each worker remembers shortages by itself alone"
+        return warned("rights", found, "apply deploy/kubernetes/shortages.yaml in the worker's namespace")
     if not missing:
         return fine("rights", "everything that the steps need")
     if missing == (OF_PLACES,):

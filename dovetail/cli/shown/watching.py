@@ -57,6 +57,6 @@ class Watch:
         return bool(self.given.watch and screen.width)
 
     def _print(self, screen: "Screen") -> None:
-        text = f"{CLEAR if self._clears(screen) else ''}{self._text}"
-        if text:  # `-o name` of nothing
-            say(text)
+        clear = CLEAR if self._clears(screen) else ""
+        if clear or self._text:  # `-o name` of nothing
+            say(self._text, before=clear)

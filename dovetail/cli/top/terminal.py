@@ -12,7 +12,9 @@ from typing import Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.top.drawing import Size
+from dovetail.model.quoting import printable
 
+ODD: Final = "\ufffd"  # for each character that is not printable
 ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[2J"
 LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 READ: Final = 1024
@@ -64,7 +66,7 @@ class Terminal:
         parts = []
         for at, line in enumerate(lines):
             if at >= len(self._sent) or self._sent[at] != line:
-                parts.append(f"\x1b[{at + 1};1H{line}\x1b[0m\x1b[K")
+                parts.append(f"\x1b[{at + 1};1H{printable(line, ODD)}\x1b[0m\x1b[K")
         if parts:
             self._write("".join(parts))
         self._sent = list(lines)

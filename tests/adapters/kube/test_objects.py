@@ -18,7 +18,7 @@ from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.json import Json
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
-from dovetail.ports.failures import Conflict, NotReadable, Taken, Throttled, Unreachable
+from dovetail.ports.failures import Conflict, Failure, NotReadable, Taken, Throttled, Unreachable
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.ports.objects import a_new_claim, a_node, a_pod
 
@@ -212,35 +212,13 @@ class TestRawObjects:
         patches = [body for method, _, _, body, _ in server.asked if method == "PATCH"]
         assert patches[1] == {"data": {"a": "1"}, "metadata": {"resourceVersion": "5"}}
 
-    async def test_what_a_change_creates_has_its_name_beside_the_metadata_of_the_change(self, tmp_path: Path) -> None:
-        async with talking(tmp_path) as (server, client):
-            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
-            server.on(self.AT, says(201, stored(self.BODY)))
-
-            await raw.merge("shortages", {"metadata": {"annotations": {"a": "1"}}})
-
-        [created] = [body for method, _, _, body, _ in server.asked if method == "POST"]
-        assert created["metadata"] == {"name": "shortages", "namespace": "dovetail", "annotations": {"a": "1"}}
-
-    async def test_a_change_is_merged_into_what_is_there_and_creates_what_is_not(self, tmp_path: Path) -> None:
+    async def test_a_change_is_merged_into_what_is_there_and_makes_nothing(self, tmp_path: Path) -> None:
         change = {"data": {"a": "1", "b": None}}
         async with talking(tmp_path) as (server, client):
             raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
-            server.on(self.AT, says(201, stored(self.BODY)))
-            await raw.merge("shortages", change)
+            with pytest.raises(Failure, match="ConfigMap/shortages"):
+                await raw.merge("shortages", change)
             server.on(f"{self.AT}/shortages", says(200, stored(self.BODY, 6)))
             await raw.merge("shortages", change)
 
-        asked = [(method, body) for method, _, _, body, _ in server.asked]
-        created = {"metadata": {"name": "shortages", "namespace": "dovetail"}, "data": {"a": "1"}}
-        assert asked == [("PATCH", change), ("POST", created), ("PATCH", change)]
-
-    async def test_a_change_is_merged_into_what_another_writer_creates_at_the_same_moment(self, tmp_path: Path) -> None:
-        change = {"data": {"a": "1"}}
-        async with talking(tmp_path) as (server, client):
-            raw = KubeRawObjects(client, "ConfigMap", self.PATH, "dovetail")
-            server.on(self.AT, says(409, {"reason": "AlreadyExists", "message": "exists"}))
-            server.on(f"{self.AT}/shortages", says(404, {}), says(200, stored(self.BODY, 6)))
-            await raw.merge("shortages", change)
-
-        assert [method for method, *_ in server.asked] == ["PATCH", "POST", "PATCH"]
+        assert [(method, body) for method, _, _, body, _ in server.asked] == [("PATCH", change)] * 2
