@@ -62,6 +62,7 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
@@ -167,7 +168,8 @@ class Wiring:
         """The steps that act, and those that wait on the cluster."""
         w, now = self.world, self.now
         pools = SharedReads(w.pools.read)
-        pauses = LivePauses(pools=pools, namespaces=SharedReads(w.namespaces.read), now=now)
+        spaces, rules = SharedReads(w.namespaces.read), SharedReads(w.times.read)
+        pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules)
         mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses)
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
@@ -256,6 +258,7 @@ class Wiring:
             NoticeUpkeep(w.notices),
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
+            TimeRuleUpkeep(w.times, now),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

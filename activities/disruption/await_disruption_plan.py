@@ -31,7 +31,7 @@ from dovetail.messages.requests import DisruptionRequest
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, SELECTORS, Kinds
+from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS, Kinds
 from dovetail.notices.publishable import publishable
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
@@ -40,7 +40,7 @@ from dovetail.telemetry.metrics.outcomes import plans_held
 
 _log = logging.getLogger(__name__)
 
-READS = PLACEMENT | {"CapacityBuffer"}
+READS = PLACEMENT | POLICIES | {"CapacityBuffer"}
 
 RETURN_SECONDS = 3600.0
 # Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.

@@ -24,6 +24,7 @@ from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.resting import rest_text, why_called_off
+from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
@@ -34,6 +35,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
@@ -97,11 +99,20 @@ class MarkAndUnmarkNodes:
         return StepOutcome(writes=newest_of_each_kind(writes))
 
     async def _paused(self, command: DisruptionCommand) -> dict[str, str]:
-        """By pool: why a person's pause forbids this, in words."""
+        """By pool: why a pause, a Freeze or a closed window forbids this, in words."""
         if self.pauses is None:
             return {}
         activities = activities_of(command.reason, replaced=bool(command.replacements))
-        return {pool: await self.pauses.why_not(pool, *activities) for pool in {t.pool for t in command.targets}}
+        pools = {target.pool for target in command.targets}
+        reason = "" if self._is_asked_for_now(command) else command.reason
+        return {pool: await self.pauses.why_not(pool, *activities, reason=reason) for pool in pools}
+
+    def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
+        """Whether a person asks for it at once: windows are not asked then."""
+        if command.reason != DisruptionReason.REQUESTED:
+            return False
+        claims = (self.lookups.claim(target.claim) for target in command.targets)
+        return any(claim is not None and is_asked_for_now(claim) for claim in claims)
 
     async def _mark_one(
         self, request: MarkRequest, target: Target, before: frozenset[str], marks: "_Marks", paused: str

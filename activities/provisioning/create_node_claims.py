@@ -102,7 +102,7 @@ class CreateNodeClaims:
 
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
         """For each proposed node: why none may be made for its pool now, None where one may."""
-        general = await self.pauses.of_all() if self.pauses is not None else None
+        general = await self.pauses.of_all() if self.pauses is not None else ()
         return tuple(
             [
                 _why_not(one, pools[one.pool])
@@ -112,9 +112,9 @@ class CreateNodeClaims:
             ]
         )
 
-    def _paused(self, general: Pause | None, pool: NodePool | None) -> str | None:
+    def _paused(self, general: tuple[Pause, ...], pool: NodePool | None) -> str | None:
         own = self.pauses.in_pool(pool) if self.pauses is not None else None
-        found = holding(general, Activity.LAUNCHES) or holding(own, Activity.LAUNCHES)
+        found = holding((*general, own), Activity.LAUNCHES)
         return found.announces(Activity.LAUNCHES) if found is not None else None
 
     async def _create(self, request: CreateRequest, index: int, held: Sequence[str | None]) -> "NodeClaim | _Refusal":

@@ -14,7 +14,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.pauses import not_understood, paused, resumed
 from dovetail.ports.objects import Notices
 
-Known = Mapping[tuple[str, str], Pause]  # by UID of the pool that it is about, and where the pause is kept
+Known = Mapping[tuple[str, str, str], Pause]  # by UID of the pool that it is about, and where the pause is kept
 
 
 class PauseUpkeep:
@@ -36,7 +36,12 @@ class PauseUpkeep:
 def _by_pool(snapshot: Snapshot) -> Known:
     found = pauses(snapshot)
     ours = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
-    return {(pool.uid, pause.pool): pause for pool in ours for pause in found if pause.pool in (EVERY_POOL, pool.name)}
+    return {
+        (pool.uid, pause.pool, pause.freeze): pause
+        for pool in ours
+        for pause in found
+        if pause.pool in (EVERY_POOL, pool.name)
+    }
 
 
 def _begun(before: Known, after: Known, pools: Mapping[str, NodePool]) -> Iterator[Notice]:

@@ -11,6 +11,8 @@ from dovetail.api.karpenter.node_claim import NodeClaim
 from dovetail.api.karpenter.node_overlay import NodeOverlay
 from dovetail.api.karpenter.node_pool import NodePool
 from dovetail.api.kwok.kwok_node_class import KWOKNodeClass
+from dovetail.api.own.disruption_policy import DisruptionPolicy
+from dovetail.api.own.freeze import Freeze
 from dovetail.api.schema.structural import ApiModel
 
 
@@ -138,6 +140,38 @@ KINDS = (
             Column(name="Provisioned", path=_condition("Provisioning")),
             AGE,
             Column(name="Strategy", path=".spec.provisioningStrategy", wide=True),
+        ),
+    ),
+    ResourceKind(
+        kind="DisruptionPolicy",
+        group="dovetail.sh",
+        version="v1alpha1",
+        plural="disruptionpolicies",
+        short_names=("dp",),
+        model=DisruptionPolicy,
+        categories=("dovetail",),
+        columns=(
+            Column(name="Zone", path=".spec.timeZone"),
+            READY,
+            AGE,
+            Column(name="NodePools", path=".status.nodePools", wide=True),
+        ),
+    ),
+    ResourceKind(
+        kind="Freeze",
+        group="dovetail.sh",
+        version="v1alpha1",
+        plural="freezes",
+        short_names=("frz",),
+        model=Freeze,
+        categories=("dovetail",),
+        columns=(
+            Column(name="From", path=".spec.from"),
+            Column(name="Until", path=".spec.until"),
+            Column(name="Active", path=_condition("Active")),
+            Column(name="Reason", path=".spec.reason"),
+            READY,
+            AGE,
         ),
     ),
 )

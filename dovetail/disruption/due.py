@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.nodes.pausing import window_changes
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.model import names
 from dovetail.model.failed_replacements import replacement_brakes
@@ -29,6 +30,9 @@ def _moments(fleet: Fleet) -> Iterator[float]:
         states = fleet.judging.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
             yield from (v.until for v in states if v.until is not None)
+        opens = fleet.judging.judge(pool, "windows", lambda p: [*window_changes(fleet.snapshot, p)], pool)
+        if not isinstance(opens, Unjudged):
+            yield from opens
     for member in fleet.members:
         moments = fleet.judging.judge(
             member.node or member.claim, "next look", lambda m: [*_of_member(fleet, m)], member

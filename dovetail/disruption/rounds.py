@@ -6,22 +6,22 @@ when it is first asked for, so that a round which finds empty nodes never builds
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from dovetail.disruption.balanced import Scales
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
-from dovetail.disruption.nodes.pausing import activities_of
+from dovetail.disruption.nodes.pausing import hold_of_pool
 from dovetail.disruption.nodes.screening import Screening, not_judged, screen
+from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.pauses import pause_on
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]
@@ -49,6 +49,7 @@ class Round:
         self.deciding = deciding  # plans that wait are judged again before a mark, by the allowances of that moment
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
+        self._holds: dict[tuple[str, DisruptionReason, bool, bool], Block | None] = {}
 
     @property
     def judging(self) -> Judging:
@@ -86,6 +87,20 @@ class Round:
             ahead = self.deciding and reason.waits
             self._allowances[reason] = allowances_for(self.fleet, reason, ahead)
         return self._allowances[reason]
+
+    def held(self, candidate: Candidate, reason: DisruptionReason) -> Block | None:
+        """What people say about it: a pause, a Freeze, a window. An Event on the pool says so, not one on each node."""
+        pool, replaced = candidate.pool, candidate.is_static
+        at_once = reason == DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim)
+        key = (pool.name, reason, replaced, at_once)
+        if key not in self._holds:
+            asked = partial(hold_of_pool, self.snapshot, pool, reason, replaced=replaced, at_once=at_once)
+            found = self.judging.judge(pool, "windows", asked)
+            if isinstance(found, Unjudged):
+                self._holds[key] = not_judged(found)
+            else:
+                self._holds[key] = None if found is None else Block(why=found.why, message=found.message, event=None)
+        return self._holds[key]
 
     def priced(self, made: Replacement) -> Replacement:
         """A simulated node, whose types are in price order, with its expected price."""
@@ -163,20 +178,12 @@ class Attempt:
 
 
 def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
-    """Whether a person has paused what the method does, then the method's own question to one candidate."""
-    paused = _paused(method, round_, candidate)
-    if paused is not None:
-        return paused
+    """Whether people let the method begin now, then the method's own question to one candidate."""
+    held = round_.held(candidate, method.reason)
+    if held is not None:
+        return held
     found = round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate)
     return not_judged(found) if isinstance(found, Unjudged) else found
-
-
-def _paused(method: Method, round_: Round, candidate: Candidate) -> Block | None:
-    for activity in activities_of(method.reason, replaced=candidate.is_static):
-        pause = pause_on(round_.snapshot, candidate.pool.name, activity)
-        if pause is not None:  # an Event on the pool says so, not one on each node
-            return Block(why=WhyNot.PAUSED, message=pause.announces(activity), event=None)
-    return None
 
 
 def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) -> Found:

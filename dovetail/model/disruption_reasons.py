@@ -137,7 +137,12 @@ class WhyNot(StrEnum):
     # Ours: a person has paused this.
     PAUSED = (
         "Paused",
-        "a person has paused it; it goes on at the end of the pause, or with `dovetail resume`",
+        "a person has paused it; it goes on at the end of the pause or Freeze, or with `dovetail resume`",
+    )
+    # Ours: a DisruptionPolicy keeps it closed.
+    OUTSIDE_WINDOW = (
+        "OutsideWindow",
+        "a DisruptionPolicy lets none begin to leave for this reason now; the message says until when",
     )
     STATIC_POOL = (
         "StaticPool",

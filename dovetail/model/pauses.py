@@ -1,17 +1,19 @@
 """What a person has paused, for one NodePool or for all: until when, by whom and why.
 
 A pause is a few annotations, on the NodePool or, for all pools, on the Namespace kube-system, so that it outlasts
-workers, Temporal and its database, and can be set with kubectl before anything of ours runs. What somebody has spoilt
-is read the safe way, and named: a word that is not known holds everything voluntary, a moment that cannot be read is
-no end.
+workers, Temporal and its database, and can be set with kubectl before anything of ours runs. A Freeze that is in force
+is a pause for all pools as well. What somebody has spoilt is read the safe way, and named: a word that is not known
+holds everything voluntary, a moment that cannot be read is no end.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.policies import Freeze
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, time_or_none
@@ -48,6 +50,7 @@ class Pause:
     by: str = ""
     reason: str = ""
     faults: tuple[str, ...] = ()  # what is wrong with the annotations, and how it is taken
+    freeze: str = ""  # the Freeze that it is; empty for annotations
 
     @property
     def where(self) -> str:
@@ -130,39 +133,54 @@ def pause_of_all(system: Namespace | None, now: float) -> Pause | None:
     return pause_in(system.annotations, EVERY_POOL, now) if system is not None else None
 
 
+def pause_of_freeze(freeze: Freeze, now: float) -> Pause | None:
+    """The pause that a Freeze is; None where it is not in force. One that cannot be understood is since it exists."""
+    if not freeze.holds(now):
+        return None
+    what = frozenset[Activity]().union(*(named_activities(word) or VOLUNTARY for word in freeze.what))
+    return Pause(
+        pool=EVERY_POOL,
+        what=what or VOLUNTARY,
+        until=freeze.until,
+        by=f"Freeze {freeze.name}",
+        reason=freeze.reason,
+        faults=(f"Freeze {freeze.name}: {freeze.fault}",) if freeze.fault else (),
+        freeze=freeze.name,
+    )
+
+
 def pauses(snapshot: Snapshot) -> tuple[Pause, ...]:
-    """All that hold now, the one for all pools first."""
-    return tuple(_each(snapshot))
+    """All that hold now, those for all pools first."""
+    general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
+    own = (pause_of_pool(pool, snapshot.now) for _, pool in sorted(snapshot.pools.items()))
+    return (*general, *(pause for pause in own if pause is not None))
 
 
-def _each(snapshot: Snapshot) -> Iterator[Pause]:
-    general = pause_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.now)
-    if general is not None:
-        yield general
-    for _, pool in sorted(snapshot.pools.items()):
-        own = pause_of_pool(pool, snapshot.now)
-        if own is not None:
-            yield own
+def pauses_of_all(system: Namespace | None, freezes: Mapping[str, Freeze], now: float) -> tuple[Pause, ...]:
+    """Those that hold for every pool."""
+    found = (pause_of_all(system, now), *(pause_of_freeze(freezes[name], now) for name in sorted(freezes)))
+    return tuple(pause for pause in found if pause is not None)
 
 
-def holding(pause: Pause | None, activity: Activity) -> Pause | None:
-    """The pause, where it holds that."""
-    return pause if pause is not None and activity in pause.what else None
+def holding(found: Iterable[Pause | None], activity: Activity) -> Pause | None:
+    """Of those that hold that, the one that ends last, so that nobody waits for an end that frees nothing."""
+    held = [pause for pause in found if pause is not None and activity in pause.what]
+    return max(held, key=lambda pause: math.inf if pause.until is None else pause.until, default=None)
 
 
 def pause_on(snapshot: Snapshot, pool: str, activity: Activity) -> Pause | None:
-    """What holds that for the pool now: the pause for all, else the pool's own."""
-    general = pause_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.now)
+    """What holds that for the pool now."""
+    general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     found = snapshot.pools.get(pool)
     own = pause_of_pool(found, snapshot.now) if found is not None else None
-    return holding(general, activity) or holding(own, activity)
+    return holding((*general, own), activity)
 
 
 def without_pauses(snapshot: Snapshot) -> Snapshot:
-    """The same, as if nothing were paused: what a pause holds back is what would be decided then."""
+    """The same, as if nothing were paused, frozen or closed: what is held back is what would be decided then."""
     spaces = {name: replace(space, annotations={}) for name, space in snapshot.namespaces.items()}
     pools = {name: replace(pool, annotations=_unpaused(pool)) for name, pool in snapshot.pools.items()}
-    return replace(snapshot, namespaces=spaces, pools=pools)
+    return replace(snapshot, namespaces=spaces, pools=pools, freezes={}, policies={})
 
 
 def _unpaused(pool: NodePool) -> dict[str, str]:

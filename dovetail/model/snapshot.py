@@ -13,6 +13,7 @@ from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
+from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
@@ -53,6 +54,8 @@ class Snapshot:
     attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    freezes: Mapping[str, Freeze] = field(default_factory=dict)
     nominations: Mapping[str, float] = field(default_factory=dict)  # node name -> until
     disrupting: frozenset[str] = frozenset()  # claims that a running plan of ours has taken
     leaving: frozenset[str] = frozenset()  # claims that will be deleted whatever their objects say yet (DIS-19)

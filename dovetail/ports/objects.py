@@ -14,6 +14,7 @@ from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression, Owner, Pod
+from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
@@ -118,6 +119,19 @@ class NodeOverlays(Protocol):
 
     async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:
         """Change the conditions at the version of `overlay`; None where it is gone, Conflict where it has changed."""
+
+
+class TimeObjects(Protocol):
+    """DisruptionPolicies and Freezes; their spec is a person's, their status is ours."""
+
+    async def read(self, _: str) -> TimeRules:
+        """All of them as the API server has them now; none where the kinds are not installed."""
+
+    async def patch_policy(self, policy: Policy, status: PolicyStatus) -> Policy | None:
+        """Set the whole status at the version of `policy`; None where it is gone, Conflict where it has changed."""
+
+    async def patch_freeze(self, freeze: Freeze, conditions: tuple[Condition, ...]) -> Freeze | None:
+        """Change the conditions at the version of `freeze`; None where it is gone, Conflict where it has changed."""
 
 
 class CapacityBuffers(Protocol):

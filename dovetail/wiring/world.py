@@ -36,6 +36,7 @@ from dovetail.ports.objects import (
     Nodes,
     Notices,
     Pods,
+    TimeObjects,
 )
 from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, SharedSettings
 from dovetail.ports.view import ConditionsView
@@ -61,6 +62,7 @@ class World:
     pods: Pods
     pools: NodePools
     namespaces: Namespaces
+    times: TimeObjects
     overlays: NodeOverlays | None  # None: the feature gate is closed
     buffers: CapacityBuffers | None  # likewise
     notices: Notices
@@ -140,6 +142,7 @@ def _simulated(settings: Settings) -> World:
         pods=adapter.pods,
         pools=adapter.pools,
         namespaces=adapter.namespaces,
+        times=adapter.times,
         overlays=None,
         buffers=adapter.buffers if gated else None,
         notices=adapter.notices,
@@ -233,6 +236,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         pods=kube.pods,
         pools=kube.pools,
         namespaces=kube.namespaces,
+        times=kube.times,
         overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
         buffers=kube.buffers if settings.gates["CapacityBuffer"] else None,
         notices=kube.notices,

@@ -77,11 +77,12 @@ def test_a_look_needs_the_watches_of_what_it_reads_alone(ask: Callable[[CachedVi
 
 
 PLACED = {"NodeClaim", "Node", "NodePool", "Pod", "NodeOverlay", "DaemonSet", "PodDisruptionBudget", "Namespace"}
+TIME = {"DisruptionPolicy", "Freeze"}
 
 
 def test_a_pass_needs_no_watch_of_volumes_services_and_templates() -> None:
     assert stopped_by(lambda view: view.snapshot(await_provisioning_plan.READS)) == PLACED
-    assert stopped_by(lambda view: view.snapshot(disruption_reads(view))) == PLACED | {"CapacityBuffer"}
+    assert stopped_by(lambda view: view.snapshot(disruption_reads(view))) == PLACED | TIME | {"CapacityBuffer"}
 
 
 def test_a_disruption_needs_what_buffers_refer_to_where_there_are_buffers() -> None:
@@ -93,7 +94,7 @@ def test_a_disruption_needs_what_buffers_refer_to_where_there_are_buffers() -> N
         view.cache.apply("CapacityBuffer", {**raw, "spec": spec}, deleted=False)
         return view.snapshot(disruption_reads(view))
 
-    assert stopped_by(with_a_buffer) == PLACED | {"CapacityBuffer", "PodTemplate", "Deployment"}
+    assert stopped_by(with_a_buffer) == PLACED | TIME | {"CapacityBuffer", "PodTemplate", "Deployment"}
 
 
 def disruption_reads(view: CachedView) -> Kinds:

@@ -34,7 +34,8 @@ def _by_kind() -> dict[str, Any]:
 def test_every_kind_of_karpenters_is_cluster_wide_in_its_category_and_all_have_a_status() -> None:
     for kind, crd in _by_kind().items():
         (version,) = crd["spec"]["versions"]
-        theirs = ("Namespaced", None) if kind == "CapacityBuffer" else ("Cluster", ["karpenter"])
+        category = "dovetail" if crd["spec"]["group"] == "dovetail.sh" else "karpenter"
+        theirs = ("Namespaced", None) if kind == "CapacityBuffer" else ("Cluster", [category])
         assert (crd["spec"]["scope"], crd["spec"]["names"].get("categories")) == theirs
         assert version["subresources"]["status"] == {}
 
@@ -49,6 +50,8 @@ def test_only_node_pools_can_be_scaled() -> None:
         "EC2NodeClass": None,
         "KWOKNodeClass": None,
         "CapacityBuffer": None,
+        "DisruptionPolicy": None,
+        "Freeze": None,
     }
 
 
@@ -70,6 +73,8 @@ def test_kubectl_shows_the_columns_that_people_know() -> None:
         "EC2NodeClass": (["Ready", "Age"], ["Role"]),
         "KWOKNodeClass": (["Ready", "Age"], []),
         "CapacityBuffer": (["Replicas", "Usable", "Provisioned", "Age"], ["Strategy"]),
+        "DisruptionPolicy": (["Zone", "Ready", "Age"], ["NodePools"]),
+        "Freeze": (["From", "Until", "Active", "Reason", "Ready", "Age"], []),
     }
 
 
@@ -90,6 +95,8 @@ def test_short_names() -> None:
         "EC2NodeClass": ["ec2nc", "ec2ncs"],
         "KWOKNodeClass": ["kwoknc", "kwokncs"],
         "CapacityBuffer": ["cb"],
+        "DisruptionPolicy": ["dp"],
+        "Freeze": ["frz"],
     }
 
 

@@ -63,6 +63,8 @@ NOT_USED = {
     ("apps", "replicasets", "watch"): "behind the gate CapacityBuffer",
     ("apps", "statefulsets", "list"): "behind the gate CapacityBuffer",
     ("apps", "statefulsets", "watch"): "behind the gate CapacityBuffer",
+    ("dovetail.sh", "disruptionpolicies/status", "patch"): "nobody has said here when nodes may leave",
+    ("dovetail.sh", "freezes/status", "patch"): "nobody has said here when nodes may leave",
     ("", "pods", "delete"): "pods that outlast their node's deadline",
     ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
     ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",

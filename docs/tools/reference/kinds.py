@@ -24,7 +24,8 @@ def kinds_page() -> str:
 
 The definitions in `deploy/crds` are Karpenter's API: the same groups, versions, fields, defaults and checks. A
 cluster that has
-Karpenter's keeps them. `kubectl explain nodepool.spec` prints what stands here, and what is nested deeper. Columns
+Karpenter's keeps them. Those of `dovetail.sh` are ours; a cluster that does not have them is as before.
+`kubectl explain nodepool.spec` prints what stands here, and what is nested deeper. Columns
 in brackets need
 `-o wide`.
 

@@ -24,6 +24,7 @@ from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.adapters.kube.watching.thread import WatchThread
@@ -77,6 +78,7 @@ class KubeAdapter:
     namespaces: KubeNamespaces
     overlays: KubeNodeOverlays
     buffers: KubeCapacityBuffers
+    times: KubeTimeObjects
     notices: KubeNotices
 
     @classmethod
@@ -130,6 +132,7 @@ class KubeAdapter:
             namespaces=KubeNamespaces(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
+            times=KubeTimeObjects(client, watch.is_absent),
             notices=KubeNotices(client, clock.now, node_classes),
         )
 

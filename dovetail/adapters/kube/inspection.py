@@ -18,6 +18,7 @@ from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
+from dovetail.model.watched_kinds import POLICIES
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 from dovetail.ports.provider import Right
@@ -39,6 +40,8 @@ RIGHTS: Final = (
     *[("apps", name, _LOOK) for name in ("daemonsets", "replicasets", "statefulsets")],
     ("policy", "poddisruptionbudgets", _LOOK),
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
+    *[("dovetail.sh", name, _LOOK) for name in ("disruptionpolicies", "freezes")],
+    *[("dovetail.sh", f"{name}/status", _CHANGE) for name in ("disruptionpolicies", "freezes")],
     ("", "events", ("create", "patch")),
     ("coordination.k8s.io", "leases", ("list",)),
 )
@@ -126,7 +129,9 @@ class KubeInspection:
             # The header is cut to whole seconds: half a second is added, and is part of the error beside the trip.
             clock_ahead=moment + 0.5 - (asked + answered) / 2 if answer.moment is not None else 0.0,
             clock_error=0.5 + (answered - asked) / 2,
-            missing_kinds=tuple(k.name for k, there in zip(self._kinds, served, strict=True) if not there),
+            missing_kinds=tuple(
+                k.name for k, there in zip(self._kinds, served, strict=True) if not there and k.name not in POLICIES
+            ),
             missing_memory=await self._missing_memory(),
             missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
         )

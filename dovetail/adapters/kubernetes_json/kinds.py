@@ -13,6 +13,7 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_workload,
 )
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_csi_node,
     parse_daemon_set,
@@ -40,6 +41,18 @@ def _selector_source(kind: str, path: str) -> Kind:
     parse = partial(parse_selector_source, kind)
     return Kind(kind, path, parse, snapshot_field="selector_sources", shares_field=True)
 
+
+# Optional: where their definitions are not installed, nobody has said when nodes may leave.
+DISRUPTION_POLICY: Final = Kind(
+    "DisruptionPolicy",
+    "/apis/dovetail.sh/v1alpha1/disruptionpolicies",
+    parse_policy,
+    snapshot_field="policies",
+    optional=True,
+)
+FREEZE: Final = Kind(
+    "Freeze", "/apis/dovetail.sh/v1alpha1/freezes", parse_freeze, snapshot_field="freezes", optional=True
+)
 
 CLUSTER_KINDS: Final = (
     NODE_POOL,
@@ -72,6 +85,8 @@ CLUSTER_KINDS: Final = (
     _selector_source("ReplicationController", "/api/v1/replicationcontrollers"),
     _selector_source("ReplicaSet", "/apis/apps/v1/replicasets"),
     _selector_source("StatefulSet", "/apis/apps/v1/statefulsets"),
+    DISRUPTION_POLICY,
+    FREEZE,
 )
 
 # Watched only where the feature gate is open, so that decisions need not distinguish a closed gate from no overlays.

@@ -6,15 +6,16 @@ trusted now, so that nothing is decided on what was true before the connection b
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import Activity, Pause, holding, pause_of_all, pause_of_pool
+from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.pods import Pod
+from dovetail.model.policies import Freeze
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
@@ -127,9 +128,10 @@ class CachedView:
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
         """As last seen: a pause is not forgotten because the watch of its object is broken."""
         now, found = self._clock(), cast(NodePool | None, self.cache.get("NodePool", pool))
-        general = pause_of_all(cast(Namespace | None, self.cache.get("Namespace", SYSTEM_NAMESPACE)), now)
+        system = cast(Namespace | None, self.cache.get("Namespace", SYSTEM_NAMESPACE))
+        general = pauses_of_all(system, cast(Mapping[str, Freeze], self.cache.objects("Freeze")), now)
         own = pause_of_pool(found, now) if found is not None else None
-        return holding(general, activity) or holding(own, activity)
+        return holding((*general, own), activity)
 
     def insist(self, reads: Kinds | None = None) -> None:
         """NotSeenYet while one of these kinds cannot be trusted; without `reads`, any."""

@@ -21,6 +21,7 @@ from dovetail.adapters.simulator.answers.namespaces import SimulatedNamespaces
 from dovetail.adapters.simulator.answers.nodes import SimulatedNodes, SimulatedPods
 from dovetail.adapters.simulator.answers.notices import SimulatedNotices
 from dovetail.adapters.simulator.answers.pools import SimulatedNodePools
+from dovetail.adapters.simulator.answers.time_objects import SimulatedTimeObjects
 from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.api_server.feed import Feed
 from dovetail.adapters.simulator.api_server.store import Store
@@ -42,6 +43,7 @@ class SimulatedAdapter:
     pools: SimulatedNodePools
     namespaces: SimulatedNamespaces
     buffers: SimulatedCapacityBuffers
+    times: SimulatedTimeObjects
     notices: SimulatedNotices
     cloud: SimulatedCloud
     catalogues: SimulatedCatalogues
@@ -86,6 +88,7 @@ class SimulatedAdapter:
             pools=SimulatedNodePools(calls),
             namespaces=SimulatedNamespaces(calls),
             buffers=SimulatedCapacityBuffers(calls),
+            times=SimulatedTimeObjects(calls),
             notices=SimulatedNotices(calls),
             cloud=SimulatedCloud(calls),
             catalogues=SimulatedCatalogues(calls, catalogue.node_classes),

@@ -140,7 +140,11 @@ def _pauses(snapshot: Snapshot) -> Check:
     lines = pause_lines(snapshot)
     if not lines:
         return fine("pauses", "nothing is paused")
-    return warned("pauses", "; ".join(lines), "dovetail resume, with --pool where a NodePool is named")
+    return warned(
+        "pauses",
+        "; ".join(lines),
+        "dovetail resume, with --pool where a NodePool is named; a Freeze ends where it is deleted",
+    )
 
 
 def _counted(snapshot: Snapshot) -> str:

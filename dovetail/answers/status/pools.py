@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from dovetail.answers.status.answer import Allowed, Move, PoolStatus
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool, spot_share
 from dovetail.disruption.budgets.allowances import Allowance, allowances
+from dovetail.disruption.nodes.pausing import HeldBy, PoolHold, hold_of_pool
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pauses import Activity, pause_on
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
 
 _SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
 
@@ -63,16 +64,24 @@ def _pool(
 
 
 def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
-    paused = pause_on(snapshot, pool.name, Activity.DISRUPTION)
+    held = hold_of_pool(snapshot, pool, found.reason, replaced=False)
     why = ""
-    if paused is not None:
-        why = "paused"
+    if held is not None:
+        why = _held_words(held)
     elif found.errors:
         why = found.errors[0]
     elif found.left == 0 and found.nodes:
         why = found.held or _budget_words(found.binding) if found.allowed == 0 else f"{found.consuming} under way"
-    left = 0 if paused is not None else min(found.left, found.nodes)
+    left = 0 if held is not None else min(found.left, found.nodes)
     return Allowed(reason=str(found.reason), left=left, allowed=min(found.allowed, found.nodes), why_not=why)
+
+
+def _held_words(held: PoolHold) -> str:
+    """Which rule, in a word or two: the lines above the table say the rest of a pause."""
+    if held.rule == HeldBy.PAUSE:
+        return "paused"
+    end = f" until {format_time(held.until)}" if held.until is not None else ""
+    return ("frozen" if held.rule == HeldBy.FREEZE else "closed") + end
 
 
 def _budget_words(budget: Budget | None) -> str:

@@ -15,7 +15,7 @@ from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.static_drift import replace_from_template
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
-from dovetail.disruption.nodes.written_requests import replace_asked_by, replace_reason
+from dovetail.disruption.nodes.written_requests import is_asked_for_now, replace_asked_by, replace_reason
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.model import names
@@ -34,7 +34,7 @@ def why_not_requested(_: Round, candidate: Candidate) -> Block | None:
 def decide_requested(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """What is asked for at once; then by name, static pools before the others."""
     every = sorted(candidates, key=lambda c: c.name)
-    urgent = [c for c in every if c.claim.annotations.get(names.REPLACE_NOW) == "true"]
+    urgent = [c for c in every if is_asked_for_now(c.claim)]
     if urgent:
         return _at_once(round_, urgent)
     return _in_turn(round_, every)

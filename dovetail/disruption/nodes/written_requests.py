@@ -32,5 +32,10 @@ def replace_asked_by(claim: NodeClaim) -> str:
     return _text(claim, names.REPLACE_BY)
 
 
+def is_asked_for_now(claim: NodeClaim) -> bool:
+    """Whether it is to be drained at once, outside budgets and windows."""
+    return claim.annotations.get(names.REPLACE_NOW) == "true"
+
+
 def _text(claim: NodeClaim, annotation: str) -> str:
     return claim.annotations.get(annotation, "")[:MOST_CHARACTERS]

@@ -14,7 +14,8 @@ from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.pauses import pauses
+from dovetail.model.pauses import Pause, pause_of_freeze, pauses
+from dovetail.model.policies import closed, next_opening, policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 
@@ -51,6 +52,7 @@ def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float, pac
     found = [
         *_windows(fleet, until),
         *_expiries(fleet, until),
+        *_openings(fleet, until),
         *_pauses(snapshot, until),
         *_waves(drift),
     ]
@@ -102,11 +104,48 @@ def _expiries(fleet: Fleet, until: float) -> Iterator[Coming]:
         yield Coming(at=max(moment, fleet.now), what="expiry", pool=pool.name, text=text, nodes=(member.name,))
 
 
+def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:
+    """When the windows of a pool's policies, taken together, open or close, and for which reasons."""
+    for name, pool in fleet.pools.items():
+        if not policies_of(fleet.snapshot.policies, pool):
+            continue
+        found: dict[tuple[float, str], list[str]] = {}
+        for reason in DisruptionReason:
+            for moment, says in _of_reason(fleet, pool, reason, until):
+                found.setdefault((moment, says), []).append(str(reason))
+        for (moment, says), reasons in found.items():
+            yield Coming(at=moment, what="window", pool=name, text=f"{', '.join(reasons)} {says}")
+
+
+def _of_reason(fleet: Fleet, pool: NodePool, reason: DisruptionReason, until: float) -> Iterator[tuple[float, str]]:
+    policies = fleet.snapshot.policies
+    ours, moment = policies_of(policies, pool), fleet.now
+    for _ in range(MOST_WINDOWS):
+        following = next_opening(ours, reason, moment)
+        if following is None or following > until:
+            return
+        moment = following
+        shut = closed(policies, pool, reason, moment)
+        yield moment, "may begin" if shut is None else f"may not begin {shut.says_until}"
+
+
 def _pauses(snapshot: Snapshot, until: float) -> Iterator[Coming]:
     for pause in pauses(snapshot):
         if pause.until is not None and snapshot.now < pause.until <= until:
-            activities = ", ".join(sorted(str(activity) for activity in pause.what))
-            yield Coming(at=pause.until, what="pause", pool=pause.pool, text=f"the pause of {activities} ends")
+            yield Coming(at=pause.until, what="pause", pool=pause.pool, text=f"{_named(pause)} ends")
+    for freeze in snapshot.freezes.values():
+        if freeze.begins is None or not snapshot.now < freeze.begins <= until:
+            continue
+        coming = pause_of_freeze(freeze, freeze.begins)
+        if coming is not None:
+            yield Coming(at=freeze.begins, what="pause", pool="", text=f"{_named(coming)} begins, {coming.says}")
+            if coming.until is not None and coming.until <= until:
+                yield Coming(at=coming.until, what="pause", pool="", text=f"{_named(coming)} ends")
+
+
+def _named(pause: Pause) -> str:
+    activities = ", ".join(sorted(str(activity) for activity in pause.what))
+    return f"Freeze {pause.freeze} of {activities}" if pause.freeze else f"the pause of {activities}"
 
 
 def _waves(drift: Outlook) -> Iterator[Coming]:

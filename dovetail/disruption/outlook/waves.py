@@ -19,6 +19,7 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
+from dovetail.disruption.nodes.pausing import hold_of_window
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
 from dovetail.disruption.rounds import Attempt, Round, run
@@ -200,6 +201,9 @@ def _moments(looked: _Looked) -> Iterator[float]:
         opens = _next_change(fleet, pool)
         if opens is not None:
             yield opens
+        shut = hold_of_window(fleet.snapshot, fleet.pools[pool], DisruptionReason.DRIFTED)
+        if shut is not None and shut.until is not None:
+            yield shut.until
     for member in drifted:
         yield from _protections(fleet, member)
 

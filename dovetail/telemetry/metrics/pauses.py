@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dovetail.model.names import SYSTEM_NAMESPACE
-from dovetail.model.pauses import EVERY_POOL, Activity, holding, pause_of_all, pause_on
+from dovetail.model.pauses import EVERY_POOL, Activity, holding, pause_on, pauses_of_all
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 
@@ -13,7 +13,7 @@ HELP: Final = {"paused": "1 while that is paused for a NodePool; for all of them
 
 def pause_samples(snapshot: Snapshot) -> Iterator[Sample]:
     """For each activity: all pools together, and each pool by whatever holds it."""
-    general = pause_of_all(snapshot.namespaces.get(SYSTEM_NAMESPACE), snapshot.now)
+    general = pauses_of_all(snapshot.namespaces.get(SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     for activity in Activity:
         yield _sample(activity, EVERY_POOL, held=holding(general, activity) is not None)
         for pool in sorted(snapshot.pools):

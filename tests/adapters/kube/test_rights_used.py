@@ -19,12 +19,14 @@ from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.overlays import KubeNodeOverlays
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.objects.pools import KubeNodePools
+from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
 from dovetail.model.buffers import BufferStatus
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
+from dovetail.model.policies import Freeze, Policy, PolicyStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
@@ -59,6 +61,9 @@ def _split(path: str) -> tuple[str, list[str]]:
     return group, rest[2:] if rest[0] == "namespaces" and len(rest) > 2 else rest
 
 
+WRITE = ("create", "patch", "delete")
+
+
 async def used(*asked: Awaitable[object]) -> None:
     for each in asked:
         with pytest.raises(EOFError):
@@ -83,6 +88,7 @@ async def everything_that_is_asked() -> set[Right]:
     claims, nodes, pods, pools = KubeNodeClaims(client), KubeNodes(client), KubePods(client), KubeNodePools(client)
     namespaces, notices = KubeNamespaces(client), KubeNotices(client)
     notice = Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m", window=0.0)
+    times = KubeTimeObjects(client, lambda _kind: False)
     await used(
         *(claims.create(new), claims.read("c"), claims.patch(claim, change), claims.delete("c", "u")),
         *(claims.patch_status(claim, ClaimStatus(provider_id="x")), claims.annotated_by("c", "a")),
@@ -92,6 +98,7 @@ async def everything_that_is_asked() -> set[Right]:
         *(pools.read("p"), pools.patch(pool, change), pools.patch_status(pool, PoolStatus(node_count=1))),
         KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
+        *(times.read(), times.patch_policy(Policy(name="p"), PolicyStatus()), times.patch_freeze(Freeze(name="f"), ())),
         *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )
     raw = {"metadata": {"name": "default", "resourceVersion": "1"}}
@@ -122,7 +129,7 @@ async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is
     assert has - needs - harmless - OF_OWNERS - BESIDE_US == set()
 
 
-async def test_a_person_who_pauses_and_cancels_needs_three_patches() -> None:
+async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_both_kinds_of_time() -> None:
     """And the names of what they patch; nothing that the worker has, nothing of another namespace than kube-system."""
     [role] = [
         each
@@ -137,6 +144,7 @@ async def test_a_person_who_pauses_and_cancels_needs_three_patches() -> None:
         ("karpenter.sh", "nodepools", "patch"),
         ("karpenter.sh", "nodeclaims", "patch"),
         ("", "namespaces", "patch"),
+        *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes") for verb in WRITE},
     }
     assert (system["resourceNames"], system["verbs"]) == (["kube-system"], ["get", "patch"])
 

@@ -163,6 +163,28 @@ def whole_objects() -> dict[str, Json]:
             "spec": {"requirements": [_ABOVE], "weight": 5, "priceAdjustment": "-10%", "capacity": {"smarter": "3"}},
             "status": {"conditions": [_CONDITION]},
         },
+        "DisruptionPolicy": {
+            "spec": {
+                "nodePoolSelector": {"matchLabels": {"tier": "prod"}, "matchExpressions": [_EXPRESSION]},
+                "timeZone": "Europe/Berlin",
+                "allow": [{"days": ["Mon"], "from": "22:00", "to": "05:00", "reasons": ["Drifted"]}],
+                "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
+            },
+            "status": {
+                "nodePools": ["default"],
+                "openings": [{"reason": "Drifted", "open": False, "until": _TIME, "why": "outside allow[0]"}],
+                "conditions": [_CONDITION],
+            },
+        },
+        "Freeze": {
+            "spec": {
+                "from": "2026-11-26T18:00:00+01:00",
+                "until": "2099-11-30T08:00:00Z",
+                "what": ["all"],
+                "reason": "x",
+            },
+            "status": {"conditions": [_CONDITION]},
+        },
         "CapacityBuffer": {
             "spec": {"podTemplateRef": {"name": "t"}, "replicas": 3, "limits": _AMOUNTS, "percentage": 10},
             "status": {

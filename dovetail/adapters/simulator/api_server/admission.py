@@ -35,7 +35,18 @@ NAMESPACED: Final = frozenset(
 # Kinds whose status is written only through their status subresource, creation included. A kubelet creates its Node
 # with a status, and the API server keeps it.
 STATUS_ONLY_THROUGH_SUBRESOURCE: Final = frozenset(
-    {"CapacityBuffer", "DaemonSet", "Deployment", "NodeClaim", "NodePool", "Pod", "PodDisruptionBudget", "ReplicaSet"}
+    {
+        "CapacityBuffer",
+        "DaemonSet",
+        "Deployment",
+        "DisruptionPolicy",
+        "Freeze",
+        "NodeClaim",
+        "NodePool",
+        "Pod",
+        "PodDisruptionBudget",
+        "ReplicaSet",
+    }
 )
 
 # The API server keeps no generation for these.

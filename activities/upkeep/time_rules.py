@@ -1,0 +1,115 @@
+"""What the status of each DisruptionPolicy and Freeze should say: whether it is understood, and what it says now.
+
+In the words of kstatus: Ready where it is understood, Stalled where a person must change it.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.lifecycle.conditions import FALSE, TRUE
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.names import READY
+from dovetail.model.nodes import Condition
+from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, next_opening
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time, parse_time
+from dovetail.ports.objects import TimeObjects
+
+ACTIVE: Final = "Active"
+STALLED: Final = "Stalled"
+
+
+class TimeRuleUpkeep:
+    """Finds what differs in the status of policies and freezes."""
+
+    def __init__(self, times: TimeObjects, now: Callable[[], float]) -> None:
+        self.times, self.now = times, now
+
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due, and when time alone changes a status."""
+        writes: list[Write] = []
+        moments: list[float | None] = []
+        for policy in snapshot.policies.values():
+            wanted = policy_status(policy, snapshot, self.now())
+            moments += [opening.until for opening in wanted.openings]
+            if wanted != policy.status:
+                writes.append(partial(self.times.patch_policy, policy, wanted))
+        for freeze in snapshot.freezes.values():
+            conditions = freeze_conditions(freeze, self.now())
+            moments += [moment for moment in (freeze.begins, freeze.until) if moment is not None]
+            if conditions != freeze.conditions:
+                writes.append(partial(self.times.patch_freeze, freeze, conditions))
+        return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
+
+
+def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatus:
+    """What is to stand there now."""
+    pools = tuple(name for name in sorted(snapshot.pools) if policy.selects(snapshot.pools[name]))
+    said = _understood(policy.fault, policy.generation, now)
+    return PolicyStatus(
+        pools=pools,
+        openings=tuple(_openings(policy, now)),
+        conditions=_settled(policy.status.conditions, said, now),
+    )
+
+
+def _openings(policy: Policy, now: float) -> Iterator[Opening]:
+    """One for each reason that a window is about; all of them where the policy cannot be understood."""
+    for reason in DisruptionReason:
+        if not policy.fault and not any(window.names(reason) for window in (*policy.allow, *policy.deny)):
+            continue
+        why = policy.why_closed(reason, now)
+        yield Opening(reason=str(reason), open=not why, until=next_opening((policy,), reason, now), why=why)
+
+
+def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
+    """What is to stand there now."""
+    if freeze.holds(now):
+        end = "it is changed or deleted" if freeze.until is None else format_time(freeze.until)
+        active = (TRUE, "Begun", f"nothing of it begins until {end}")
+    elif freeze.begins is not None and now < freeze.begins:
+        active = (FALSE, "NotBegun", f"it begins at {format_time(freeze.begins)}")
+    else:
+        active = (FALSE, "Ended", "")
+    said = (*_understood(freeze.fault, freeze.generation, now), _condition(ACTIVE, active, freeze.generation, now))
+    return _settled(freeze.conditions, said, now)
+
+
+def _understood(fault: str, generation: int, now: float) -> tuple[Condition, ...]:
+    if not fault:
+        return (_condition(READY, (TRUE, "Understood", ""), generation, now),)
+    said = ("NotUnderstood", f"{fault}; until that is put right it keeps everything that it is about from beginning")
+    return tuple(
+        _condition(kind, (status, *said), generation, now) for kind, status in ((READY, FALSE), (STALLED, TRUE))
+    )
+
+
+def _condition(kind: str, said: tuple[str, str, str], generation: int, now: float) -> Condition:
+    status, reason, message = said
+    return Condition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        changed=parse_time(format_time(now)),
+        generation=generation,
+    )
+
+
+def _settled(known: tuple[Condition, ...], wanted: tuple[Condition, ...], now: float) -> tuple[Condition, ...]:
+    """With the time of the last change of each status."""
+    since = {(each.type, each.status): each.changed for each in known}
+    found = (
+        Condition(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            changed=since.get((each.type, each.status), each.changed),
+            generation=each.generation,
+        )
+        for each in wanted
+    )
+    return tuple(sorted(found, key=lambda each: each.type))

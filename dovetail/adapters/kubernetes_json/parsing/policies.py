@@ -1,0 +1,182 @@
+"""DisruptionPolicies and Freezes: JSON of the API in, dovetail.model out.
+
+Neither is ever unreadable: one that was left out would hold nothing. What cannot be understood makes a `fault`, and the
+object then holds what it is about; a policy whose selector cannot be read either is about every NodePool.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, tzinfo
+from typing import Any, Final, TypeVar, cast
+from zoneinfo import ZoneInfo
+
+from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
+from dovetail.adapters.kubernetes_json.parsing.fields import conditions
+from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading, text_of
+from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
+from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyWindow
+from dovetail.api.own.freeze import FreezeSpec
+from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.json import ReadOnlyJson
+from dovetail.model.openings import Dates, Window
+from dovetail.model.pods import LabelSelector
+from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.quoting import one_line, shown
+from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.time import optional_time, time_or_none
+
+T = TypeVar("T")
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class _Fault(ValueError):
+    """What a schema lets through and nothing can be made of."""
+
+
+def parse_policy(raw: ReadOnlyJson) -> Policy:
+    """One DisruptionPolicy."""
+    with reading("DisruptionPolicy", raw):
+        return _policy(raw)
+
+
+def parse_freeze(raw: ReadOnlyJson) -> Freeze:
+    """One Freeze."""
+    with reading("Freeze", raw):
+        return _freeze(raw)
+
+
+def _policy(raw: ReadOnlyJson) -> Policy:
+    meta, spec = raw["metadata"], raw.get("spec")
+    selector = _read(lambda: _selector(raw), None)
+    fault, zone = "", cast(tzinfo, UTC)
+    allow: tuple[Window, ...] = ()
+    deny: tuple[Window, ...] = ()
+    try:
+        given = parse_spec(DisruptionPolicySpec, spec)
+        zone = _zone(given.time_zone)
+        allow, deny = (
+            tuple([_window(each, f"spec.{name}[{n}]") for n, each in enumerate(windows or ())])
+            for name, windows in (("allow", given.allow), ("deny", given.deny))
+        )
+    except (InvalidSpec, *RAW_FAULTS) as error:
+        fault = _words(error)
+    return Policy(
+        name=name_of(meta),
+        uid=meta.get("uid") or "",
+        resource_version=meta.get("resourceVersion") or "",
+        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
+        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
+        selector=selector,
+        zone=zone,
+        allow=allow,
+        deny=deny,
+        fault=fault,
+        status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
+    )
+
+
+def _freeze(raw: ReadOnlyJson) -> Freeze:
+    """Where it is not understood, its end is taken if that much can be read."""
+    meta, spec = raw["metadata"], raw.get("spec") or {}
+    begins, what, reason, fault = None, frozenset[str](), "", ""
+    until = _read(lambda: time_or_none(text_of(spec["until"])), None)
+    try:
+        given = parse_spec(FreezeSpec, spec)
+        begins = None if given.from_ is None else given.from_.timestamp()
+        until, what, reason = given.until.timestamp(), frozenset(given.what), given.reason or ""
+    except (InvalidSpec, *RAW_FAULTS) as error:
+        fault = _words(error)
+    return Freeze(
+        name=name_of(meta),
+        uid=meta.get("uid") or "",
+        resource_version=meta.get("resourceVersion") or "",
+        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
+        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
+        begins=begins,
+        until=until,
+        what=what,
+        reason=reason,
+        fault=fault,
+        conditions=_read(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
+    )
+
+
+def _read(read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except (InvalidSpec, *RAW_FAULTS):
+        return otherwise
+
+
+def _words(error: Exception) -> str:
+    """What is wrong, by fields."""
+    if isinstance(error, InvalidSpec):
+        error = _Fault("; ".join(f"{f'spec.{place}' if place else 'spec'}: {said}" for place, said in error.problems))
+    return one_line(str(error))
+
+
+def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
+    """The selector, judged by itself: what is wrong with the windows must not close pools that it does not select."""
+    given = raw["spec"].get("nodePoolSelector")
+    if given is None:
+        return None
+    return parse_label_selector(parse_spec(NodePoolSelector, given).as_object())
+
+
+@remembered(MEGABYTE)
+def _zone(name: str) -> tzinfo:
+    """The zone of that name, from the system's files or from the package tzdata."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:
+        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin") from error
+
+
+def _window(given: PolicyWindow, place: str) -> Window:
+    return Window(
+        start=_second(given.from_),
+        end=_second(given.to),
+        days=frozenset(DAYS.index(day) for day in given.days or ()),
+        dates=tuple([_dates(text, f"{place}.dates[{n}]") for n, text in enumerate(given.dates or ())]),
+        reasons=frozenset(given.reasons or ()),
+    )
+
+
+def _second(text: str) -> int:
+    hours, minutes = text.split(":")
+    return int(hours) * 3600 + int(minutes) * 60
+
+
+def _dates(text: str, place: str) -> Dates:
+    first, _, last = text.partition("/")
+    found = Dates(*(_date(part, place) for part in (first, last or first)))
+    if len(found.first) == 3 and found.last < found.first:
+        raise _Fault(f"{place}: {shown(text)} ends before it begins")
+    return found
+
+
+def _date(text: str, place: str) -> tuple[int, ...]:
+    parts = tuple(map(int, text.split("-")))
+    try:
+        date(*(2000, *parts)[-3:])  # of every year: 2000 has a 29th of February
+    except ValueError:
+        raise _Fault(f"{place}: {shown(text)} is no day of the calendar") from None
+    return parts
+
+
+def _status(raw: ReadOnlyJson) -> PolicyStatus:
+    return PolicyStatus(
+        pools=tuple(map(text_of, raw.get("nodePools") or ())),
+        openings=tuple(_openings(raw.get("openings") or ())),
+        conditions=conditions(raw.get("conditions")),
+    )
+
+
+def _openings(raw: Any) -> Iterator[Opening]:
+    for each in raw:
+        yield Opening(
+            reason=text_of(each["reason"]),
+            open=each["open"] is True,
+            until=optional_time(each.get("until")),
+            why=text_of(each.get("why") or ""),
+        )

@@ -1,0 +1,35 @@
+"""The port TimeObjects over the simulated cluster."""
+
+from dovetail.adapters.kubernetes_json.parsing.errors import parsed
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.rendering.policies import render_status
+from dovetail.adapters.simulator.answers.patching import status_patched
+from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.calls import Calls
+from dovetail.model.nodes import Condition
+from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+
+
+class SimulatedTimeObjects:
+    """DisruptionPolicy and Freeze objects."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def read(self, _: str = "") -> TimeRules:
+        policies = await self._calls.read(lambda c: list(objects.every(c, "DisruptionPolicy")))
+        freezes = await self._calls.read(lambda c: list(objects.every(c, "Freeze")))
+        return TimeRules(
+            policies={p.name: p for p in (parsed(parse_policy, body) for body in policies)},
+            freezes={f.name: f for f in (parsed(parse_freeze, body) for body in freezes)},
+        )
+
+    async def patch_policy(self, policy: Policy, status: PolicyStatus) -> Policy | None:
+        body = await status_patched(self._calls, "DisruptionPolicy", policy, render_status(status))
+        return None if body is None else parsed(parse_policy, body)
+
+    async def patch_freeze(self, freeze: Freeze, conditions: tuple[Condition, ...]) -> Freeze | None:
+        status = {"conditions": fields.conditions(conditions)}
+        body = await status_patched(self._calls, "Freeze", freeze, status)
+        return None if body is None else parsed(parse_freeze, body)

@@ -1,0 +1,127 @@
+"""What does a DisruptionPolicy say?
+
+When nodes of the selected NodePools may begin to leave. Whether a zone or a date exists is beyond a schema: the parser
+judges it, and the condition Ready says so.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dovetail.api.schema.conditions import Conditions
+from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, LabelValue, Moment, StringMap
+from dovetail.api.schema.object_meta import Metadata
+from dovetail.api.schema.rules import Rule
+from dovetail.api.schema.structural import ApiModel
+
+MOST_WINDOWS = 50
+
+TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+_DAY = r"(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+DATES = rf"^({_DAY}(/{_DAY})?|[0-9]{{4}}-{_DAY}(/[0-9]{{4}}-{_DAY})?)$"
+
+Reason = Literal["Empty", "Underutilized", "Drifted", "Expired", "Requested"]
+Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+TimeOfDay = Annotated[str, Field(max_length=5, pattern=TIME_OF_DAY)]
+_LIST = {"x-kubernetes-list-type": "atomic"}
+
+_HAS_VALUES = Rule(
+    message="In and NotIn need values, Exists and DoesNotExist have none",
+    cel="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+    holds=lambda e: (e.operator in ("In", "NotIn")) == bool(e.values),
+)
+
+
+class SelectorExpression(ApiModel):
+    """A condition on one label of a NodePool."""
+
+    rules = (_HAS_VALUES,)
+
+    key: Annotated[str, Field(max_length=316, pattern=QUALIFIED_NAME)]
+    """The label."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How the label's value relates to the values."""
+    values: Annotated[tuple[LabelValue, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None = None
+    """The values, for In and NotIn."""
+
+
+class NodePoolSelector(ApiModel):
+    """Labels of NodePools; nothing in it selects every NodePool."""
+
+    match_labels: StringMap | None = None
+    """Labels with exactly these values."""
+    match_expressions: (
+        Annotated[tuple[SelectorExpression, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None
+    ) = None
+    """Conditions, all of which must hold."""
+
+
+class PolicyWindow(ApiModel):
+    """Times of day, on some days, for some reasons; what is left out restricts nothing."""
+
+    days: Annotated[tuple[Day, ...], Field(min_length=1, max_length=7, json_schema_extra=_LIST)] | None = None
+    """Days of the week; of a window over midnight, the day on which it begins."""
+    dates: (
+        Annotated[
+            tuple[Annotated[str, Field(max_length=21, pattern=DATES)], ...],
+            Field(min_length=1, max_length=MOST_WINDOWS, json_schema_extra=_LIST),
+        ]
+        | None
+    ) = None
+    """Dates, or first and last of several days: 2026-12-24/2027-01-02, or 05-01 for that day of every year."""
+    from_: TimeOfDay = Field("00:00", alias="from")
+    """When it begins by the wall clock."""
+    to: TimeOfDay = "00:00"
+    """When it ends by the wall clock; where that is not after its beginning, on the next day."""
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    """The reasons for which nodes leave that it is about; all where it names none."""
+
+
+Windows = Annotated[tuple[PolicyWindow, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)]
+
+
+class DisruptionPolicySpec(ApiModel):
+    """When nodes may begin to leave."""
+
+    node_pool_selector: NodePoolSelector | None = None
+    """The NodePools that it is about; every NodePool where it is left out."""
+    time_zone: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_+/-]+$")] = "UTC"
+    """The zone of its times, by its IANA name: Europe/Berlin."""
+    allow: Windows | None = None
+    """When nodes may begin to leave. A reason that one of these names is closed outside all that name it."""
+    deny: Windows | None = None
+    """When nodes may not begin to leave; wins over allow."""
+
+
+class PolicyOpening(ApiModel):
+    """What the policy says of one reason now."""
+
+    reason: Reason
+    """The reason for which nodes leave."""
+    open: Bool
+    """Whether nodes may begin to leave for it."""
+    until: Moment | None = None
+    """When that changes next."""
+    why: Annotated[str, Field(max_length=1024)] | None = None
+    """What keeps it closed."""
+
+
+class DisruptionPolicyStatus(ApiModel):
+    """What is known of the policy."""
+
+    node_pools: Annotated[tuple[str, ...], Field(json_schema_extra=_LIST)] | None = None
+    """The NodePools that it selects."""
+    openings: Annotated[tuple[PolicyOpening, ...], Field(json_schema_extra=_LIST)] | None = None
+    """What it says of each reason that it names."""
+    conditions: Conditions | None = None
+    """Whether it is understood."""
+
+
+class DisruptionPolicy(ApiModel):
+    """A DisruptionPolicy says when nodes of some NodePools may begin to leave."""
+
+    api_version: Literal["dovetail.sh/v1alpha1"]
+    kind: Literal["DisruptionPolicy"]
+    metadata: Metadata
+    spec: DisruptionPolicySpec
+    status: DisruptionPolicyStatus | None = None

@@ -1,0 +1,125 @@
+"""DisruptionPolicies and Freezes as they are read: none is left out, and what is not understood holds its pools."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.model.openings import Dates, Window
+from dovetail.model.time import parse_time
+from testing.disruption_worlds import a_pool
+
+DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
+HOUR = 3600
+
+
+def an_object(spec: Any, **more: Any) -> dict[str, Any]:
+    meta = {
+        "name": "p",
+        "uid": "u",
+        "resourceVersion": "7",
+        "generation": 3,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return {"metadata": meta, "spec": spec, **more}
+
+
+def test_a_whole_policy_is_read() -> None:
+    policy = parse_policy(
+        an_object(
+            {
+                "nodePoolSelector": {"matchLabels": {"tier": "prod"}},
+                "timeZone": "Europe/Berlin",
+                "allow": [{"days": ["Mon", "Thu"], "from": "22:00", "to": "05:30", "reasons": ["Drifted"]}],
+                "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01", "12-31/01-01"]}],
+            },
+            status={"nodePools": ["prod"], "openings": [{"reason": "Drifted", "open": True}]},
+        )
+    )
+
+    assert (policy.name, policy.generation, policy.fault) == ("p", 3, "")
+    assert policy.zone == ZoneInfo("Europe/Berlin")
+    night = Window(start=22 * HOUR, end=5 * HOUR + 1800, days=frozenset({0, 3}), reasons=frozenset({"Drifted"}))
+    assert policy.allow == (night,)
+    assert policy.deny[0].dates == (
+        Dates((2026, 12, 24), (2027, 1, 2)),
+        Dates((5, 1), (5, 1)),
+        Dates((12, 31), (1, 1)),
+    )
+    assert (policy.selects(PROD), policy.selects(DEV)) == (True, False)
+    assert (policy.status.pools, policy.status.openings[0].open) == (("prod",), True)
+
+
+PROD_ONLY = {"matchLabels": {"tier": "prod"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"timeZone": "Europe/Nowhere"}, "spec.timeZone"),
+        ({"timeZone": "Europe"}, "spec.timeZone"),
+        ({"timeZone": "/etc/passwd"}, "spec.timeZone"),
+        ({"timeZone": "../../etc/localtime"}, "spec.timeZone"),
+        ({"deny": [{"dates": ["02-30"]}]}, "spec.deny[0].dates[0]"),
+        ({"deny": [{"dates": ["2026-02-29"]}]}, "spec.deny[0].dates[0]"),
+        ({"deny": [{"dates": ["2026-12-24/2026-12-01"]}]}, "ends before it begins"),
+        ({"allow": [{"from": "25:00"}]}, "spec.allow.0.from"),
+        ({"allow": [{"reasons": ["Drift"]}]}, "spec.allow.0.reasons"),
+        ({"allow": "always"}, "spec.allow"),
+        ({"allow": [{}] * 51}, "spec.allow"),
+    ],
+)
+def test_what_cannot_be_understood_closes_the_pools_that_are_selected_and_no_others(
+    spec: dict[str, Any], field: str
+) -> None:
+    policy = parse_policy(an_object({"nodePoolSelector": PROD_ONLY, **spec}))
+
+    assert field in policy.fault and len(policy.fault) < 600
+    assert policy.why_closed("Drifted", 0.0).startswith("it cannot be understood: ")
+    assert (policy.selects(PROD), policy.selects(DEV)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "spec", [None, [], "x", {"nodePoolSelector": {"matchLabels": {"a": 1}}}, {"nodePoolSelector": []}]
+)
+def test_where_the_selector_cannot_be_read_every_pool_is_closed(spec: Any) -> None:
+    policy = parse_policy(an_object(spec))
+
+    assert policy.fault
+    assert policy.selects(PROD) and policy.selects(DEV)
+
+
+def test_a_status_that_somebody_has_spoilt_does_not_lift_a_policy() -> None:
+    policy = parse_policy(an_object({"deny": [{}]}, status={"openings": 7, "conditions": "x"}))
+
+    assert policy.why_closed("Empty", 0.0) == "in deny[0]"
+    assert policy.status.openings == ()
+
+
+def test_a_freeze_is_read() -> None:
+    freeze = parse_freeze(an_object({"from": "2026-11-26T18:00:00+01:00", "until": "2026-11-30T08:00:00+01:00"}))
+
+    assert freeze.begins == parse_time("2026-11-26T17:00:00Z")
+    assert freeze.until == parse_time("2026-11-30T07:00:00Z")
+    assert (freeze.what, freeze.fault) == (frozenset({"disruption", "expiry"}), "")
+    assert not freeze.holds(freeze.begins - 1) and freeze.holds(freeze.begins) and not freeze.holds(freeze.until)
+
+
+@pytest.mark.parametrize(
+    ("spec", "until"),
+    [
+        ({"until": "soon"}, None),
+        ({}, None),
+        (None, None),
+        ({"until": "2026-11-30T07:00:00Z", "from": "later"}, "2026-11-30T07:00:00Z"),
+        ({"until": "2026-11-30T07:00:00Z", "what": ["everything"]}, "2026-11-30T07:00:00Z"),
+        ({"until": "2026-11-30T07:00:00Z", "from": "2026-12-30T07:00:00Z"}, "2026-11-30T07:00:00Z"),
+    ],
+)
+def test_a_freeze_that_cannot_be_understood_holds_until_its_end_or_without_one(spec: Any, until: str | None) -> None:
+    freeze = parse_freeze(an_object(spec))
+
+    assert freeze.fault
+    assert freeze.until == (None if until is None else parse_time(until))
+    assert freeze.holds(parse_time("2026-11-01T00:00:00Z"))

@@ -1,0 +1,72 @@
+"""What the API accepts and refuses of DisruptionPolicies and Freezes; case.py says how it is read."""
+
+from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
+from tests.api.manifests import REMOVED, Manifest
+
+
+def a_policy() -> Manifest:
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "default"},
+        "spec": {},
+    }
+
+
+def a_freeze() -> Manifest:
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "Freeze",
+        "metadata": {"name": "default"},
+        "spec": {"until": "2026-11-30T07:00:00Z"},
+    }
+
+
+SELECTOR = "spec.nodePoolSelector.matchExpressions"
+
+OWN = [
+    Case(cites="DIQ-30", what="that says nothing", manifest=a_policy()),
+    *vary("DIQ-30", a_policy, "spec.nodePoolSelector", "", {"for labels": {"matchLabels": {"tier": "prod"}}}),
+    *vary("DIQ-30", a_policy, SELECTOR, "", {"for a list": one(key="tier", operator="In", values=["a"])}),
+    *vary(
+        "DIQ-30",
+        a_policy,
+        SELECTOR,
+        At(f"{SELECTOR}[0]", "In and NotIn need values"),
+        {
+            "In nothing": one(key="tier", operator="In"),
+            "Exists with values": one(key="tier", operator="Exists", values=["a"]),
+        },
+    ),
+    *vary(
+        "DIQ-30",
+        a_policy,
+        "spec.allow",
+        "",
+        {
+            "for a night": one(days=["Mon"], **{"from": "22:00", "to": "05:00"}, reasons=["Drifted"]),
+            "for dates": one(dates=["2026-12-24/2027-01-02", "05-01", "12-24/01-02", "2026-05-01"]),
+        },
+    ),
+    *vary("DIQ-30", a_policy, "spec.allow", At("spec.allow[0].from", MATCH), {"at 24:00": one(**{"from": "24:00"})}),
+    *vary("DIQ-30", a_policy, "spec.allow", At("spec.allow[0].to", MATCH), {"at 5": one(to="5")}),
+    *vary(
+        "DIQ-30",
+        a_policy,
+        "spec.deny",
+        At("spec.deny[0].dates[0]", MATCH),
+        {"from a year to a day of every year": one(dates=["2026-12-24/01-02"]), "in a month 13": one(dates=["13-01"])},
+    ),
+    *vary("DIQ-30", a_policy, "spec.timeZone", MATCH, {"a zone with a dot": "../localtime"}),
+    Case(cites="DIQ-31", what="with an end", manifest=a_freeze()),
+    *vary("DIQ-31", a_freeze, "spec.until", REQUIRED, {"without an end": REMOVED}),
+    *vary("DIQ-31", a_freeze, "spec.from", "", {"that begins before it ends": "2026-11-26T17:00:00Z"}),
+    *vary(
+        "DIQ-31",
+        a_freeze,
+        "spec.from",
+        At("spec", "until must be after from"),
+        {"that ends before it begins": "2026-12-26T18:00:00+01:00"},
+    ),
+    *vary("DIQ-31", a_freeze, "spec.what", "", {"of launches": ["launches", "drains"]}),
+]
