@@ -101,8 +101,8 @@ down: $(STAMP) ## stop what `make up` and `make cluster` started under that NAME
 vectors: $(STAMP) ## compare with recorded results (DIR=folder; recorded AWS traffic: ONLY="case …" LANES=2 OUT=file)
 	@$(BIN)/python -m acceptance.vectors $(DIR) $(if $(ONLY),--only $(ONLY)) $(if $(LANES),--lanes $(LANES)) $(if $(OUT),--out $(OUT))
 
-bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers, POLICY=cost)
-	@POLICY=$(POLICY) COST_SECONDS=$(COST_SECONDS) COST_SPOT_CHANCE=$(COST_SPOT_CHANCE) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
+bench: $(STAMP) ## run benchmark inputs, print a table (DIR=folder, OUT=folder for the answers, POLICY=cost, LEAST_SECONDS=30)
+	@POLICY=$(POLICY) LEAST_SECONDS=$(LEAST_SECONDS) COST_SECONDS=$(COST_SECONDS) COST_SPOT_CHANCE=$(COST_SPOT_CHANCE) $(BIN)/python -m acceptance.bench $(DIR) $(OUT)
 
 soak: $(STAMP) ## the many repetitions: kills, rounds with two workers, lost databases
 	@$(BIN)/python -m tests.run soak

@@ -1,4 +1,4 @@
-"""What a benchmark is asked for: `POLICY`, `COST_SECONDS` and `COST_SPOT_CHANCE`, read once and refused clearly."""
+"""What a benchmark is asked for: `POLICY`, `COST_SECONDS`, `COST_SPOT_CHANCE`, `LEAST_SECONDS`, refused clearly."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -24,6 +24,11 @@ def cost_settings(environment: Mapping[str, str], stopwatch: Callable[[float], C
         spot_chance=_number(environment, "COST_SPOT_CHANCE", CostSettings().spot_chance, least=0.01, most=1.0),
         stopwatch=stopwatch,
     )
+
+
+def least_seconds(environment: Mapping[str, str]) -> float:
+    """How many seconds of the processor the bound on the least cost may take; with 0 none is looked for."""
+    return _number(environment, "LEAST_SECONDS", 30.0, least=0.0, most=3600.0)
 
 
 def _number(environment: Mapping[str, str], name: str, default: float, least: float, most: float) -> float:

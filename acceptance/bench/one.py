@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from acceptance.bench import unlike_nodes
-from acceptance.bench.asked import cost_settings
+from acceptance.bench.asked import cost_settings, least_seconds
 from acceptance.bench.day import NAME as DAY
 from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
@@ -41,6 +41,7 @@ def _stopwatch(seconds: float) -> Callable[[], bool]:
 
 # POLICY=cost looks for cheaper nodes, for as many processor seconds per thousand pods as COST_SECONDS says.
 _COST = cost_settings(os.environ, _stopwatch)
+_LEAST_SECONDS = least_seconds(os.environ)
 _BOUND = (  # whose answer is bound, and whether its pods are nominated to the nodes meant for them
     ("bound", _COST, True),
     ("bound if nobody is nominated", _COST, False),
@@ -170,8 +171,31 @@ def run_document(name: str, folder: Path, out: Path | None, repeat: int) -> Line
     line |= _beside_upstream(line["cost"], taken[0], recorded)
     if _COST.everywhere:
         costs = recorded.get("total_cheapest_cost") or [line["cost"]]
-        line |= _after_binding(document["input"], types, placement, costs[0])
+        whole = _with_types(document["input"], types)
+        line |= _after_binding(whole, placement, costs[0])
+        line |= _beside_least(whole, line)
     return line
+
+
+def _with_types(raw: Line, types: bytes | None) -> Line:
+    if types is None:
+        return raw
+    listed = orjson.loads(types)
+    return {**raw, "instanceTypes": {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}}
+
+
+def _beside_least(whole: Line, line: Line) -> Line:
+    """The answer's cost over the least that any answer costs; nothing where a pod has no place, or none can be said."""
+    if line["refused"] or not _LEAST_SECONDS:
+        return {}
+    from acceptance.least.bound import least_of  # a solver that the other inputs need not hold in memory
+    from acceptance.least.reading import NotBounded, question_of
+
+    try:
+        least = least_of(question_of(whole), _LEAST_SECONDS)
+    except NotBounded as reason:
+        return {"no least": str(reason)}
+    return {"least": round(least.dollars, 4), "over least": _part(line["cost"], least.dollars)}
 
 
 def _beside_upstream(cost: float, seconds: float, recorded: Mapping[str, Any]) -> Line:
@@ -193,17 +217,13 @@ def _part(cost: float, of: float) -> float | None:
     return round(cost / of, 4) if of else None
 
 
-def _after_binding(raw: Line, types: bytes | None, placement: Placement, upstream_cost: float) -> Line:
+def _after_binding(whole: Line, placement: Placement, upstream_cost: float) -> Line:
     """What the answer comes to once the kube-scheduler has bound its pods, and what the default answer comes to.
 
     The model begins with an empty cluster: of inputs with nodes that stand it says nothing.
     """
-    if raw.get("nodes") or not placement.new:
+    if whole.get("nodes") or not placement.new:
         return {}
-    whole = dict(raw)
-    if types is not None:
-        listed = orjson.loads(types)
-        whole["instanceTypes"] = {"*": listed["instanceTypes"] if isinstance(listed, dict) else listed}
     line: Line = {}
     costs: dict[str, float] = {}
     known = {pod["metadata"]["name"] for pod in whole["pods"]}

@@ -73,7 +73,7 @@ def _taints(place: Place) -> Iterator[str]:
                 yield f"{_name(pod)} does not tolerate {taint['key']} on {place.name}"
 
 
-def _terms(pod: ReadOnlyJson) -> list[dict[str, Allowed]]:
+def terms_of(pod: ReadOnlyJson) -> list[dict[str, Allowed]]:
     """The or-ed alternatives of what a pod requires of labels."""
     selector = [{"key": k, "operator": "In", "values": [v]} for k, v in (pod["spec"].get("nodeSelector") or {}).items()]
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -96,7 +96,7 @@ def _meets(place: Place, term: Mapping[str, Allowed]) -> bool:
 
 def _requirements(place: Place) -> Iterator[str]:
     for pod in place.placed:
-        if not any(_meets(place, term) for term in _terms(pod)):
+        if not any(_meets(place, term) for term in terms_of(pod)):
             yield f"{_name(pod)} does not get the labels it requires on {place.name}"
 
 
@@ -125,7 +125,7 @@ def _room(place: Place) -> Iterator[str]:
         yield f"{place.name} has too little {short}"
 
 
-def _allocatable(entry: ReadOnlyJson, override: Mapping[str, Fraction]) -> dict[str, Fraction]:
+def allocatable(entry: ReadOnlyJson, override: Mapping[str, Fraction]) -> dict[str, Fraction]:
     room = {**amounts(entry["capacity"]), **override}
     for overhead in (entry.get("kubeReserved"), entry.get("systemReserved"), entry.get("evictionThreshold")):
         for name, amount in amounts(overhead).items():
@@ -169,7 +169,7 @@ def _daemons(world: World, place: Place, entry: ReadOnlyJson) -> list[dict[str, 
             for t in place.taints
         ):
             continue
-        terms = _terms({"spec": spec})
+        terms = terms_of({"spec": spec})
         if len(terms) == 1 and all(
             key in own and (values := own[key].finite()) is not None and all(wanted.holds(v) for v in values)
             for key, wanted in terms[0].items()
@@ -203,7 +203,7 @@ def _claim(world: World, place: Place) -> Iterator[str]:
         if not any(
             offering.get("available", True)
             and _offers(filtered, offering["requirements"])
-            and not lacking(wanted, _allocatable(entry, amounts(offering.get("capacityOverride"))))
+            and not lacking(wanted, allocatable(entry, amounts(offering.get("capacityOverride"))))
             for offering in entry["offerings"]
         ):
             yield f"{name} of {place.name} has no suitable offering with room"

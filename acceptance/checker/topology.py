@@ -24,11 +24,11 @@ def _space(pod: ReadOnlyJson) -> str:
     return pod["metadata"].get("namespace") or "default"
 
 
-def _labels(pod: ReadOnlyJson) -> Mapping[str, str]:
+def labels_of(pod: ReadOnlyJson) -> Mapping[str, str]:
     return pod["metadata"].get("labels") or {}
 
 
-def _required(pod: ReadOnlyJson, kind: str) -> list[ReadOnlyJson]:
+def required_of(pod: ReadOnlyJson, kind: str) -> list[ReadOnlyJson]:
     terms = ((pod["spec"].get("affinity") or {}).get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     return list(terms or ())
 
@@ -44,7 +44,7 @@ def _in_spaces(world: World, term: ReadOnlyJson, owner: ReadOnlyJson, other: Rea
 
 
 def _matches(world: World, term: ReadOnlyJson, owner: ReadOnlyJson, other: ReadOnlyJson) -> bool:
-    return selects(term.get("labelSelector"), _labels(other)) and _in_spaces(world, term, owner, other)
+    return selects(term.get("labelSelector"), labels_of(other)) and _in_spaces(world, term, owner, other)
 
 
 def _together(a: Place, b: Place, key: str) -> bool:
@@ -59,7 +59,7 @@ def _together(a: Place, b: Place, key: str) -> bool:
 
 def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
     holders = [
-        (pod, place, term) for place in places for pod in place.pods for term in _required(pod, "podAntiAffinity")
+        (pod, place, term) for place in places for pod in place.pods for term in required_of(pod, "podAntiAffinity")
     ]
     by_place: dict[int, list[ReadOnlyJson]] = {id(place): place.pods for place in places}
     for owner, place, term in holders:
@@ -78,7 +78,7 @@ def _anti_affinity(world: World, places: list[Place]) -> Iterator[str]:
 
 def _affinity(world: World, places: list[Place], placed: list[tuple[ReadOnlyJson, Place]]) -> Iterator[str]:
     for pod, place in placed:
-        for term in _required(pod, "podAffinity"):
+        for term in required_of(pod, "podAffinity"):
             key = canonical(term["topologyKey"])
             near = [p for p in places if _together(place, p, key)]
             company = any(other is not pod and _matches(world, term, pod, other) for p in near for other in p.pods)
@@ -93,7 +93,7 @@ def _constraint_key(pod: ReadOnlyJson, constraint: ReadOnlyJson) -> str:
         "affinity": (pod["spec"].get("affinity") or {}).get("nodeAffinity"),
         "tolerations": pod["spec"].get("tolerations"),
         "space": _space(pod),
-        "values": [_labels(pod).get(key) for key in constraint.get("matchLabelKeys") or ()],
+        "values": [labels_of(pod).get(key) for key in constraint.get("matchLabelKeys") or ()],
     }
     return json.dumps(relevant, sort_keys=True)
 
@@ -155,7 +155,7 @@ def _one_spread(
         or sample["spec"].get("nodeSelector")
     )
     owning = {id(pod) for pod, _ in members}
-    counted = [(p, place) for p, place in placed if _space(p) == _space(sample) and selects(selector, _labels(p))]
+    counted = [(p, place) for p, place in placed if _space(p) == _space(sample) and selects(selector, labels_of(p))]
     if special or any(id(pod) not in owning for pod, _ in counted):
         return
     counts: dict[str, int] = {}
@@ -165,7 +165,7 @@ def _one_spread(
         values = place.values(key)
         if values is not None and len(values) == 1:
             (domain,) = values
-            here = sum(1 for p in _counting(place) if _space(p) == _space(sample) and selects(selector, _labels(p)))
+            here = sum(1 for p in _counting(place) if _space(p) == _space(sample) and selects(selector, labels_of(p)))
             counts[domain] = counts.get(domain, 0) + here
     least = 0 if key == HOSTNAME else min(counts.values(), default=0)
     for pod, place in members:
@@ -174,6 +174,6 @@ def _one_spread(
             yield f"{pod['metadata']['name']} spreads over {key} and its node has no single one"
             continue
         (domain,) = values
-        if selects(selector, _labels(pod)) and counts[domain] - least > constraint["maxSkew"]:
+        if selects(selector, labels_of(pod)) and counts[domain] - least > constraint["maxSkew"]:
             yield f"{pod['metadata']['name']} breaks the skew of {key}: {dict(sorted(counts.items()))}"
             return
