@@ -18,6 +18,7 @@ from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.deployments import KubeDeployments
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
@@ -77,6 +78,7 @@ class KubeAdapter:
     namespaces: KubeNamespaces
     overlays: KubeNodeOverlays
     buffers: KubeCapacityBuffers
+    deployments: KubeDeployments
     notices: KubeNotices
 
     @classmethod
@@ -130,6 +132,7 @@ class KubeAdapter:
             namespaces=KubeNamespaces(client),
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
+            deployments=KubeDeployments(client),
             notices=KubeNotices(client, clock.now, node_classes),
         )
 

@@ -12,6 +12,7 @@ from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, 
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.model.moves import GUARD
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
@@ -103,7 +104,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
             ),
         )
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
-    set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))
+    set_aside = (*_moves(world, settings), _pauses(snapshot), _unreadable(world), await judged(world, settings))
     return (fine("view", _counted(snapshot)), _watches(world), *set_aside, *pools, *places)
 
 
@@ -114,6 +115,16 @@ def _watches(world: World) -> Check:
         return fine("watches", "every kind is up to date")
     advice = "what depends on these kinds is set aside, the rest goes on; see rights and the API server"
     return failed("watches", "; ".join(stale.values()), advice)
+
+
+def _moves(world: World, settings: Settings) -> tuple[Check, ...]:
+    """Whether the right to change Deployments is kept to moves; without that nobody is moved."""
+    if not settings.moves or world.deployments is None:
+        return ()
+    if world.view.moves().is_guarded:
+        return (fine("moves", f"the admission policy {GUARD} keeps the worker to what a move changes"),)
+    found = f"the ValidatingAdmissionPolicy {GUARD} or its binding is missing or lets pass: no pod is moved"
+    return (failed("moves", found, "apply deploy/kubernetes/moves.yaml (chart: moves.enabled)"),)
 
 
 def _pauses(snapshot: Snapshot) -> Check:

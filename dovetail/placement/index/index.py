@@ -38,7 +38,7 @@ from dovetail.placement.index.waiting_pods import (
     pending_pods,
     with_virtual,
 )
-from dovetail.placement.pdbs import PdbIndex
+from dovetail.placement.pdbs import pdbs_of
 from dovetail.placement.settings import PlacementSettings
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Index:
         self.book = TermBook(snapshot.namespaces, settings.profile.spread_identity)
         self.counts = ClusterCounts(snapshot.nodes, self.table, self.universe, self.book)
         self.counts.add_bound(self.on_node, self.judging)
-        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+        self.pdbs = pdbs_of(snapshot)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
         self._default_spread = DefaultSpread(snapshot, settings)
