@@ -48,6 +48,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
@@ -124,6 +125,7 @@ class Wiring:
             cloud=w.cloud,
             pauses=w.view,
             detaching=self.detaching,
+            mover=self.mover,
         )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
@@ -137,8 +139,19 @@ class Wiring:
         )
         return DepartureSteps(
             departing=BeginAndEndDeparture(departing, now),
-            draining=DrainNode(drain, EvictionLimits(pace=EvictionPace(now), turns=turns), now),
+            draining=DrainNode(drain, EvictionLimits(pace=self.pace, turns=turns), now),
         )
+
+    @cached_property
+    def pace(self) -> EvictionPace:
+        """How fast pods leave, over all drains of the process."""
+        return EvictionPace(self.now)
+
+    @cached_property
+    def mover(self) -> Mover | None:
+        """What moves pods by a roll-out of their Deployment; None where that is off."""
+        w = self.world
+        return None if w.deployments is None else Mover(w.deployments, w.view, w.notices, self.pace, self.now)
 
     @cached_property
     def detaching(self) -> AwaitDetached:
@@ -170,7 +183,7 @@ class Wiring:
         pools = SharedReads(w.pools.read)
         spaces, rules = SharedReads(w.namespaces.read), SharedReads(w.times.read)
         pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules)
-        mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses)
+        mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses, mover=self.mover)
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)

@@ -21,6 +21,7 @@ from dovetail.activities.shared.revisions import revise_claim, revise_node, revi
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.side_by_side import side_by_side
+from dovetail.activities.termination.mover import Mover
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.resting import rest_text, why_called_off
@@ -37,6 +38,7 @@ from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, no
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
@@ -62,6 +64,7 @@ class MarkPorts:
     pods: Pods
     lookups: ClusterLookups  # saves reads before a write
     pauses: LivePauses | None = None  # None: nothing can be paused
+    mover: Mover | None = None  # takes moves back; None: no pod is moved by a roll-out
 
 
 class MarkAndUnmarkNodes:
@@ -69,7 +72,7 @@ class MarkAndUnmarkNodes:
 
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
-        self.lookups, self.pauses, self.now = ports.lookups, ports.pauses, now
+        self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now
         self._plans_since = SharedReads(_plans_since)
 
     @activity.defn
@@ -220,7 +223,7 @@ class MarkAndUnmarkNodes:
         return await revise_status(self.claims, claim, change)
 
     async def _unmark(self, request: UnmarkRequest, ref: ClaimRef, writes: list[Write]) -> None:
-        """Condition and taint first, the owner last: a half-removed mark still names its owner."""
+        """Taint, moves and condition first, the owner last: a half-removed mark still names its owner."""
         claim = await self.claims.read(ref.name)
         if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
             return
@@ -228,12 +231,21 @@ class MarkAndUnmarkNodes:
             untainted = await revise_node(self.nodes, node, _without_taint)
             if untainted is not None and untainted is not node:
                 writes.append(node_write(untainted))
+            if self.mover is not None:
+                await self.mover.undo(node, await self._pods_on(node))
         claim = await revise_status(self.claims, claim, partial(_without_reason, request.owner))
         if claim is None:
             return
         claim = await revise_claim(self.claims, claim, partial(self._without_owner, request))
         if claim is not None:
             writes.append(claim_write(claim))
+
+    async def _pods_on(self, node: Node) -> tuple[Pod, ...]:
+        """None where one of them cannot be read: the mark comes off all the same."""
+        try:
+            return await self.pods.list_on(node.name)
+        except NotReadable:
+            return ()
 
     def _without_owner(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
         """Without the owner, and with a rest where one is asked for."""

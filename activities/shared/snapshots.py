@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from dovetail.model.moves import passed_on
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import Kinds
@@ -21,18 +22,19 @@ from dovetail.ports.view import ClusterView
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Where a decision gets its snapshot: the view of the cluster, and the catalogues."""
+    """Where a decision gets its snapshot: the view of the cluster, and the catalogues. A pod that is being moved has
+    left its room to the one that takes its place (TRM-43)."""
 
     view: ClusterView
     catalogues: Catalogues
 
     def objects(self, reads: Kinds) -> Snapshot:
         """The objects as they are now, without those that cannot be judged while a watch beyond `reads` is broken."""
-        return objects_now(self.view, reads)
+        return passed_on(objects_now(self.view, reads))
 
     async def whole(self, reads: Kinds) -> Snapshot:
         """The same with the catalogues: everything that a decision needs."""
-        return await whole_snapshot(self.view, self.catalogues, reads)
+        return passed_on(await whole_snapshot(self.view, self.catalogues, reads))
 
 
 def objects_now(view: ClusterView, reads: Kinds | None) -> Snapshot:

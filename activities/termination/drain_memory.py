@@ -33,6 +33,7 @@ class DrainMemory:
     by_turns: bool = True  # whether its pods wait for those of the same owner on other nodes
     paused: str = ""  # why no further pod is asked to leave, where a person has paused drains
     minimum_over: float = 0.0  # when the minimum time of a drain is over
+    impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own
 
@@ -44,6 +45,11 @@ class DrainMemory:
         """It waits for its turn."""
         self.next_try[pod.uid], self.why[pod.uid] = now + timing.TURN_PAUSE, why
         self.cause = f"evicting pod {pod.key} waits, {why}"
+
+    def say(self, pod: Pod, why: str) -> None:
+        """What holds it, where it is not for it to ask."""
+        self.why[pod.uid] = why
+        self.cause = f"pod {pod.key} stays, {why}"
 
     def look_at_budgets(self, pod: Pod, budgets: Budgets, now: float) -> None:
         """A refused pod is due at once when the PDBs that select it have changed and none holds it any more.

@@ -20,6 +20,7 @@ from dovetail.activities.termination.departing_nodes import belongs_to, nodes_le
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.activities.termination.mover import Mover, MoveTerms
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.unfinished import reference
@@ -59,6 +60,7 @@ class DrainPorts:
     cloud: Cloud
     pauses: PauseLookups | None = None  # None: nothing can be paused
     detaching: AwaitDetached | None = None  # None: volumes are a step of their own in any case
+    mover: Mover | None = None  # None: no pod is moved by a roll-out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class DrainNode:
     ) -> None:
         self.lookups, self.claims, self.nodes, self.pods = ports.lookups, ports.claims, ports.nodes, ports.pods
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
-        self.detaching = ports.detaching
+        self.detaching, self.mover = ports.detaching, ports.mover
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
         self.turns = limits.turns
         self.now, self.pause = now, pause
@@ -139,13 +141,37 @@ class DrainNode:
                     return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
                 await self._wait_for_unreadable(departure, failure)
                 continue
-            if may_end and not any(of_node.waiting for of_node in evictions.values()):
+            moved = await self._end_moves(nodes, deadline)
+            if may_end and moved and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure)
             for node in nodes:
-                await self._carry_out(evictions[node.name], departure, deadline, memory)
+                left = await self._without_moved(node, evictions[node.name], departure, deadline, memory)
+                await self._carry_out(left, departure, deadline, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
+
+    async def _end_moves(self, nodes: Iterable[Node], deadline: float | None) -> bool:
+        """Whether no pod is being moved from these nodes any more. A node whose time is up waits for none."""
+        if self.mover is None:
+            return True
+        ended = [await self.mover.end(node) for node in nodes]
+        return all(ended) or (deadline is not None and self.now() > deadline)
+
+    async def _without_moved(
+        self, node: Node, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
+    ) -> Evictions:
+        """Without the pods that a roll-out of their Deployment moves, or that their owner holds."""
+        if self.mover is None:
+            return evictions
+        terms = MoveTerms(
+            node=node,
+            pool=departure.claim.pool,
+            deadline=deadline,
+            urgent=not memory.by_turns,
+            paused=bool(memory.paused),
+        )
+        return replace(evictions, evict=await self.mover.look(evictions.evict, terms, memory))
 
     async def _drained(self, departure: Departure) -> DrainOutcome:
         """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""

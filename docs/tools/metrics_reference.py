@@ -16,6 +16,7 @@ from dovetail.telemetry.metrics import (
     faults,
     gauges,
     launch_brake,
+    moves,
     outcomes,
     pauses,
     phases,
@@ -34,7 +35,7 @@ class Metric(NamedTuple):
     words: str
 
 
-_COUNTED: Final = (absence, api_calls, background, launch_brake, outcomes, phases, steps)
+_COUNTED: Final = (absence, api_calls, background, launch_brake, moves, outcomes, phases, steps)
 _MEASURED: Final = (
     (PREFIX, gauges.HELP),
     *((OWN_PREFIX, part.HELP) for part in (absence, faults, launch_brake, pauses, phases, steps, surroundings)),

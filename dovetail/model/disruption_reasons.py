@@ -124,6 +124,11 @@ class WhyNot(StrEnum):
         "PdbBlocks",
         "wait until the budget allows a disruption, or raise it",
     )
+    # Ours: the pod's Deployment or Namespace says so, or moving it has failed.
+    MOVE_HELD = (
+        "MoveHeld",
+        f"change {names.MOVE} on the Deployment or its Namespace; a move that failed is tried again by itself",
+    )
     # Ours: its room belongs to pods that are on their way, or to a running disruption.
     PROMISED = (
         "Promised",

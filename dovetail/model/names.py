@@ -93,6 +93,10 @@ INTERRUPTED: Final = "dovetail.sh/interrupted"  # when the cloud said that it wi
 ENDED_BECAUSE: Final = "dovetail.sh/ended-because"  # on a NodeClaim that we delete outside a disruption: why
 DRAIN_FIRST: Final = "dovetail.sh/drain-first"
 REPLACE_FIRST: Final = "dovetail.sh/replace-first"
+MOVE: Final = "dovetail.sh/move"  # on a Deployment or its Namespace: restart, evict or hold
+MOVED: Final = "dovetail.sh/moved"  # on a Deployment's pod template: a or b, changed by each move
+MOVE_FOR: Final = "dovetail.sh/move-for"  # on a Deployment: the move that is under way
+MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was taken back
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
 SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and nobody can delete it

@@ -17,8 +17,10 @@ from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
+    AdmissionGuard,
     CsiNode,
     DaemonSet,
+    Deployment,
     Namespace,
     PodDisruptionBudget,
     PodSource,
@@ -43,7 +45,8 @@ class Snapshot:
     overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none where the gate NodeOverlay is closed
     buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)  # none where the gate CapacityBuffer is closed
     pod_templates: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
-    deployments: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
+    deployments: Mapping[str, Deployment] = field(default_factory=dict)  # none where neither buffers nor moves are on
+    guards: Mapping[str, AdmissionGuard] = field(default_factory=dict)  # by kind/name; none where moves are off
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)  # by pool
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     pdbs: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)

@@ -45,6 +45,7 @@ class VolumeClaim:
     phase: str = ""
     deleting: bool = False
     bind_completed: bool = False
+    many_nodes: bool = False  # ReadWriteMany or ReadOnlyMany: pods of several nodes may use it at once
     single_pod: bool = False  # ReadWriteOncePod: one pod at a time may use it
 
 
@@ -89,7 +90,8 @@ class VolumeAttachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace and its labels, for namespace selectors. Of its annotations only those that pause us are kept."""
+    """A namespace and its labels, for namespace selectors. Of its annotations only those are kept that pause us or say
+    how its pods move."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +111,68 @@ class PodSource:
     fault: str = ""
     replicas: int = 0
     generation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A move that is under way, as its Deployment says: from which node, at which generation of the Deployment, since
+    when, and what `dovetail.sh/moved` said before (empty: it was not there)."""
+
+    node: str  # UID
+    former: str
+    generation: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The last move, taken back: at which generation of the Deployment, and when."""
+
+    generation: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollOut:
+    """How a Deployment replaces its pods, and how far it is. `settled`: nothing of it is under way."""
+
+    generation: int
+    replicas: int
+    surges: bool  # a new pod is available before an old one goes
+    paused: bool
+    settled: bool
+    timed_out: bool  # its condition says ProgressDeadlineExceeded
+    progress_seconds: int | None  # None: for ever
+    names_node: bool  # its pods are bound to one node by name
+    wish: str | None = None  # dovetail.sh/move
+    moved: str = ""  # dovetail.sh/moved of its template
+    begun: Begun | None = None
+    failed: Failed | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A Deployment: `roll_out` is read only where pods may be moved, `pods` only where buffers may follow it."""
+
+    name: str
+    namespace: str
+    uid: str = ""
+    resource_version: str = ""
+    roll_out: RollOut | None = None
+    pods: PodSource | None = None
+
+    @property
+    def key(self) -> str:
+        """namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionGuard:
+    """A ValidatingAdmissionPolicy or the binding of one: whether it refuses what it is to refuse, everywhere."""
+
+    name: str
+    refuses: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

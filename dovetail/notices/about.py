@@ -8,12 +8,13 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.workloads import Deployment
 
 STANDING_WINDOW: Final = 900.0  # of a state that lasts: said again each quarter of an hour
 
 
 def notice_about(
-    subject: Pod | Node | NodeClaim | NodePool,
+    subject: Pod | Node | NodeClaim | NodePool | Deployment,
     reason: str,
     message: str,
     type: Literal["Normal", "Warning"] = "Normal",
@@ -23,7 +24,7 @@ def notice_about(
     """For the usual two minutes; `distinct` as `Notice` has it."""
     return Notice(
         kind=subject.__class__.__name__,
-        namespace=subject.namespace if isinstance(subject, Pod) else "",
+        namespace=subject.namespace if isinstance(subject, Pod | Deployment) else "",
         name=subject.name,
         uid=subject.uid,
         type=type,

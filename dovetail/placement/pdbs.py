@@ -1,5 +1,5 @@
 """Which PodDisruptionBudgets select a pod, and whether they forbid its eviction, now or for good (DIS-43 to DIS-47,
-PLC-32).
+PLC-32). A pod that is moved by a roll-out is not evicted, so they do not hold it (TRM-44).
 
 The question is put to every pod of every candidate, so a selector is evaluated once per pod shape. Two budgets on one
 pod always forbid it: the eviction API refuses such a pod, whatever either of them allows.
@@ -7,17 +7,19 @@ pod always forbid it: the eviction API refuses such a pod, whatever either of th
 
 from collections.abc import Iterable
 
+from dovetail.model.moves import MovablePods, movable_pods
 from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.selectors import matches
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import PodDisruptionBudget
 
 
 class PdbIndex:
     """The budgets of one moment, by the pod shape that they select."""
 
-    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float) -> None:
-        self._now = now
+    def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float, moves: MovablePods | None = None) -> None:
+        self._now, self._moves = now, moves
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for pdb in sorted(pdbs, key=lambda b: (b.namespace, b.name)):
             self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
@@ -38,7 +40,7 @@ class PdbIndex:
     def _holding(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that concern this pod's eviction; none where it would not be evicted, or may always leave."""
         matching = self.of(pod)
-        if not matching or not is_evictable(pod, self._now):
+        if not matching or not is_evictable(pod, self._now) or (self._moves and self._moves.moves(pod)):
             return ()
         unhealthy_may_go = len(matching) == 1 and matching[0].always_allow_unhealthy and pod.ready is False
         return () if unhealthy_may_go else matching
@@ -53,9 +55,24 @@ class PdbIndex:
         holding = self._holding(pod)
         return len(holding) > 1 or any(b.max_unavailable in ("0", "0%") or b.min_available == "100%" for b in holding)
 
+    def says_of_move(self, pod: Pod) -> str:
+        """What a roll-out of its Deployment has to do with its staying, in words; empty where nothing."""
+        found = self._moves.verdict(pod) if self._moves is not None else None
+        if found is None or not found.says:
+            return ""
+        return f"move of {pod.key}" if found.moves else f"{pod.key}: {found.says}"
+
     def needs_room(self, pod: Pod, *, ends: bool = False) -> bool:
         """Whether it will need another place when its node leaves, and can be made to leave (PLC-30, DIS-47). `ends`:
         its instance ends soon, and asks neither it nor its budgets."""
         if not is_reschedulable(pod):
             return False
-        return ends or (not is_protected(pod, self._now) and not self.blocks_for_good(pod))
+        if ends:
+            return True
+        held = is_protected(pod, self._now) or self.blocks_for_good(pod)
+        return not held and not (self._moves and self._moves.why_held(pod))
+
+
+def pdbs_of(snapshot: Snapshot) -> PdbIndex:
+    """The budgets of a snapshot, and which pods need none because they are moved by a roll-out."""
+    return PdbIndex(snapshot.pdbs.values(), snapshot.now, movable_pods(snapshot))

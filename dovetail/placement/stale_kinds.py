@@ -8,12 +8,15 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from dovetail.model.moves import GUARD_KINDS
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import BUFFERS, VOLUMES
 
 # A StatefulSet or ReplicaSet may be what a buffer follows.
 _OF_BUFFERS: Final = BUFFERS | {"ReplicaSet", "StatefulSet"}
+
+_OF_MOVES: Final = frozenset({"Deployment", "ReplicaSet", *GUARD_KINDS})
 
 AGAIN_SECONDS: Final = 60.0  # a node is left alone this long beyond the look that found the watch broken
 
@@ -22,11 +25,13 @@ def without_stale(snapshot: Snapshot, stale: Collection[str]) -> Snapshot:
     """The snapshot without what depends on these kinds.
 
     Volumes: pending pods that have some are left out, and the nodes of running ones rest, so that no simulation has to
-    place them. Buffers: none asks for room."""
+    place them. Buffers: none asks for room. Moves: nobody is moved, so PDBs hold their nodes."""
     if not VOLUMES.isdisjoint(stale):
         snapshot = _without_pods_with_volumes(snapshot)
     if snapshot.buffers and not _OF_BUFFERS.isdisjoint(stale):
         snapshot = replace(snapshot, buffers={})
+    if snapshot.guards and not _OF_MOVES.isdisjoint(stale):
+        snapshot = replace(snapshot, guards={})
     return snapshot
 
 

@@ -18,7 +18,7 @@ from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
 from dovetail.placement.earlier_claims import earlier_claims
-from dovetail.placement.pdbs import PdbIndex
+from dovetail.placement.pdbs import pdbs_of
 
 AGAIN_SECONDS: Final = 10.0  # PLC-1: after this long pods that stay pending are tried again
 BUFFERS_AGAIN_SECONDS: Final = 30.0  # PLC-1: the same where only buffers ask
@@ -82,7 +82,7 @@ def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     ending = {claim.node_name for claim in gone if is_interrupted(claim)}
     if not leaving:
         return frozenset()
-    pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+    pdbs = pdbs_of(snapshot)
     on_node: dict[str, list[Pod]] = {}
     for pod in snapshot.pods.values():
         if pod.node_name:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
+from dovetail.model.moves import MoveChange
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
@@ -18,7 +19,7 @@ from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
-from dovetail.model.workloads import Namespace
+from dovetail.model.workloads import Deployment, Namespace
 
 
 class Versioned(Protocol):
@@ -183,6 +184,17 @@ class Notices(Protocol):
 
     async def publish(self, *notices: Notice) -> None:
         """Publish each notice that was not published within its window."""
+
+
+class Deployments(Protocol):
+    """Deployments, of which a move changes one annotation of the template, and nothing else is ever changed."""
+
+    async def read(self, deployment: Deployment) -> Deployment | None:
+        """The same Deployment as the API server has it now; None where it is gone."""
+
+    async def annotate(self, deployment: Deployment, change: MoveChange) -> Deployment | None:
+        """Change its annotations at the version of `deployment`; None where it is gone, Conflict where it has
+        changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.messages.writes import Write
+from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment, VolumeClaim
 
 
 class ClusterView(Protocol):
@@ -81,6 +82,16 @@ class PauseLookups(Protocol):
 
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
         """What holds that for the pool now; None where it may go on."""
+
+
+class MoveLookups(Protocol):
+    """What bears on moving pods by a roll-out of their Deployment, as last seen."""
+
+    def moves(self) -> Moves:
+        """What is to be done about each pod now."""
+
+    def moves_from(self, node: str) -> tuple[Deployment, ...]:
+        """The Deployments that say that their pod is being moved from the node of that UID."""
 
 
 class VolumeLookups(ClusterLookups, Protocol):

@@ -92,6 +92,7 @@ class Settings(BaseModel):
     brake_launches: int = Field(10, alias="DOVETAIL_BRAKE_LAUNCHES", ge=0)
     brake_dollars: float = Field(100.0, alias="DOVETAIL_BRAKE_DOLLARS_PER_HOUR", ge=0)
     owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
+    moves: bool = Field(False, alias="DOVETAIL_MOVES")  # pods of one replica, by a roll-out of their Deployment
     keep_way_back: bool = Field(False, alias="DOVETAIL_KEEP_WAY_BACK")
     beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")  # look, answer, and write nothing
     record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone

@@ -42,6 +42,10 @@ WORDS: Final[dict[str, str]] = {
         "the share of one owner's pods (a ReplicaSet's, a StatefulSet's) that drains may have on their way at once, "
         "without any PodDisruptionBudget; `0`: no limit"
     ),
+    "DOVETAIL_MOVES": (
+        "`true`: a Deployment of one replica that says `dovetail.sh/move: restart` is rolled out anew where its pod "
+        "must leave, so that another is available first; needs `deploy/kubernetes/moves.yaml`"
+    ),
     "DOVETAIL_KEEP_WAY_BACK": (
         "`true` during the first step of an upgrade: workflows begin no change that the previous version does not know"
     ),

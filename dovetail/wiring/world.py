@@ -19,9 +19,10 @@ from dovetail.adapters.kube.raw import KubeRawObjects, server_version
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY, raw_kind
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, NODE_OVERLAY, gated_kinds, raw_kind
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.model.moves import GUARD_KINDS
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects
@@ -29,6 +30,7 @@ from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.kept_objects import KeptObjects
 from dovetail.ports.objects import (
     CapacityBuffers,
+    Deployments,
     Namespaces,
     NodeClaims,
     NodeOverlays,
@@ -65,6 +67,7 @@ class World:
     times: TimeObjects
     overlays: NodeOverlays | None  # None: the feature gate is closed
     buffers: CapacityBuffers | None  # likewise
+    deployments: Deployments | None  # None: no pod is moved by a roll-out
     notices: Notices
     cloud: Cloud
     catalogues: Catalogues
@@ -124,7 +127,7 @@ def _simulated(settings: Settings) -> World:
         raise SettingsError("DOVETAIL_WORLD: an embedded world is not part of the image; use the package") from None
 
     assert settings.world is not None
-    gated = BUFFER_KINDS if settings.gates["CapacityBuffer"] else ()
+    gated = gated_kinds(buffers=settings.gates["CapacityBuffer"], moves=False)  # its workloads have no controller
     adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)
 
     async def ready() -> None:
@@ -145,6 +148,7 @@ def _simulated(settings: Settings) -> World:
         times=adapter.times,
         overlays=None,
         buffers=adapter.buffers if gated else None,
+        deployments=None,
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,
@@ -189,9 +193,9 @@ def _node_classes(provider: Provider[Any]) -> tuple[Kind, ...]:
 
 
 def _gated(settings: Settings) -> tuple[Kind, ...]:
-    """The kinds that are watched because a feature gate is open."""
+    """The kinds that are watched because a feature gate is open, or moves are on."""
     overlays = (NODE_OVERLAY,) if settings.gates["NodeOverlay"] else ()
-    return (*overlays, *BUFFER_KINDS) if settings.gates["CapacityBuffer"] else overlays
+    return (*overlays, *gated_kinds(buffers=settings.gates["CapacityBuffer"], moves=settings.moves))
 
 
 def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
@@ -239,6 +243,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         times=kube.times,
         overlays=kube.overlays if settings.gates["NodeOverlay"] else None,
         buffers=kube.buffers if settings.gates["CapacityBuffer"] else None,
+        deployments=kube.deployments if settings.moves else None,
         notices=kube.notices,
         cloud=MeasuredCloud(opened.cloud, settings.provider.name),
         catalogues=opened.catalogues,
@@ -251,6 +256,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
             Need(
                 namespace=settings.namespace,
                 keeps_places=settings.placement_policy == "Cost" and settings.cost_keep_places,
+                moves=settings.moves,
                 of_cloud=settings.provider.rights,
             ),
         ),
@@ -279,7 +285,8 @@ def open_kept_objects(settings: Settings, place: str) -> KeptObjects | None:
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
     """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
-    cache = Cache((*CLUSTER_KINDS, *BUFFER_KINDS))  # a recording holds buffers only where the gate was open
+    # A recording holds buffers only where the gate was open, and admission policies only where pods may be moved.
+    cache = Cache((*CLUSTER_KINDS, *gated_kinds(buffers=True, moves=GUARD_KINDS[0] in objects)))
     for kind in cache.kinds():
         cache.replace(kind.name, objects.get(kind.name, []), 0)
     return CachedView(cache, clock=lambda: taken_at)

@@ -137,6 +137,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "extraVolumes": [{"name": "kept", "persistentVolumeClaim": {"claimName": "kept"}}],
         "controller": {"extraVolumeMounts": [{"name": "kept", "mountPath": "/var/lib/dovetail"}]},
     },
+    "pods that are moved": {"moves": {"enabled": True}},
     "a shadow beside Karpenter": {"replicas": 1, "dovetail": {"besideKarpenter": True}},
     "the node's network": {
         "hostNetwork": True,

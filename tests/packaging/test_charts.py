@@ -222,6 +222,21 @@ class TestRendering:
         [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/places.yaml").read_text())["rules"]
         assert (rule in named(objects, "ClusterRole")["rules"]) == granted
 
+    def test_moves_bring_their_right_and_the_policy_that_keeps_the_worker_to_it(self, helm: Helm) -> None:
+        """Off by default. The policy concerns the ServiceAccount of this release."""
+        given = {"moves": {"enabled": True}, "serviceAccount": {"name": "another"}}
+        objects = helm.rendered({**NAMED, **given})
+
+        role, policy, binding = yaml.safe_load_all((ROOT / "deploy/kubernetes/moves.yaml").read_text())
+        [condition] = policy["spec"]["matchConditions"]
+        condition["expression"] = condition["expression"].replace("kube-system:dovetail", "kube-system:another")
+        assert named(objects, "ClusterRole", "dovetail-moves")["rules"] == role["rules"]
+        for one in (policy, binding):
+            assert named(objects, one["kind"], "dovetail-moves")["spec"] == one["spec"]
+        assert read_settings(variables_of(pod_of(objects))).moves
+        assert not read_settings(variables_of(pod_of(helm.rendered(NAMED)))).moves
+        assert not [one for one in helm.rendered(NAMED) if one["metadata"]["name"] == "dovetail-moves"]
+
     def test_with_kwok_a_worker_gets_that_cloud_and_the_right_to_make_nodes(self, helm: Helm) -> None:
         objects = helm.rendered({**NAMED, "cloud": "kwok"})
 

@@ -6,7 +6,7 @@ from typing import Any
 from dovetail.model.buffers import CapacityBuffer, WorkloadRef
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.resources import parse_resources
-from dovetail.model.workloads import PodSource, SelectorSource
+from dovetail.model.workloads import Deployment, PodSource, SelectorSource
 
 DEPLOYMENT = WorkloadRef(group="apps", kind="Deployment", name="web")
 
@@ -35,7 +35,9 @@ def with_buffers(*buffers: CapacityBuffer, cpu: str = "1", **workloads: PodSourc
     return {
         "buffers": {buffer.key: buffer for buffer in buffers},
         "pod_templates": {"default/small": a_source(cpu=cpu)},
-        "deployments": {} if deployment is None else {"default/web": deployment},
+        "deployments": {}
+        if deployment is None
+        else {"default/web": Deployment(name="web", namespace="default", pods=deployment)},
         "selector_sources": {
             f"{kind}/default/web": SelectorSource(kind=kind, name="web", namespace="default", pods=source)
             for kind, source in workloads.items()

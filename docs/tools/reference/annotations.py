@@ -67,6 +67,12 @@ WRITTEN_BY_PEOPLE: Final = (
         "NodeClaim, from the NodePool's template",
         "who must agree before a node counts as registered; taken off by that one",
     ),
+    Word(
+        names.MOVE,
+        "Deployment, Namespace",
+        "`restart`: a Deployment of one replica is moved by a roll-out; `evict`: as Karpenter does it; `hold`: its "
+        "pods stay ([one replica](../guides/safe-disruption.md#one-replica-no-downtime))",
+    ),
 )
 
 NOTES_OF_DOVETAIL: Final = (
@@ -110,6 +116,13 @@ NOTES_OF_DOVETAIL: Final = (
         "NodePool",
         "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
     ),
+    Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
+    Word(
+        names.MOVE_FOR,
+        "Deployment",
+        "the move that is under way: the node's UID, what the template said before, the generation, since when",
+    ),
+    Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
 )
 

@@ -79,6 +79,18 @@ WARNINGS: Final = (
         "the message names them; `dovetail history NODE` too",
     ),
     Said(
+        "MoveFailed",
+        "Deployment, Node",
+        "the new pod of a move did not become available; the roll-out was taken back and the old pod stays",
+        "find out why the new pod does not run; change the Deployment, and it is tried again at once",
+    ),
+    Said(
+        "MoveImpossible",
+        "Pod",
+        "its owner says `dovetail.sh/move: restart`, and it cannot be moved so: it is evicted",
+        "the message has the reason ([one replica](../guides/safe-disruption.md#one-replica-no-downtime))",
+    ),
+    Said(
         "TerminationGracePeriodExpiring",
         "NodeClaim, Node",
         "the deadline after which pods are deleted is set",
@@ -202,6 +214,9 @@ WARNINGS: Final = (
 )
 NORMAL: Final = (
     Said("Nominated", "Pod", "the node or claim that it was placed on"),
+    Said("MoveBegun", "Deployment", "its one pod is moved off a leaving node by a roll-out"),
+    Said("Moved", "Deployment", "the new pod is available and the old one has left its node"),
+    Said("MoveCalledOff", "Deployment", "the disruption of its node was called off, and the roll-out taken back"),
     Said("Evicted", "Pod", "it was asked to leave, and why"),
     Said("Disrupted", "Pod", "its node leaves by a deadline, and it is deleted in time for its own grace"),
     Said("DoNotDisruptUntil", "Pod", "until when its `karpenter.sh/do-not-disrupt` holds"),

@@ -18,6 +18,7 @@ from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.deployments import KubeDeployments
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
@@ -79,6 +80,7 @@ class KubeAdapter:
     overlays: KubeNodeOverlays
     buffers: KubeCapacityBuffers
     times: KubeTimeObjects
+    deployments: KubeDeployments
     notices: KubeNotices
 
     @classmethod
@@ -133,6 +135,7 @@ class KubeAdapter:
             overlays=KubeNodeOverlays(client),
             buffers=KubeCapacityBuffers(client),
             times=KubeTimeObjects(client, watch.is_absent),
+            deployments=KubeDeployments(client),
             notices=KubeNotices(client, clock.now, node_classes),
         )
 

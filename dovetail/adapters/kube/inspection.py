@@ -52,6 +52,12 @@ OWN_RIGHTS: Final = (("", "configmaps", ("get", *_CHANGE)),)
 # Where NodePools are under the policy cost: to nominate pods for the nodes that were made for them.
 PLACES_RIGHTS: Final = (("", "pods/status", _CHANGE),)
 
+# Where pods are moved by a roll-out of their Deployment; an admission policy keeps the first to that.
+MOVES_RIGHTS: Final = (
+    ("apps", "deployments", _CHANGE),
+    *[("admissionregistration.k8s.io", f"validatingadmission{kind}", _LOOK) for kind in ("policies", "policybindings")],
+)
+
 # Of these kinds one object alone may be seen and changed. What is created cannot be named.
 NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-shortages"}
 
@@ -82,10 +88,12 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, and its cloud's."""
+    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, to move them, and its
+    cloud's."""
 
     namespace: str = "kube-system"
     keeps_places: bool = False
+    moves: bool = False
     of_cloud: tuple[Right, ...] = ()
 
 
@@ -110,6 +118,7 @@ class KubeInspection:
                 (RIGHTS, ""),
                 (OWN_RIGHTS, need.namespace),
                 (PLACES_RIGHTS if need.keeps_places else (), ""),
+                (MOVES_RIGHTS if need.moves else (), ""),
                 (need.of_cloud, ""),
                 *[(rights_of_watched(kind.path), "") for kind in (*node_classes, *gated)],
             ]

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_capacity_buffer,
-    parse_deployment,
     parse_pod_template,
     parse_workload,
 )
+from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.workloads import (
@@ -26,7 +26,8 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment
+from dovetail.model.moves import GUARD_KINDS
+from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
 
 
 def _node_of_attachment(attachment: VolumeAttachment) -> str:
@@ -112,15 +113,42 @@ def _followed(kind: str, path: str) -> Kind:
     return Kind(kind, path, partial(parse_workload, kind), snapshot_field="selector_sources", shares_field=True)
 
 
+def _left_node(deployment: Deployment) -> str:
+    begun = deployment.roll_out.begun if deployment.roll_out is not None else None
+    return begun.node if begun is not None else ""
+
+
+def _deployments(*, moves: bool, followed: bool) -> Kind:
+    parse = partial(parse_deployment, moves=moves, followed=followed)
+    return Kind("Deployment", "/apis/apps/v1/deployments", parse, snapshot_field="deployments", index=_left_node)
+
+
+def _guards(kind: str) -> Kind:
+    plural = kind.lower() + "s" if kind.endswith("Binding") else kind.lower().removesuffix("y") + "ies"
+    path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+    return Kind(kind, path, partial(parse_guard, kind), snapshot_field="guards", shares_field=True, optional=True)
+
+
 # What buffers refer to. Their ReplicaSets and StatefulSets are read in more detail, and take the place of the kinds of
 # the same name, so that nothing is watched twice.
 BUFFER_KINDS: Final = (
     CAPACITY_BUFFER,
     Kind("PodTemplate", "/api/v1/podtemplates", parse_pod_template, snapshot_field="pod_templates"),
-    Kind("Deployment", "/apis/apps/v1/deployments", parse_deployment, snapshot_field="deployments"),
+    _deployments(moves=False, followed=True),
     _followed("ReplicaSet", "/apis/apps/v1/replicasets"),
     _followed("StatefulSet", "/apis/apps/v1/statefulsets"),
 )
+
+
+# What a move asks, where pods may be moved.
+MOVE_KINDS: Final = (_deployments(moves=True, followed=False), *map(_guards, GUARD_KINDS))
+
+
+def gated_kinds(*, buffers: bool, moves: bool) -> tuple[Kind, ...]:
+    """What is watched because buffers or moves are on, each kind once."""
+    kinds = (*(BUFFER_KINDS if buffers else ()), *(MOVE_KINDS if moves else ()))
+    both = (_deployments(moves=True, followed=True),) if buffers and moves else ()
+    return tuple({kind.name: kind for kind in (*kinds, *both)}.values())
 
 
 def as_it_is(raw: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
+from dovetail.model.moves import GUARD_KINDS, Moves
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
@@ -20,7 +21,16 @@ from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import CLAIMS, NODES, PODS, Kinds
-from dovetail.model.workloads import Namespace, PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.workloads import (
+    AdmissionGuard,
+    Deployment,
+    Namespace,
+    PodDisruptionBudget,
+    SelectorSource,
+    Volume,
+    VolumeAttachment,
+    VolumeClaim,
+)
 from dovetail.ports.failures import NotReadable, NotSeenYet
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
@@ -125,6 +135,12 @@ class CachedView:
         self._insist_on("VolumeAttachment", node)
         return self.cache.indexed("VolumeAttachment", node)
 
+    def moves(self) -> Moves:
+        return Moves(CachedWorkloads(self.cache, self._first_problem), self._clock())
+
+    def moves_from(self, node: str) -> tuple[Deployment, ...]:
+        return self.cache.indexed("Deployment", node)
+
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
         """As last seen: a pause is not forgotten because the watch of its object is broken."""
         now, found = self._clock(), cast(NodePool | None, self.cache.get("NodePool", pool))
@@ -149,3 +165,35 @@ class CachedView:
         unreadable = self.cache.unreadable_on(kind, node, self._clock())
         if unreadable is not None:
             raise NotReadable(f"{kind}/{unreadable.name}", f"{unreadable.field}: {unreadable.message}")
+
+
+class CachedWorkloads:
+    """The look-ups of the port dovetail.model.moves.Workloads, as last seen."""
+
+    def __init__(self, cache: Cache, problem: Callable[[Kinds | None], str]) -> None:
+        self._cache, self._problem = cache, problem
+
+    def unseen(self) -> bool:
+        return bool(self._problem(frozenset({"Deployment", "ReplicaSet"})))
+
+    def replica_set(self, key: str) -> SelectorSource | None:
+        return cast(SelectorSource | None, self._cache.get("ReplicaSet", key))
+
+    def deployment(self, key: str) -> Deployment | None:
+        return cast(Deployment | None, self._cache.get("Deployment", key))
+
+    def namespace(self, name: str) -> Namespace | None:
+        return cast(Namespace | None, self._cache.get("Namespace", name))
+
+    def volume_claim(self, key: str) -> VolumeClaim | None:
+        return cast(VolumeClaim | None, self._cache.get("PersistentVolumeClaim", key))
+
+    def volume(self, name: str) -> Volume | None:
+        return cast(Volume | None, self._cache.get("PersistentVolume", name))
+
+    def guard(self, key: str) -> AdmissionGuard | None:
+        """None as well where its watch is broken: somebody may have deleted it."""
+        kind, _, name = key.partition("/")
+        if self._problem(frozenset(GUARD_KINDS)):
+            return None
+        return cast(AdmissionGuard | None, self._cache.get(kind, name))

@@ -13,6 +13,7 @@ from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.model.moves import GUARD
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
@@ -109,7 +110,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
             ),
         )
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
-    set_aside = (_pauses(snapshot), _unreadable(world), await judged(world, settings))
+    set_aside = (*_moves(world, settings), _pauses(snapshot), _unreadable(world), await judged(world, settings))
     seen = (fine("view", _counted(snapshot)), _watches(world), launches_check(snapshot))
     return (*seen, *set_aside, *pools, *places)
 
@@ -133,6 +134,16 @@ def _watches(world: World) -> Check:
         return fine("watches", "every kind is up to date")
     advice = "what depends on these kinds is set aside, the rest goes on; see rights and the API server"
     return failed("watches", "; ".join(stale.values()), advice)
+
+
+def _moves(world: World, settings: Settings) -> tuple[Check, ...]:
+    """Whether the right to change Deployments is kept to moves; without that nobody is moved."""
+    if not settings.moves or world.deployments is None:
+        return ()
+    if world.view.moves().is_guarded:
+        return (fine("moves", f"the admission policy {GUARD} keeps the worker to what a move changes"),)
+    found = f"the ValidatingAdmissionPolicy {GUARD} or its binding is missing or lets pass: no pod is moved"
+    return (failed("moves", found, "apply deploy/kubernetes/moves.yaml (chart: moves.enabled)"),)
 
 
 def _pauses(snapshot: Snapshot) -> Check:

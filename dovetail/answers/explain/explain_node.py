@@ -5,7 +5,7 @@ say of the node's own affairs (its owner, its deletion, its pods' budgets) and m
 alike.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dovetail.answers.explain.node_words import budget_text, step_words, verdict_of
@@ -16,12 +16,13 @@ from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
+from dovetail.model.moves import RESTART, MovablePods, MoveStep, movable_pods
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.pdbs import PdbIndex
+from dovetail.placement.pdbs import pdbs_of
 from dovetail.settings.deciding import disruption_settings
 from dovetail.termination.leaving import held_words
 from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
@@ -213,8 +214,8 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
 
 def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
     """The pods that must not be evicted now."""
-    index = PdbIndex(snapshot.pdbs.values(), snapshot.now)
-    found = []
+    index, movable = pdbs_of(snapshot), movable_pods(snapshot)
+    found: list[HeldPod] = []
     for pod in sorted(pods, key=lambda p: p.key):
         if is_protected(pod, snapshot.now):
             until = protection(pod, snapshot.now).until
@@ -225,7 +226,23 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
             detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"
             found.append(HeldPod(pod=pod.key, by=f"PodDisruptionBudget {pdb.namespace}/{pdb.name}", detail=detail))
+        if movable is not None and not is_protected(pod, snapshot.now):
+            found += _of_moves(movable, pod, blocked=bool(index.blocking(pod)))
     return tuple(found)
+
+
+def _of_moves(movable: MovablePods, pod: Pod, *, blocked: bool) -> Iterator[HeldPod]:
+    """What is said of a pod that a roll-out of its Deployment moves, does not move, or could."""
+    found = movable.verdict(pod)
+    if found.step is not MoveStep.EVICT:
+        detail = found.says or "it is rolled out anew when its node leaves, and no PDB is asked"
+        yield HeldPod(pod=pod.key, by="a move" if found.moves else names.MOVE, detail=detail)
+    elif found.why is not None:
+        yield HeldPod(pod=pod.key, by=names.MOVE, detail=f"it cannot be moved ({found.why}): {found.why.words}")
+    elif blocked and (deployment := movable.would_be_moved(pod)) is not None:
+        where = f"-n {deployment.namespace} deployment {deployment.name}"
+        detail = f"one replica: `kubectl annotate {where} {names.MOVE}={RESTART}` would let it go without downtime"
+        yield HeldPod(pod=pod.key, by=names.MOVE, detail=detail)
 
 
 def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:

@@ -16,7 +16,7 @@ from dovetail.model.endings import ended_of
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal
 from dovetail.model.pods import Pod
-from dovetail.placement.pdbs import PdbIndex
+from dovetail.placement.pdbs import PdbIndex, pdbs_of
 from dovetail.termination.leaving import held_words
 
 _ORDER = {"held": 0, "disruption": 1, "termination": 2, "launch": 3}
@@ -26,7 +26,7 @@ def moves(facts: FleetFacts, held: tuple[Held, ...]) -> tuple[Move, ...]:
     """All of them, held plans first, then the oldest of each kind."""
     waiting = list(_held(facts, held))
     taken = {move.claim for move in waiting}
-    pdbs = PdbIndex(facts.snapshot.pdbs.values(), facts.snapshot.now)
+    pdbs = pdbs_of(facts.snapshot)
     others = [
         _move(facts, claim, pdbs)
         for name, claim in facts.snapshot.claims.items()
@@ -128,6 +128,7 @@ def blockers_of(pods: list[Pod], pdbs: PdbIndex, now: float) -> Iterator[str]:
     for pod in pods:
         found = [f"PDB {pdb.namespace}/{pdb.name}" for pdb in pdbs.blocking(pod)]
         found += [f"do-not-disrupt of {pod.key}"] if is_protected(pod, now) else []
+        found += [words] if (words := pdbs.says_of_move(pod)) else []
         for each in found:
             counts[each] = counts.get(each, 0) + 1
     yield from sorted(counts, key=lambda name: (-counts[name], name))

@@ -15,7 +15,7 @@ from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_protected, is_reschedulable
+from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 
@@ -167,11 +167,13 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 
 
 def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """Why the node's pods hold it: first the protected ones, then each that a PDB holds (DIS-43)."""
+    """Why the node's pods hold it: first the protected ones, then those that are not moved (TRM-44), then each that a
+    PDB holds (DIS-43)."""
     for pod in member.pods:
         if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
             message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
             yield Block(why=WhyNot.POD_PROTECTED, message=message)
+    yield from _held_pods(fleet, member)
     for pod in member.pods:
         blocking = fleet.pdbs.blocking(pod)
         if not blocking:
@@ -183,6 +185,15 @@ def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
         else:
             message = f"Pdb prevents pod evictions (PodDisruptionBudget=[{texts}])"
             yield Block(why=WhyNot.PDB_BLOCKS, message=message)
+
+
+def _held_pods(fleet: Fleet, member: Member) -> Iterator[Block]:
+    if fleet.movable is None:
+        return
+    for pod in member.pods:
+        why_held = fleet.movable.why_held(pod) if is_evictable(pod, fleet.now) else ""
+        if why_held:
+            yield Block(why=WhyNot.MOVE_HELD, message=f"Pod is not moved (Pod={pod.key}): {why_held}")
 
 
 def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:

@@ -11,6 +11,7 @@ from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.judging import Judging
+from dovetail.model.moves import movable_pods
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
@@ -57,7 +58,8 @@ class Fleet:
         self.judging = Judging()  # what this decision cannot judge
         self.settings = settings
         self.now = snapshot.now
-        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+        self.movable = movable_pods(snapshot)
+        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now, self.movable)
         self.members = _members(snapshot)
         self._types: dict[str, dict[str, InstanceType]] = {}
 

@@ -88,7 +88,8 @@ def _failed(message: str) -> Unresolved:
 
 def _workload(namespace: str, ref: WorkloadRef, snapshot: Snapshot) -> PodSource | None:
     if ref.kind == "Deployment":
-        return snapshot.deployments.get(f"{namespace}/{ref.name}")
+        deployment = snapshot.deployments.get(f"{namespace}/{ref.name}")
+        return None if deployment is None else deployment.pods
     found = snapshot.selector_sources.get(f"{ref.kind}/{namespace}/{ref.name}")
     return None if found is None else found.pods
 

@@ -40,7 +40,7 @@ from dovetail.placement.index.waiting_pods import (
     with_virtual,
 )
 from dovetail.placement.launch_brake import pods_held_back
-from dovetail.placement.pdbs import PdbIndex
+from dovetail.placement.pdbs import pdbs_of
 from dovetail.placement.settings import PlacementSettings
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Index:
         if settings.profile.daemons_are_company:
             self.counts.daemons = tuple(daemon.pod.shape for daemon in self.daemons)
         self.counts.add_bound(self.on_node, self.judging)
-        self.pdbs = PdbIndex(snapshot.pdbs.values(), snapshot.now)
+        self.pdbs = pdbs_of(snapshot)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
         self._default_spread = DefaultSpread(snapshot, settings)

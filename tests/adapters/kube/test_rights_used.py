@@ -13,6 +13,7 @@ from dovetail.adapters.aws.provider import NODE_CLASS
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
+from dovetail.adapters.kube.objects.deployments import KubeDeployments
 from dovetail.adapters.kube.objects.namespaces import KubeNamespaces
 from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
@@ -22,14 +23,16 @@ from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, MOVE_KINDS, NODE_OVERLAY
 from dovetail.model.buffers import BufferStatus
+from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.model.move_worlds import a_deployment
 
 ROLES = Path(__file__).parents[3] / "deploy" / "kubernetes" / "rbac.yaml"
 VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
@@ -86,7 +89,8 @@ async def everything_that_is_asked() -> set[Right]:
         requests={},
     )
     claims, nodes, pods, pools = KubeNodeClaims(client), KubeNodes(client), KubePods(client), KubeNodePools(client)
-    namespaces, notices = KubeNamespaces(client), KubeNotices(client)
+    namespaces, notices, deployments = KubeNamespaces(client), KubeNotices(client), KubeDeployments(client)
+    of_moves = a_deployment()
     notice = Notice(kind="Pod", name="p", namespace="d", uid="u", reason="R", message="m", window=0.0)
     times = KubeTimeObjects(client, lambda _kind: False)
     await used(
@@ -99,13 +103,14 @@ async def everything_that_is_asked() -> set[Right]:
         KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
         *(times.read(), times.patch_policy(Policy(name="p"), PolicyStatus()), times.patch_freeze(Freeze(name="f"), ())),
+        *(deployments.read(of_moves), deployments.annotate(of_moves, ending())),
         *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )
     raw = {"metadata": {"name": "default", "resourceVersion": "1"}}
     classes = KubeRawObjects(client, NODE_CLASS.kind, NODE_CLASS.path)
     services = KubeRawObjects(client, "Service", "/api/v1/services", DNS_NAMESPACE)
     await used(classes.patch(raw, {}), classes.patch(raw, {}, "status"), services.read("kube-dns"))
-    watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)} | {NODE_CLASS.path}
+    watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *MOVE_KINDS, NODE_OVERLAY)} | {NODE_CLASS.path}
     for path in watched:
         group, rest = _split(path)
         recorder.used |= {(group, rest[0], verb) for verb in ("list", "watch")}
@@ -122,7 +127,8 @@ async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is
     """OPS-5. Who may list a kind sees every object of it, so that `get` beside `list` gives nothing more away."""
     cluster_role = next(iter(yaml.safe_load_all(ROLES.read_text())))
     of_places = yaml.safe_load((ROLES.parent / "places.yaml").read_text())
-    has, needs = granted(cluster_role) | granted(of_places), await everything_that_is_asked()
+    of_moves = next(iter(yaml.safe_load_all((ROLES.parent / "moves.yaml").read_text())))
+    has, needs = granted(cluster_role) | granted(of_places) | granted(of_moves), await everything_that_is_asked()
     harmless = {(group, resource, "get") for group, resource, verb in has if verb == "list"}
 
     assert needs - has == set()

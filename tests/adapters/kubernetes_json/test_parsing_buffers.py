@@ -8,10 +8,10 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_capacity_buffer,
-    parse_deployment,
     parse_pod_template,
     parse_workload,
 )
+from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
 from dovetail.model.buffers import BufferStatus, WorkloadRef
@@ -105,8 +105,9 @@ def test_a_template_s_pods_ask_for_what_admitted_pods_would_and_have_no_volumes(
 def test_a_workload_is_read_with_its_replicas_and_its_pods(replicas: Json, count: int) -> None:
     """PLC-211."""
     body = an_object(spec={"template": TEMPLATE, "selector": {"matchLabels": {"app": "web"}}, **replicas})
-    deployment, source = parse_deployment(body), parse_workload("StatefulSet", body)
-    assert deployment == source.pods
+    found, source = parse_deployment(body, moves=False, followed=True), parse_workload("StatefulSet", body)
+    deployment = found.pods
+    assert deployment is not None and deployment == source.pods
     assert (deployment.replicas, deployment.pod is None) == (count, False)
     assert (source.kind, source.selector is None) == ("StatefulSet", False)
 
@@ -131,4 +132,4 @@ def test_what_buffers_follow_is_watched_once() -> None:
     cache.replace("ReplicaSet", [body], 7)
     cache.replace("Deployment", [body], 7)
     snapshot = cache.snapshot(0.0)
-    assert snapshot.selector_sources["ReplicaSet/shop/web"].pods == snapshot.deployments["shop/web"]
+    assert snapshot.selector_sources["ReplicaSet/shop/web"].pods == snapshot.deployments["shop/web"].pods

@@ -164,6 +164,7 @@ annotations:
 - {name: DOVETAIL_BRAKE_LAUNCHES, value: {{ $d.brakeLaunches | quote }}}
 - {name: DOVETAIL_BRAKE_DOLLARS_PER_HOUR, value: {{ $d.brakeDollarsPerHour | quote }}}
 - {name: DOVETAIL_DRAIN_OWNER_SHARE, value: {{ $d.drainOwnerShare | quote }}}
+- {name: DOVETAIL_MOVES, value: {{ .Values.moves.enabled | quote }}}
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
 - {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}

@@ -81,21 +81,16 @@ def parse_pod_template(raw: ReadOnlyJson) -> PodSource:
         return _source(raw, raw.get("template"))
 
 
-def parse_deployment(raw: ReadOnlyJson) -> PodSource:
-    """A Deployment, of which nothing else is read."""
-    with reading("Deployment", raw):
-        return _of_workload(raw)
-
-
 def parse_workload(kind: str, raw: ReadOnlyJson) -> SelectorSource:
     """A ReplicaSet or StatefulSet, as default spreading reads it and as buffers do."""
     source = parse_selector_source(kind, raw)
     with reading(kind, raw) as place:
         place.field = "spec"
-        return replace(source, pods=_of_workload(raw))
+        return replace(source, pods=pods_of_workload(raw))
 
 
-def _of_workload(raw: ReadOnlyJson) -> PodSource:
+def pods_of_workload(raw: ReadOnlyJson) -> PodSource:
+    """What its pods are like, and how many it wants."""
     spec = raw.get("spec") or {}
     wanted = spec.get("replicas")
     return replace(_source(raw, spec.get("template")), replicas=1 if wanted is None else number_of(wanted))

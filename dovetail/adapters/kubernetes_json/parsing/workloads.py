@@ -18,7 +18,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
 )
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.names import PAUSE_ANNOTATIONS
+from dovetail.model.names import MOVE, PAUSE_ANNOTATIONS
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.workloads import (
     CsiNode,
@@ -110,6 +110,7 @@ def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
         phase=(raw.get("status") or {}).get("phase") or "",
         deleting=bool(metadata.get("deletionTimestamp")),
         bind_completed="pv.kubernetes.io/bind-completed" in (metadata.get("annotations") or {}),
+        many_nodes=any(mode in ("ReadWriteMany", "ReadOnlyMany") for mode in spec.get("accessModes") or ()),
         single_pod="ReadWriteOncePod" in (spec.get("accessModes") or ()),
     )
 
@@ -204,7 +205,9 @@ def _namespace_object(raw: ReadOnlyJson) -> Namespace:
         labels=dict(metadata.get("labels") or {}),
         uid=metadata.get("uid") or "",
         resource_version=metadata.get("resourceVersion") or "",
-        annotations={key: text_of(annotations[key]) for key in PAUSE_ANNOTATIONS if annotations.get(key) is not None},
+        annotations={
+            key: text_of(annotations[key]) for key in (*PAUSE_ANNOTATIONS, MOVE) if annotations.get(key) is not None
+        },
     )
 
 

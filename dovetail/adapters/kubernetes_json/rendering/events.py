@@ -17,6 +17,7 @@ _LONGEST_MESSAGE: Final = 1024  # the API server refuses longer ones
 
 _API_VERSIONS: Final = {
     "Pod": "v1",
+    "Deployment": "apps/v1",
     "Node": "v1",
     "NodeClaim": "karpenter.sh/v1",
     "NodePool": "karpenter.sh/v1",

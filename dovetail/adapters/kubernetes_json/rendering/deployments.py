@@ -1,0 +1,12 @@
+"""A move as it is written: annotations of a Deployment and of its template, nothing else."""
+
+from dovetail.model.json import Json
+from dovetail.model.moves import MoveChange
+
+
+def render_move(change: MoveChange) -> Json:
+    """A merge patch; null takes an annotation away."""
+    body: Json = {"metadata": {"annotations": dict(change.annotations)}}
+    if change.template is not None:
+        body["spec"] = {"template": {"metadata": {"annotations": dict(change.template)}}}
+    return body

@@ -1,0 +1,37 @@
+"""Notices about pods that are moved by a roll-out of their Deployment, on the Deployment and on the node."""
+
+from dovetail.model.moves import WhyNotMoved
+from dovetail.model.nodes import Node
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
+from dovetail.model.workloads import Deployment
+from dovetail.notices.about import notice_about
+
+
+def move_begun(deployment: Deployment, node: Node) -> Notice:
+    """Its template was changed."""
+    text = f"Rolled out anew, so that another pod is available before the one on node {node.name} goes"
+    return notice_about(deployment, "MoveBegun", text)
+
+
+def moved(deployment: Deployment, node: Node) -> Notice:
+    """The new pod is available and the old one gone."""
+    return notice_about(deployment, "Moved", f"Its pod has left node {node.name}")
+
+
+def move_failed(deployment: Deployment, node: Node) -> tuple[Notice, Notice]:
+    """It was taken back."""
+    why = "the new pod did not become available, so the roll-out was taken back and the old pod stays"
+    about = notice_about(deployment, "MoveFailed", f"Not moved from node {node.name}: {why}", "Warning")
+    return about, notice_about(node, "MoveFailed", f"{deployment.key}: {why}", "Warning", distinct=deployment.uid)
+
+
+def move_called_off(deployment: Deployment, node: Node) -> Notice:
+    """The disruption of its node was called off before the move was over."""
+    text = f"Not moved from node {node.name}: its disruption was called off; the old pod stays"
+    return notice_about(deployment, "MoveCalledOff", text)
+
+
+def move_impossible(pod: Pod, why: WhyNotMoved) -> Notice:
+    """It is evicted as ever, although its owner asks for a move."""
+    return notice_about(pod, "MoveImpossible", f"Evicted, not moved: {why.words}", "Warning", distinct=pod.uid)
