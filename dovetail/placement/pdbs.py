@@ -67,10 +67,10 @@ class PdbIndex:
         its instance ends soon, and asks neither it nor its budgets."""
         if not is_reschedulable(pod):
             return False
-        if ends:
-            return True
-        held = is_protected(pod, self._now) or self.blocks_for_good(pod)
-        return not held and not (self._moves and self._moves.why_held(pod))
+        return ends or (not is_protected(pod, self._now) and not self.blocks_for_good(pod) and not self._is_held(pod))
+
+    def _is_held(self, pod: Pod) -> bool:
+        return bool(self._moves and self._moves.why_held(pod))
 
 
 def pdbs_of(snapshot: Snapshot) -> PdbIndex:
