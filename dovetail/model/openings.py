@@ -11,6 +11,9 @@ from typing import Final
 
 DAY: Final = 86_400
 MOST_DAYS: Final = 400  # a change that lies further ahead is not looked for: a window of one date comes again in a year
+_A_WEEK: Final = (
+    15  # days in which windows without dates come again, also where one lies in an hour that a change leaves out
+)
 
 _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 _THURSDAY: Final = 3  # the weekday of that day, where Monday is 0
@@ -75,10 +78,12 @@ def wall_clock(moment: float, zone: tzinfo) -> int:
 
 def edges(windows: Iterable[Window], zone: tzinfo, after: float) -> Iterator[int]:
     """The moments after that one, in their order, at which a window may begin or end; most of them change nothing."""
+    windows = tuple(windows)
     times = {second for window in windows for second in (window.start, window.end)} | {0}
+    days = MOST_DAYS if any(window.dates for window in windows) else _A_WEEK
     begin = int(after // 1)
     before = offset(begin, zone)
-    for step in range(begin, begin + MOST_DAYS * DAY, _STEP):
+    for step in range(begin, begin + days * DAY, _STEP):
         end, behind = step + _STEP, offset(step + _STEP, zone)
         found = {
             moment

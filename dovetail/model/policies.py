@@ -6,15 +6,20 @@ all where that much cannot be known; the other pools go on.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
 from heapq import merge
+from math import inf
+from typing import Final
+from zoneinfo import ZoneInfo
 
 from dovetail.model.nodes import Condition
-from dovetail.model.openings import Window, edges, next_change, wall_clock
+from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
 from dovetail.model.selectors import matches
 from dovetail.model.time import format_time
+
+_MOST_FOUND: Final = 1000
+_FOUND: dict[object, tuple[float, float | None]] = {}  # by rules and reason: from when to when nothing changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,7 @@ class Policy:
     generation: int = 0
     created: float = 0.0
     selector: LabelSelector | None = None
-    zone: tzinfo = UTC
+    zone: str = "UTC"  # by name: a kept decision is written down and read again
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
@@ -60,7 +65,7 @@ class Policy:
         """Why nothing may begin for that reason then; empty where it may."""
         if self.fault:
             return f"it cannot be understood: {self.fault}"
-        wall = wall_clock(moment, self.zone)
+        wall = wall_clock(moment, ZoneInfo(self.zone))
         for number, window in enumerate(self.deny):
             if window.names(reason) and window.covers(wall):
                 return f"in deny[{number}]"
@@ -72,7 +77,7 @@ class Policy:
     def edges(self, reason: str, after: float) -> Iterable[int]:
         """The moments at which that may change."""
         windows = [window for window in (*self.allow, *self.deny) if window.names(reason)]
-        return () if self.fault or not windows else edges(windows, self.zone, after)
+        return () if self.fault or not windows else edges(windows, ZoneInfo(self.zone), after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +147,19 @@ def closed(policies: Mapping[str, Policy], pool: NodePool, reason: str, now: flo
 
 
 def next_opening(policies: tuple[Policy, ...], reason: str, now: float) -> float | None:
-    """When that next changes for all of them together: where they are closed now, they open; else they close."""
+    """When that next changes for all of them together: where they are closed now, they open; else they close.
+
+    What was found holds until then. A year ahead is thousands of moments, and every round asks for every pool."""
+    key = (reason, tuple((policy.zone, policy.allow, policy.deny, policy.fault) for policy in policies))
+    since, until = _FOUND.get(key, (inf, None))
+    if not since <= now < (since + DAY if until is None else until):
+        if len(_FOUND) >= _MOST_FOUND:
+            _FOUND.clear()
+        since, until = _FOUND[key] = now, _next_opening(policies, reason, now)
+    return until
+
+
+def _next_opening(policies: tuple[Policy, ...], reason: str, now: float) -> float | None:
 
     def is_closed(moment: float) -> bool:
         return any(policy.why_closed(reason, moment) for policy in policies)

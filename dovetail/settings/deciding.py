@@ -24,6 +24,8 @@ DECIDING: Final = (
     "node_cost",
     "cost_seconds",
     "cost_keep_places",
+    "brake_launches",
+    "brake_dollars",
 )
 
 

@@ -47,6 +47,15 @@ OTHERS = Expression(key="app", operator="In", values=("other",))
 DRAINING = is_now(names.DRAINED, "Unknown", reason="Draining", changed=START)
 
 
+def say_on_claim(world: World, deadline: float | None, reason: str) -> None:
+    """A deadline unless it has one, and the reason of its disruption: a drain asks nobody else for them."""
+    claim = world.claims["pool-1"]
+    others = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
+    because = () if reason == FORCEFUL else (is_now(names.DISRUPTION_REASON, reason=reason),)
+    due = {} if deadline is None else {names.TERMINATION_DEADLINE: format_time(deadline)}
+    world.put(replace(claim, annotations={**due, **claim.annotations}, conditions=(*others, *because)))
+
+
 @dataclass(slots=True)
 class Stage:
     world: World
@@ -59,12 +68,7 @@ class Stage:
         self.world.put(*pods)
 
     def says(self, deadline: float | None = None, reason: str = "Drifted") -> None:
-        """On the claim: a deadline unless it has one, and the reason of its disruption."""
-        claim = self.world.claims["pool-1"]
-        others = tuple(each for each in claim.conditions if each.type != names.DISRUPTION_REASON)
-        because = () if reason == FORCEFUL else (is_now(names.DISRUPTION_REASON, reason=reason),)
-        due = {} if deadline is None else {names.TERMINATION_DEADLINE: format_time(deadline)}
-        self.world.put(replace(claim, annotations={**due, **claim.annotations}, conditions=(*others, *because)))
+        say_on_claim(self.world, deadline, reason)
 
     async def run(self, deadline: float | None = None, reason: str = "Drifted", **fields: object) -> DrainOutcome:
         self.says(deadline, reason)

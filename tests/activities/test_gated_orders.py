@@ -284,9 +284,12 @@ async def test_a_static_pool_that_shrinks_gives_up_what_is_cheapest_to_move() ->
 )
 async def test_a_claim_that_is_ordered_to_go_says_why(reason: str, because: str) -> None:
     world = World()
-    world.put(a_joined_claim())
+    silent_node = replace(a_joined_node(), conditions=(silent(0.0),))
+    world.put(a_joined_claim(expire_after=0.0), silent_node)
     claim = world.claims["pool-1"]
-    order = DeleteClaim(claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, message="as was seen")
+    order = DeleteClaim(
+        claim=ClaimRef(name=claim.name, uid=claim.uid), reason=reason, message="as was seen", condition=names.READY
+    )
 
     await carry_out(world, order)
 
@@ -296,7 +299,7 @@ async def test_a_claim_that_is_ordered_to_go_says_why(reason: str, because: str)
 
 async def test_a_claim_whose_node_was_deleted_does_not_claim_to_know_by_whom() -> None:
     world = World()
-    world.put(a_joined_claim())
+    world.put(a_joined_claim(), replace(a_joined_node(), deleting_since=world.now()))
     ref = ClaimRef(name="pool-1", uid=world.claims["pool-1"].uid)
 
     await carry_out(world, DeleteClaim(claim=ref, reason="node_deleted", message="its Node node-1 was deleted"))

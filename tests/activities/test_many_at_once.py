@@ -19,6 +19,7 @@ from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_port
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120
+ASKER = ActivityEnvironment().info.workflow_id  # of the workflow that asks for a step here
 
 
 class SlowClaims(FakeClaims):
@@ -43,11 +44,13 @@ class SlowClaims(FakeClaims):
         return await super().delete(name, uid)
 
 
-def a_fleet(count: int = MANY) -> tuple[World, tuple[Target, ...]]:
+def a_fleet(count: int = MANY, mark: str = "") -> tuple[World, tuple[Target, ...]]:
+    """`mark`: of whose plan they are already."""
     world = World()
     targets = []
     for number in range(count):
-        claim = replace(a_joined_claim(f"claim-{number}"), uid=f"uid-{number}", provider_id=f"test://{number}")
+        marked = a_joined_claim(f"claim-{number}", annotations={names.OWNER: mark} if mark else {})
+        claim = replace(marked, uid=f"uid-{number}", provider_id=f"test://{number}")
         node = replace(a_joined_node(f"node-{number}"), provider_id=f"test://{number}")
         world.put(claim, node)
         targets.append(target_of(claim, node))
@@ -68,7 +71,7 @@ def a_mark(world: World, targets: tuple[Target, ...]) -> MarkRequest:
 
 
 async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
-    world, targets = a_fleet()
+    world, targets = a_fleet(mark=ASKER)
     claims = SlowClaims(world)
     deleting = DeleteClaims(claims, FakeNotices(world), FakeLookups(world))
 
@@ -79,7 +82,7 @@ async def test_all_claims_of_a_command_are_deleted_twenty_at_a_time() -> None:
 
 
 async def test_a_second_try_deletes_the_others_only() -> None:
-    world, targets = a_fleet(5)
+    world, targets = a_fleet(5, mark=ASKER)
     deleting = DeleteClaims(FakeClaims(world), FakeNotices(world), FakeLookups(world))
 
     await run(deleting.delete_claims, DeletesRequest(targets=targets, reason="Empty"), ("claim-0", "claim-3"))

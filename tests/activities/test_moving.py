@@ -22,9 +22,19 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Deployment, Namespace, RollOut
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused
 from dovetail.termination.leaving import LEAVING_TAINT
-from testing.fakes import FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, mark_ports, unlimited
+from testing.fakes import (
+    FakeClaims,
+    FakeCloud,
+    FakeLookups,
+    FakeNodes,
+    FakeNotices,
+    FakePods,
+    World,
+    mark_ports,
+    unlimited,
+)
 from tests.activities.test_departing import an_instance
-from tests.activities.test_draining import DEPARTURE, DRAINING, START
+from tests.activities.test_draining import DEPARTURE, DRAINING, START, say_on_claim
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod
 from tests.model.move_worlds import NODE, a_moved_pod, a_roll_out, a_world
 
@@ -106,7 +116,10 @@ class Stage:
     pods: FakePods
     make: Callable[..., DrainNode]
 
-    async def run(self, drain: DrainNode | None = None, **fields: Any) -> DrainOutcome:
+    async def run(
+        self, drain: DrainNode | None = None, deadline: float | None = None, reason: str = "Drifted", **fields: Any
+    ) -> DrainOutcome:
+        say_on_claim(self.world, deadline, reason)
         return await (drain or self.make()).drain_node(replace(DEPARTURE, **fields))
 
     def evicted(self) -> list[str]:
@@ -135,6 +148,7 @@ def stage() -> Stage:
     def make(**fields: Any) -> DrainNode:
         ports = DrainPorts(
             lookups=FakeLookups(world),
+            claims=FakeClaims(world),
             nodes=FakeNodes(world),
             pods=pods,
             notices=FakeNotices(world),

@@ -16,6 +16,7 @@ from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
+from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
@@ -130,11 +131,17 @@ async def test_a_node_whose_disruption_was_called_off_since_the_decision_is_not_
     ],
 )
 async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: str, general: str, stays: bool) -> None:
-    world = a_joined_world()
-    claims = FakeClaims(world)
-    caretaking = CarryOutOrders("c", claims, FakeCloud(world), marking(world, pauses(world, general)), world.now)
+    world = World()
+    ill = Condition(type=names.READY, status="Unknown")
+    world.put(
+        a_joined_claim(expire_after=0.0),
+        replace(a_joined_node(), conditions=(ill,), deleting_since=world.now()),
+    )
+    live = LivePauses(pools=OnePool(replace(POOL, replicas=1)), namespaces=OneNamespace(general), now=world.now)
+    caretaking = CarryOutOrders("c", FakeClaims(world), FakeCloud(world), marking(world, live), world.now)
+    order = DeleteClaim(claim=REF, reason=reason, condition=names.READY)
 
-    await ActivityEnvironment().run(caretaking.delete_claim_for, DeleteClaim(claim=REF, reason=reason))
+    await ActivityEnvironment().run(caretaking.delete_claim_for, order)
 
     assert (world.claims["pool-1"].deleting_since is None) == stays
 

@@ -1,5 +1,6 @@
 """What a step starts is found by the same attributes as what a workflow starts, the cluster's name first of all."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,8 @@ from dovetail.messages.interruptions import Interruption
 from dovetail.messages.orders import StartOwner, StartRelease, TakeOffMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
+from testing.fakes import FakeClaims, World
+from tests.lifecycle.objects import a_joined_claim
 
 CLAIM = ClaimRef(name="pool-1", uid="uid-1", pool="pool")
 
@@ -43,8 +46,9 @@ class Marking:
         return "unmarked"
 
 
-def caretaking(marking: Any = None) -> CarryOutOrders:
-    return CarryOutOrders("mine", None, None, marking, lambda: 0.0)  # type: ignore[arg-type]
+def caretaking(marking: Any = None, claims: Any = None) -> CarryOutOrders:
+    nobody: Any = None
+    return CarryOutOrders("mine", claims, nobody, marking, lambda: 0.0)
 
 
 async def started(step: Any, order: object) -> list[dict[str, Any]]:
@@ -57,9 +61,11 @@ async def started(step: Any, order: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("kind", "phase"), [(LAUNCH_NODE, "launching"), (TERMINATE_NODE, "draining")])
 async def test_an_owner_that_the_caretaker_starts_has_all_attributes(kind: str, phase: str) -> None:
+    world = World()
+    world.put(replace(a_joined_claim(), uid=CLAIM.uid, deleting_since=1.0 if kind == TERMINATE_NODE else None))
     order = StartOwner(claim=CLAIM, workflow_type=kind, node="node-1")
 
-    assert await started(caretaking().start_owner, order) == [
+    assert await started(caretaking(claims=FakeClaims(world)).start_owner, order) == [
         {"Cluster": "mine", "NodePool": "pool", "NodeClaim": "pool-1", "Node": "node-1", "Phase": phase}
     ]
 

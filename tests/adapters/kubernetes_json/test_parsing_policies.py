@@ -1,7 +1,6 @@
 """DisruptionPolicies and Freezes as they are read: none is left out, and what is not understood holds its pools."""
 
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_a_whole_policy_is_read() -> None:
     )
 
     assert (policy.name, policy.generation, policy.fault) == ("p", 3, "")
-    assert policy.zone == ZoneInfo("Europe/Berlin")
+    assert policy.zone == "Europe/Berlin"
     night = Window(start=22 * HOUR, end=5 * HOUR + 1800, days=frozenset({0, 3}), reasons=frozenset({"Drifted"}))
     assert policy.allow == (night,)
     assert policy.deny[0].dates == (

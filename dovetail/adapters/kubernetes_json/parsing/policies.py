@@ -5,8 +5,8 @@ object then holds what it is about; a policy whose selector cannot be read eithe
 """
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, tzinfo
-from typing import Any, Final, TypeVar, cast
+from datetime import date
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
@@ -48,7 +48,7 @@ def parse_freeze(raw: ReadOnlyJson) -> Freeze:
 def _policy(raw: ReadOnlyJson) -> Policy:
     meta, spec = raw["metadata"], raw.get("spec")
     selector = _read(lambda: _selector(raw), None)
-    fault, zone = "", cast(tzinfo, UTC)
+    fault, zone = "", "UTC"
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     try:
@@ -124,10 +124,10 @@ def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
 
 
 @remembered(MEGABYTE)
-def _zone(name: str) -> tzinfo:
-    """The zone of that name, from the system's files or from the package tzdata."""
+def _zone(name: str) -> str:
+    """The name, if the system's files or the package tzdata have such a zone."""
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(name).key
     except (ValueError, OSError, LookupError) as error:
         raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin") from error
 
