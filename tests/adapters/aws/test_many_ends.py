@@ -13,6 +13,7 @@ from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.json import Json
 from testing.fakes import FakeClaims, FakeLookups, World
+from tests.lifecycle.objects import a_joined_claim
 from tests.simulated_loop import now, played
 
 SHUTDOWN, LAG = 45.0, 3.0  # seconds; a description is as old as the second
@@ -83,6 +84,7 @@ async def end(cloud: AwsCloud, count: int, apart: float) -> None:
         await asyncio.sleep(apart * number)
         claim = ClaimRef(name=f"claim-{number}", uid=f"uid-{number}")
         provider_id = f"aws:///eu-west-1a/{identity(number)}"
+        world.put(a_joined_claim(claim.name, uid=claim.uid, provider_id=provider_id, deleting_since=1.0))
         outcome = await step.terminate_instance(Departure(claim=claim, provider_id=provider_id))
         assert outcome.message == f"{provider_id} is gone"
 
