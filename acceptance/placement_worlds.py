@@ -83,7 +83,7 @@ class TypeReader:
         draft.reservation_capacity = raw.get("reservationCapacity") or 0
         draft.capacity_override = None if override is None else parse_resources(override)
         draft.overhead_override = None if overhead is None else parse_resources(overhead)
-        draft.price_overlay = False
+        draft.price_overlay, draft.short_until, draft.may_be_asked = False, 0.0, False
         draft.__class__ = Offering
         made: Offering = draft
         return made

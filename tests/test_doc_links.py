@@ -118,7 +118,8 @@ def charts_keys(chart: Path) -> set[str]:
 def test_every_value_that_a_guide_sets_is_a_key_of_the_chart(page: str) -> None:
     chart = ROOT / "deploy/charts/dovetail"
     keys = charts_keys(chart)
-    given = [found for line in commands(page) for found in re.findall(r'--set "?([\w.]+)=', line)]
+    ours = [line for line in commands(page) if not re.match(r"helm \S+ (--install )?temporal temporal ", line)]
+    given = [found for line in ours for found in re.findall(r'--set "?([\w.]+)=', line)]
     assert [key for key in given if key not in keys] == []
 
 

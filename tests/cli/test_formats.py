@@ -132,7 +132,7 @@ def options(of: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, 
 
 def test_every_command_that_answers_has_the_same_words_for_its_formats() -> None:
     found = dict(options(parser()))
-    assert set(found) == {" ".join(words) for words in (*map(_command, ASKED), ("shadow", "report"))}
+    assert set(found) == {" ".join(words) for words in (*map(_command, ASKED), ("shadow", "report"), ("fleet",))}
     for action in found.values():
         assert action.choices is not None and {TEXT, TABLE, *DOCUMENTS} <= set(action.choices)
         assert action.default == TEXT

@@ -128,7 +128,7 @@ async def test_a_node_that_does_not_come_counts_a_disruption(environment: Activi
 async def test_a_repair_that_is_carried_out_is_counted_once(meter: Meter) -> None:
     """GCR-16: a second try finds the claim leaving."""
     world = World()
-    world.put(a_joined_claim())
+    world.put(a_joined_claim(), replace(a_joined_node(), conditions=(test_gated_orders.silent(0.0),)))
 
     for _ in range(2):
         await test_gated_orders.carry_out(world, test_gated_orders.UNHEALTHY)
@@ -183,6 +183,7 @@ async def test_evictions_are_counted_by_their_answer(environment: ActivityEnviro
     stage.holds(pod)
     stage.pods.answers[pod.uid] = "blocked"
     stage.world.at(1000.05, stage.pods.answers.clear)
+    stage.says()
 
     await environment.run(stage.drain.drain_node, test_draining.DEPARTURE)
     await environment.run(stage.detach.await_detached, test_draining.DEPARTURE)
@@ -253,8 +254,9 @@ async def test_a_pod_that_lingers_is_counted_once(environment: ActivityEnvironme
     stage.holds(pod)
     stage.pods.lingers = True
     stage.world.at(1030.0, lambda: stage.world.kill(pod))
+    stage.says(deadline=990.0)
 
-    await environment.run(stage.drain.drain_node, replace(test_draining.DEPARTURE, deadline=990.0))
+    await environment.run(stage.drain.drain_node, test_draining.DEPARTURE)
 
     assert len(stage.forced()) > 3
     assert meter.kept == [("karpenter_pods_drained_total", 1, {"reason": "Drifted"})]

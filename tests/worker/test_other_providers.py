@@ -73,6 +73,8 @@ def wiring(cluster: Snapshot) -> Wiring:
         catalogues=Judging(),
         overlays=None,
         buffers=None,
+        times=SimpleNamespace(read=None),
+        deployments=None,
     )
     settings = read_settings({"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "CLUSTER_NAME": "c"})
     return Wiring(settings=settings, world=cast(Any, ports), now=lambda: NOW)

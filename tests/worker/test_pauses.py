@@ -31,13 +31,13 @@ def step_of(settings: Any, world: World, name: str) -> Step:
     return next(step for steps in queues.values() for step in steps if step.__name__ == name)
 
 
-def an_expired_world(folder: Path) -> SimulatedWorld:
+def an_expired_world(folder: Path, **pool: object) -> SimulatedWorld:
     """A node whose time is over the moment it is made."""
     node, claim = a_managed_node()
     if node["kind"] == "NodeClaim":
         node, claim = claim, node
     claim["spec"]["expireAfter"] = "1s"
-    return a_world(folder, a_ready_pool(), claim, node)
+    return a_world(folder, a_ready_pool(**pool), claim, node)
 
 
 def pause(world: SimulatedWorld, text: str | None) -> None:
@@ -71,7 +71,7 @@ async def test_what_has_expired_is_ordered_only_after_the_pause(tmp_path: Path) 
 
 @pytest.mark.parametrize(("text", "marked"), [("disruption", False), ("launches", True), (None, True)])
 async def test_the_mark_and_the_order_ask_the_objects(tmp_path: Path, text: str | None, marked: bool) -> None:
-    simulated = an_expired_world(tmp_path)
+    simulated = an_expired_world(tmp_path, replicas=0)  # of a static pool no node is wanted
     claim, node = simulated.objects("NodeClaim")[0], simulated.objects("Node")[0]
     if text is not None:
         pause(simulated, text)

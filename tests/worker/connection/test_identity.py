@@ -15,7 +15,7 @@ def test_the_name_has_version_and_pod() -> None:
 
 
 def test_the_place_is_read_from_our_name_and_from_the_first_version_s() -> None:
-    assert place_of(own_identity("a-pod")) == Place(number=os.getpid(), host="a-pod")
+    assert place_of(own_identity("a-pod")) == Place(number=os.getpid(), host="a-pod", version=product_version())
     assert place_of("17@a-pod") == Place(number=17, host="a-pod")
 
 
