@@ -19,7 +19,7 @@ from testing.fakes import FakeClaims, FakeLookups, FakeNotices, World, mark_port
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 MANY = 120
-ASKER = ActivityEnvironment().info.workflow_id  # of the workflow that asks for a step here
+ASKER = ActivityEnvironment().info.workflow_id or ""  # of the workflow that asks for a step here
 
 
 class SlowClaims(FakeClaims):

@@ -31,7 +31,7 @@ def step_of(settings: Any, world: World, name: str) -> Step:
     return next(step for steps in queues.values() for step in steps if step.__name__ == name)
 
 
-def an_expired_world(folder: Path, **pool: object) -> SimulatedWorld:
+def an_expired_world(folder: Path, **pool: Any) -> SimulatedWorld:
     """A node whose time is over the moment it is made."""
     node, claim = a_managed_node()
     if node["kind"] == "NodeClaim":
