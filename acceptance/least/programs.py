@@ -1,5 +1,10 @@
 """Linear and whole-number programs, solved by HiGHS."""
 
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import highspy
@@ -64,7 +69,8 @@ def solve(program: Program, *, whole: bool = False, seconds: float = 60.0) -> So
     model.a_matrix_.value_ = entries.value[order]
     if whole:
         model.integrality_ = [highspy.HighsVarType.kInteger] * columns
-    solver = highspy.Highs()
+    with _greeting_on_standard_error():
+        solver = highspy.Highs()
     # A number of threads that differs from an earlier solver's of this process makes the run fail.
     for option, value in (("output_flag", False), ("threads", 1), ("time_limit", seconds), ("mip_rel_gap", _CLOSE)):
         solver.setOptionValue(option, value)
@@ -76,3 +82,17 @@ def solve(program: Program, *, whole: bool = False, seconds: float = 60.0) -> So
         raise NotSolved(solver.modelStatusToString(status))
     least = info.mip_dual_bound if whole else info.objective_function_value
     return Solved(np.array(found.col_value), np.array(found.row_dual), float(least))
+
+
+@contextmanager
+def _greeting_on_standard_error() -> Iterator[None]:
+    """A new solver prints who made it, past all its options; standard output is for the answer alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
