@@ -104,14 +104,14 @@ def test_in_an_honest_world_all_pods_run_and_nothing_is_stopped(pods: dict[str, 
     assert names.LAUNCHES_STOPPED not in world.pool_annotations
 
 
-def test_many_pods_whose_nodes_are_of_no_use_stop_the_pool() -> None:
-    """Two nodes for each of thirty pods would be sixty; the brake ends it before."""
+def test_many_pods_whose_nodes_are_of_no_use_are_held_and_the_pool_is_not() -> None:
+    """Two nodes for each of thirty pods would be sixty; the brake on their namespace ends it before."""
     pods = {f"uid-p{i}": a_pod(f"p{i}", cpu="12") for i in range(30)}
     world = WrongWorld(Wrong(memory=0.01, claim_knows=False, empties_after=0.0, boot=5.0), pods)
 
     world.play(600.0)
 
-    assert names.LAUNCHES_STOPPED in world.pool_annotations
+    assert names.LAUNCHES_STOPPED not in world.pool_annotations
     assert world.launches < 60
 
 
@@ -131,4 +131,4 @@ def test_instances_that_are_always_taken_away_stop_the_pool() -> None:
     world.play(1800.0)
 
     assert names.LAUNCHES_STOPPED in world.pool_annotations
-    assert world.launches <= 11
+    assert world.launches <= 11 + 2  # one more is tried 5 min after the stop, and 10 min after that one

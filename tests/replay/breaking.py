@@ -161,7 +161,10 @@ BREAKING: Final = (
         noticed_by="a-claim-that-cannot-be-launched-is-deleted-and-terminated-under-the-same-id-timed-out@0.1.0",
         file="launch_node.py",
         edits=(
-            ("                return await self.give_up(launched.message)\n", '                return "deleting"\n'),
+            (
+                "                return await self.give_up(_ENDINGS[launched.kind], launched.message)\n",
+                '                return "deleting"\n',
+            ),
         ),
         types=("LaunchNode",),
     ),

@@ -196,6 +196,7 @@ def answers(server: SmallTemporal) -> SimpleNamespace:
         all_handlers_finished=lambda: True,
         cancellation_reason=lambda: None,
         continue_as_new=as_new,
+        memo=dict,
         execute_activity_method=execute,
         info=info,
         now=lambda: datetime.fromtimestamp(server.loop.time(), UTC),
