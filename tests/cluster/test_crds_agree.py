@@ -29,13 +29,15 @@ NUMBERS = [0, -1, 1.5, 2**31, 2**63, 10**20]
 SHAPES: list[Any] = [None, True, False, {}, [], [None], [{}], [1], [["a"]], {"a": None}, {"a": 1}]
 ODD = [*WORDS, *NUMBERS, *SHAPES]
 
+DATE_TIMES = ("timeAdded", "until")
+
 Place = tuple[str | int, ...]
 
 
 def _places(value: Any, way: Place = ()) -> Iterator[Place]:
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in entries:
-        if step != "timeAdded":
+        if step not in DATE_TIMES and (*way, step) != ("from",):  # that of a Freeze
             yield (*way, step)
         yield from _places(inner, (*way, step))
 
