@@ -14,6 +14,8 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import PatchActivationInput, Replayer, UnsandboxedWorkflowRunner, Worker
 
+from dovetail.answers.serving import duties
+from dovetail.answers.serving.duties import report_cluster
 from dovetail.settings.settings import read_settings
 from dovetail.worker.run import queue_worker
 from dovetail.worker.way_back import EVERY_VERSION_KNOWS, PREVIOUS_KNOWS, changes_begun
@@ -86,3 +88,14 @@ def test_what_the_previous_version_knows_is_what_its_workflows_say() -> None:
 
     assert called == PREVIOUS_KNOWS
     assert made_up == EVERY_VERSION_KNOWS
+
+
+async def test_nothing_is_reported_while_the_way_back_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memo of a Caretaker is written by a version that knows how; the previous one would stand still on it."""
+    settings = read_settings({"CLUSTER_NAME": "c", "DOVETAIL_KEEP_WAY_BACK": "true"})
+    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.0)
+    presence = MagicMock(silent_seconds=0.0)
+
+    await report_cluster(settings, MagicMock(), presence, tuple, lambda: True)
+
+    assert presence.mock_calls == []

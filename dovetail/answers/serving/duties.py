@@ -89,12 +89,13 @@ async def report_cluster(
     fails: Callable[[], Sequence[str]],
     speaks: Callable[[], bool],
 ) -> None:
-    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's."""
+    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's. Not while
+    the way back is kept: a Caretaker that has written its memo does not go on under a version that does not know it."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence, fails=fails)
     await asyncio.sleep(FIRST_SECONDS)
-    while True:
+    while not settings.keep_way_back:
         began = time.monotonic()
         if speaks() and presence.client is not None and not presence.silent_seconds:
             await try_report(source)
