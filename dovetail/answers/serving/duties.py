@@ -89,8 +89,9 @@ async def report_cluster(
     fails: Callable[[], Sequence[str]],
     speaks: Callable[[], bool],
 ) -> None:
-    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's. Not while
-    the way back is kept: a Caretaker that has written its memo does not go on under a version that does not know it."""
+    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's. Not
+    while the way back is kept: a Caretaker that has written its memo does not go on under a version that does not know
+    it."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence, fails=fails)
