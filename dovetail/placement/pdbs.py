@@ -19,7 +19,7 @@ class PdbIndex:
     """The budgets of one moment, by the pod shape that they select."""
 
     def __init__(self, pdbs: Iterable[PodDisruptionBudget], now: float, moves: MovablePods | None = None) -> None:
-        self._now, self._moves = now, moves
+        self._now, self.moves = now, moves
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for pdb in sorted(pdbs, key=lambda b: (b.namespace, b.name)):
             self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
@@ -40,7 +40,7 @@ class PdbIndex:
     def _holding(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that concern this pod's eviction; none where it would not be evicted, or may always leave."""
         matching = self.of(pod)
-        if not matching or not is_evictable(pod, self._now) or (self._moves and self._moves.moves(pod)):
+        if not matching or not is_evictable(pod, self._now) or (self.moves and self.moves.moves(pod)):
             return ()
         unhealthy_may_go = len(matching) == 1 and matching[0].always_allow_unhealthy and pod.ready is False
         return () if unhealthy_may_go else matching
@@ -57,7 +57,7 @@ class PdbIndex:
 
     def says_of_move(self, pod: Pod) -> str:
         """What a roll-out of its Deployment has to do with its staying, in words; empty where nothing."""
-        found = self._moves.verdict(pod) if self._moves is not None else None
+        found = self.moves.verdict(pod) if self.moves is not None else None
         if found is None or not found.says:
             return ""
         return f"move of {pod.key}" if found.moves else f"{pod.key}: {found.says}"
@@ -70,7 +70,7 @@ class PdbIndex:
         return ends or (not is_protected(pod, self._now) and not self.blocks_for_good(pod) and not self._is_held(pod))
 
     def _is_held(self, pod: Pod) -> bool:
-        return bool(self._moves and self._moves.why_held(pod))
+        return bool(self.moves and self.moves.why_held(pod))
 
 
 def pdbs_of(snapshot: Snapshot) -> PdbIndex:

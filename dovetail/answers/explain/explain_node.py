@@ -16,7 +16,7 @@ from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
-from dovetail.model.moves import RESTART, MovablePods, MoveStep, movable_pods
+from dovetail.model.moves import RESTART, MovablePods, MoveStep
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
@@ -214,7 +214,7 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
 
 def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
     """The pods that must not be evicted now."""
-    index, movable = pdbs_of(snapshot), movable_pods(snapshot)
+    index = pdbs_of(snapshot)
     found: list[HeldPod] = []
     for pod in sorted(pods, key=lambda p: p.key):
         if is_protected(pod, snapshot.now):
@@ -226,8 +226,8 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.
             detail = f"still counts evictions of {counted} (up to 2 minutes)" if counted else "allows 0 disruptions now"
             found.append(HeldPod(pod=pod.key, by=f"PodDisruptionBudget {pdb.namespace}/{pdb.name}", detail=detail))
-        if movable is not None and not is_protected(pod, snapshot.now):
-            found += _of_moves(movable, pod, blocked=bool(index.blocking(pod)))
+        if index.moves is not None and not is_protected(pod, snapshot.now):
+            found += _of_moves(index.moves, pod, blocked=bool(index.blocking(pod)))
     return tuple(found)
 
 

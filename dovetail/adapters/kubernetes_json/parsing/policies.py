@@ -6,7 +6,7 @@ object then holds what it is about; a policy whose selector cannot be read eithe
 
 from collections.abc import Callable, Iterator
 from datetime import date
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 from zoneinfo import ZoneInfo
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
@@ -46,7 +46,7 @@ def parse_freeze(raw: ReadOnlyJson) -> Freeze:
 
 
 def _policy(raw: ReadOnlyJson) -> Policy:
-    meta, spec = raw["metadata"], raw.get("spec")
+    spec = raw.get("spec")
     selector = _read(lambda: _selector(raw), None)
     fault, zone = "", "UTC"
     allow: tuple[Window, ...] = ()
@@ -61,11 +61,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
-        name=name_of(meta),
-        uid=meta.get("uid") or "",
-        resource_version=meta.get("resourceVersion") or "",
-        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
-        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
+        **_metadata(raw["metadata"]),
         selector=selector,
         zone=zone,
         allow=allow,
@@ -77,7 +73,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
 
 def _freeze(raw: ReadOnlyJson) -> Freeze:
     """Where it is not understood, its end is taken if that much can be read."""
-    meta, spec = raw["metadata"], raw.get("spec") or {}
+    spec = raw.get("spec") or {}
     begins, what, reason, fault = None, frozenset[str](), "", ""
     until = _read(lambda: time_or_none(text_of(spec["until"])), None)
     try:
@@ -87,17 +83,32 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Freeze(
-        name=name_of(meta),
-        uid=meta.get("uid") or "",
-        resource_version=meta.get("resourceVersion") or "",
-        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
-        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
+        **_metadata(raw["metadata"]),
         begins=begins,
         until=until,
         what=what,
         reason=reason,
         fault=fault,
         conditions=_read(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
+    )
+
+
+class _Metadata(TypedDict):
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    created: float
+
+
+def _metadata(meta: ReadOnlyJson) -> _Metadata:
+    """What both kinds have of it; only a name must be readable."""
+    return _Metadata(
+        name=name_of(meta),
+        uid=meta.get("uid") or "",
+        resource_version=meta.get("resourceVersion") or "",
+        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
+        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
     )
 
 
