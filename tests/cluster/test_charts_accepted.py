@@ -15,7 +15,7 @@ import yaml
 
 from testbed.plane import ApiClient, PlaneState, TestbedUnavailable
 from testbed.plane.helm import find_helm
-from tests.packaging.charts import DEFINITIONS, KARPENTERS, VARIANTS, Helm
+from tests.packaging.charts import DEFINITIONS, KARPENTERS, KARPENTERS_DEFAULTS, VARIANTS, Helm
 from tests.unavailable import no_control_plane
 
 pytestmark = pytest.mark.cluster
@@ -137,18 +137,22 @@ async def test_a_field_that_nobody_knows_would_be_refused(plane: PlaneState, hel
     assert "gracePeriod" in tried(plane, [workers]).stderr
 
 
-async def test_an_installation_names_what_has_no_effect(plane: PlaneState, helm: Helm, others: None) -> None:
-    done = helm.accepted(plane.kubeconfig, {}, "--values", str(KARPENTERS))
-
+def ignored(done: "subprocess.CompletedProcess[str]") -> list[str]:
+    """The values that an installation says have no effect."""
     assert done.returncode == 0, done.stderr
-    ignored = done.stdout.partition("These values have no effect:")[2].partition("\n\n")[0].splitlines()
-    assert [line.split(":")[0].strip() for line in ignored if line] == [
-        "controller.image",
-        "logOutputPaths",
-        "logErrorOutputPaths",
-        "podDisruptionBudget.name",
-        "settings.featureGates.somethingNewer",
-    ]
+    lines = done.stdout.partition("These values have no effect:")[2].partition("\n\n")[0].splitlines()
+    return [line.split(":")[0].strip() for line in lines if line]
+
+
+async def test_an_installation_names_what_has_no_effect(plane: PlaneState, helm: Helm, others: None) -> None:
+    given = helm.accepted(plane.kubeconfig, {}, "--values", str(KARPENTERS))
+    defaults = helm.accepted(
+        plane.kubeconfig, {"settings": {"clusterName": "blue"}}, "--values", str(KARPENTERS_DEFAULTS)
+    )
+
+    of_the_program_itself = ["controller.image", "logOutputPaths", "logErrorOutputPaths", "podDisruptionBudget.name"]
+    assert ignored(given) == [*of_the_program_itself, "settings.featureGates.somethingNewer"]
+    assert ignored(defaults) == of_the_program_itself
 
 
 async def test_a_trial_is_called_one(plane: PlaneState, helm: Helm) -> None:

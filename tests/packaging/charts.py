@@ -14,6 +14,7 @@ CHARTS = ROOT / "deploy" / "charts"
 WORKERS = CHARTS / "dovetail"
 DEFINITIONS = CHARTS / "dovetail-crd"
 KARPENTERS = Path(__file__).with_name("values") / "karpenter.yaml"
+KARPENTERS_DEFAULTS = Path(__file__).with_name("values") / "karpenter-defaults.yaml"
 NAMESPACE = "kube-system"
 # Every API that an object of the chart may belong to is taken to be served.
 FLAGS = ("--namespace", NAMESPACE)

@@ -17,6 +17,7 @@ from testbed.plane.helm import find_helm
 from tests.packaging.charts import (
     DEFINITIONS,
     KARPENTERS,
+    KARPENTERS_DEFAULTS,
     ROOT,
     VARIANTS,
     WORKERS,
@@ -98,6 +99,7 @@ class TestRendering:
         assert settings.gates["NodeRepair"] and settings.gates["SpotToSpotConsolidation"]
         assert settings.of_cloud.interruption_queue == "blue" and settings.of_cloud.eks_control_plane
         assert (settings.of_cloud.image_refresh, settings.of_cloud.subnet_refresh) == (120.0, 180.0)
+        assert settings.of_cloud.security_group_refresh == 240.0
         assert settings.of_cloud.gates == {"NodeClassCEL": True}
         assert named(objects, "ServiceMonitor")["spec"]["sampleLimit"] == 5000
         assert pod["serviceAccountName"] == "karpenter"
@@ -111,6 +113,14 @@ class TestRendering:
         [term] = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         assert term["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "worker"
         assert named(objects, "PodDisruptionBudget")
+
+    @pytest.mark.parametrize("settings", [{}, {"ignoreDRARequests": True}], ids=["of 1.15", "of 1.14"])
+    def test_with_karpenters_defaults_a_worker_has_its_own(self, helm: Helm, settings: dict[str, Any]) -> None:
+        values = {"settings": settings, "serviceAccount": {"name": "dovetail"}}
+        defaults, theirs = helm.rendered({}), helm.rendered(values, "--values", str(KARPENTERS_DEFAULTS))
+
+        assert variables_of(pod_of(theirs)) == variables_of(pod_of(defaults))
+        assert read_settings(variables_of(pod_of(theirs))).of_cloud.gates == {"NodeClassCEL": False}
 
     @pytest.mark.parametrize("name", VARIANTS)
     def test_a_variant_renders(self, helm: Helm, name: str) -> None:

@@ -19,6 +19,7 @@ GIVEN = {
     "ENABLE_ZONAL_SHIFT": "true",
     "AMI_REFRESH_INTERVAL": "5m",
     "SUBNET_REFRESH_INTERVAL": "90s",
+    "SECURITY_GROUP_REFRESH_INTERVAL": "2m",
     "AWS_FEATURE_GATES": "NodeClassCEL=true,Unheard=true",
     "FEATURE_GATES": "ReservedCapacity=false",
     "MIN_VALUES_POLICY": "BestEffort",
@@ -37,7 +38,7 @@ def test_every_setting_of_the_provider_reaches_the_adapter_by_upstreams_name() -
     assert (found.cluster, found.region, found.interruption_queue) == ("c", "eu-west-1", "q")
     assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift) == (True, True, True)
     assert (found.memory_overhead, found.reserved_enis) == (0.05, 2)
-    assert (found.image_refresh, found.subnet_refresh) == (300.0, 90.0)
+    assert (found.image_refresh, found.subnet_refresh, found.security_group_refresh) == (300.0, 90.0, 120.0)
     assert (found.expressions, found.reserved_capacity, found.best_effort_min_values) == (True, False, True)
 
 
@@ -47,7 +48,8 @@ def test_without_settings_the_defaults_are_upstreams() -> None:
 
     assert (found.isolated_vpc, found.disable_dry_run, found.enable_zonal_shift, found.expressions) == (False,) * 4
     assert (found.memory_overhead, found.reserved_enis, found.interruption_queue) == (0.075, 0, "")
-    assert (found.image_refresh, found.subnet_refresh, found.reserved_capacity) == (60.0, 60.0, True)
+    assert (found.image_refresh, found.subnet_refresh, found.security_group_refresh) == (60.0, 60.0, 60.0)
+    assert found.reserved_capacity
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,7 @@ def test_without_settings_the_defaults_are_upstreams() -> None:
     [
         ("AMI_REFRESH_INTERVAL", "30s"),
         ("SUBNET_REFRESH_INTERVAL", "often"),
+        ("SECURITY_GROUP_REFRESH_INTERVAL", "59s"),
         ("VM_MEMORY_OVERHEAD_PERCENT", "-0.1"),
         ("RESERVED_ENIS", "-1"),
         ("CLUSTER_ENDPOINT", "cluster.example"),

@@ -64,13 +64,19 @@ class AwsEnvironment(BaseModel):
     subnet_refresh: float = Field(
         60.0, alias="SUBNET_REFRESH_INTERVAL", description="how often subnets are looked up, at least `1m`", ge=60
     )
+    security_group_refresh: float = Field(
+        60.0,
+        alias="SECURITY_GROUP_REFRESH_INTERVAL",
+        description="how often security groups are looked up, at least `1m`",
+        ge=60,
+    )
     gates: Mapping[str, bool] = Field(
         default_factory=lambda: dict(GATES),
         alias="AWS_FEATURE_GATES",
         description="`NodeClassCEL=true`: formulas in `spec.kubelet`",
     )
 
-    @field_validator("image_refresh", "subnet_refresh", mode="before")
+    @field_validator("image_refresh", "subnet_refresh", "security_group_refresh", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> Any:
         return seconds_of(value)
@@ -96,6 +102,7 @@ def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
         enable_zonal_shift=given.enable_zonal_shift,
         image_refresh=given.image_refresh,
         subnet_refresh=given.subnet_refresh,
+        security_group_refresh=given.security_group_refresh,
         reserved_capacity=shared.gates["ReservedCapacity"],
         best_effort_min_values=shared.best_effort_min_values,
         expressions=given.gates["NodeClassCEL"],

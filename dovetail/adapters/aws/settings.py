@@ -34,6 +34,7 @@ class AwsSettings:
     enable_zonal_shift: bool = False  # ENABLE_ZONAL_SHIFT
     image_refresh: float = 60.0  # AMI_REFRESH_INTERVAL
     subnet_refresh: float = 60.0  # SUBNET_REFRESH_INTERVAL
+    security_group_refresh: float = 60.0  # SECURITY_GROUP_REFRESH_INTERVAL
     reserved_capacity: bool = True  # the gate ReservedCapacity
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES

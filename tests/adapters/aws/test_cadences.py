@@ -325,7 +325,7 @@ def subnets(calls: ScriptedCalls) -> Look:
 
 
 def groups(calls: ScriptedCalls) -> Look:
-    found, node_class = SecurityGroups(calls, now), a_class()
+    found, node_class = SecurityGroups(calls, MINUTE, now), a_class()
     return lambda: found.of_class(node_class)
 
 

@@ -89,11 +89,19 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* Gates of Karpenter 1.15 that stand in its chart and that there are none of here: closed, they are as good as unsaid. */}}
+{{- define "dovetail.karpentersGates" -}}
+terminateFirstDrift terminateFirstRepair podDeletionCostManagement draNVIDIAGPU draEFA rebootForRepair
+{{- end -}}
+
 {{/* FEATURE_GATES: the gates with a capital letter, as Karpenter spells them there. */}}
 {{- define "dovetail.featureGates" -}}
 {{- $gates := list -}}
+{{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
 {{- range $name, $open := . -}}
+{{- if not (or (kindIs "invalid" $open) (and (not $open) (has $name $unsaid))) -}}
 {{- $gates = append $gates (printf "%s%s=%t" (upper (substr 0 1 $name)) (substr 1 -1 $name) $open) -}}
+{{- end -}}
 {{- end -}}
 {{- join "," $gates -}}
 {{- end -}}
@@ -147,6 +155,7 @@ annotations:
 - {name: ENABLE_ZONAL_SHIFT, value: {{ $s.enableZonalShift | quote }}}
 - {name: AMI_REFRESH_INTERVAL, value: {{ $s.amiRefreshInterval | quote }}}
 - {name: SUBNET_REFRESH_INTERVAL, value: {{ $s.subnetRefreshInterval | quote }}}
+- {name: SECURITY_GROUP_REFRESH_INTERVAL, value: {{ $s.securityGroupRefreshInterval | quote }}}
 - {name: AWS_FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.awsFeatureGates | quote }}}
 - {name: BATCH_MAX_DURATION, value: {{ $s.batchMaxDuration | quote }}}
 - {name: BATCH_IDLE_DURATION, value: {{ $s.batchIdleDuration | quote }}}
@@ -293,20 +302,29 @@ seccompProfile:
 {{- $found = append $found (printf "%s: there is none of it here" $key) -}}
 {{- end -}}
 {{- end -}}
-{{- range $key := list "assumeRoleARN" "assumeRoleDuration" "ignoreDRARequests" -}}
-{{- if hasKey $.Values.settings $key -}}
-{{- if not (and (eq $key "ignoreDRARequests") (eq (get $.Values.settings $key) true)) -}}
+{{- range $key := list "assumeRoleARN" "assumeRoleDuration" "enableDRA" "legacyNodeRepair" -}}
+{{- if get $.Values.settings $key -}}
 {{- $found = append $found (printf "settings.%s: there is none of it here" $key) -}}
 {{- end -}}
+{{- end -}}
+{{- if kindIs "bool" .Values.settings.ignoreDRARequests -}}
+{{- if not .Values.settings.ignoreDRARequests -}}
+{{- $found = append $found "settings.ignoreDRARequests: there is none of it here" -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .Values.podDisruptionBudget.name "karpenter" -}}
 {{- $found = append $found (printf "podDisruptionBudget.name: Karpenter's own; ours is %s" (include "dovetail.budgetName" .)) -}}
 {{- end -}}
 {{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" -}}
-{{- range $name, $_ := .Values.settings.featureGates -}}
-{{- if not (has $name $known) -}}
+{{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
+{{- range $name, $open := .Values.settings.featureGates -}}
+{{- if not (or (has $name $known) (and (not $open) (has $name $unsaid))) -}}
 {{- $found = append $found (printf "settings.featureGates.%s: no gate of that name" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $open := .Values.settings.awsFeatureGates -}}
+{{- if not (or (eq $name "nodeClassCEL") (and (not $open) (has $name $unsaid))) -}}
+{{- $found = append $found (printf "settings.awsFeatureGates.%s: no gate of that name" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $found -}}

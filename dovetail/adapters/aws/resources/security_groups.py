@@ -1,6 +1,6 @@
 """Which security groups instances of a class get (AWS-31).
 
-One call per tag term, one for all ids, one for all names, kept for a minute per version of the class.
+One call per tag term, one for all ids, one for all names, kept per version of the class for the refresh interval.
 """
 
 import time
@@ -13,7 +13,7 @@ from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model.json import Json
 
-_KEEP_SECONDS: Final = 59.0  # resolved once a minute; an answer must not survive into the next round
+_MARGIN_SECONDS: Final = 1.0  # classes are resolved once a minute; an answer must not survive into the round after it
 
 
 class SecurityGroup(NamedTuple):
@@ -26,15 +26,15 @@ class SecurityGroup(NamedTuple):
 class SecurityGroups:
     """Groups by class."""
 
-    def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
-        self._calls, self._clock = calls, clock
+    def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
+        self._calls, self._keep, self._clock = calls, refresh - _MARGIN_SECONDS, clock
         self._found: dict[tuple[str, int], Dated[list[SecurityGroup]]] = {}
 
     async def of_class(self, node_class: NodeClass) -> list[SecurityGroup]:
         """Sorted by id."""
         key = (node_class.uid, node_class.generation)
         before = self._found.get(key)
-        if before is not None and self._clock() - before.at < _KEEP_SECONDS:
+        if before is not None and self._clock() - before.at < self._keep:
             return before.value
         rows: dict[str, str] = {}
         for filters in _queries(node_class):
