@@ -1,6 +1,6 @@
 """A worker beside a Karpenter that still works: it looks, plans and answers, and writes nothing.
 
-It is for whoever wants to see what Dovetail would do before anything is handed over. There are no steps, no workflows
+It is for those who want to see what Dovetail would do before anything is handed over. There are no steps, no workflows
 and no connection to Temporal: whatever acts by itself is left out, rather than kept from writing. The clients of the
 API server and of the cloud refuse every call that changes something, so that what was overlooked fails here and does no
 harm there. What is left are the endpoints: probes, metrics, and the API, which answers `dovetail status`, `plan` and

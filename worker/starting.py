@@ -1,4 +1,4 @@
-"""Starts singletons, as whoever starts one must: the cluster that it belongs to is in its memo, and its name on it."""
+"""Starts singletons as each must be started: the cluster that it belongs to is in its memo, and its name on it."""
 
 from dataclasses import replace
 

@@ -145,4 +145,4 @@ async def _poke(client: Client, described: WorkflowExecutionDescription, occasio
         request_id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{described.id} {occasion}")),
     )
     await client.workflow_service.signal_workflow_execution(request)
-    _log.info("%s is told of version %s", described.id, occasion)
+    _log.info("%s hears of version %s", described.id, occasion)

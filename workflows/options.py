@@ -64,7 +64,7 @@ def waiting(cluster: str) -> StepOptions:
 
 
 def leaving(cluster: str) -> StepOptions:
-    """The wait for an instance that was told to end. Nothing can be done for it meanwhile."""
+    """The wait for an instance that was asked to end. Nothing can be done for it meanwhile."""
     return _options(cluster, "waits", timedelta(days=7), _RETRIES, LEAVES)
 
 

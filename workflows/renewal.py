@@ -1,4 +1,4 @@
-"""When a workflow that runs for ever starts again as new, and how.
+"""When a workflow that never ends starts again as new, and how.
 
 Its history would grow without end otherwise. A run that is pinned to one version of the worker leaves that version the
 same way: the next run begins on the version that is current then.

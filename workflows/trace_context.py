@@ -1,7 +1,7 @@
 """Hands the trace on, from a workflow to every step and child that it asks for, and tells of its own span at its end.
 
 Only in workers that send traces. Each disruption begins a trace; launches and terminations that it sets going are part
-of it. Singletons run for ever and begin none: what they carry out for a plan is in the plan's trace. Ids follow from
+of it. Singletons never end and begin none: what they carry out for a plan is in the plan's trace. Ids follow from
 ids of the record (dovetail/telemetry/traces/ids.py), the moments are the workflow's own, and headers are no part of
 what a replay compares: a workflow with traces asks for the same as one without.
 """
@@ -86,7 +86,7 @@ def _inbound(share: float) -> type[WorkflowInboundInterceptor]:
 
 
 def _own(share: float) -> tuple[SpanId | None, SpanId | None]:
-    """The workflow's span and the one above it; none where the workflow runs for ever."""
+    """The workflow's span and the one above it; none where the workflow never ends."""
     info = workflow.info()
     if info.workflow_type in FOR_EVER:
         return None, None

@@ -1,4 +1,4 @@
-"""The waits of a workflow that runs for ever: steps without effects, which may be cancelled at any time.
+"""The waits of a workflow that never ends: steps without effects, which may be cancelled at any time.
 
 What a cancelled wait would have found is found again by the next one. A singleton leaves, to begin again as new, only
 when all its loops are parked, because leaving as soon as one of them wants to would lose the work that another carries

@@ -162,7 +162,7 @@ class AwaitDisruptionPlan:
 
         Only plans that were held before it count as taken: a later plan was made in the knowledge of this one. Were
         both to count, an empty node on which its neighbour's pods would land, and the neighbour, would rule each other
-        out for ever.
+        out forever.
         """
         held = request.held[index]
         fresh = replace(snapshot, disrupting=claims_of(request.held[:index]))

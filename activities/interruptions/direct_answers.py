@@ -1,7 +1,7 @@
 """Answers the cloud's warnings here and now, where Temporal cannot be asked to.
 
 The steps are those of AnswerInterruption, called as they are. What they leave is durable without Temporal: the claim's
-deletion stands on the API server, and whoever looks there, the Caretaker or a worker that stands in for it, goes on
+deletion stands on the API server, and what looks there, the Caretaker or a worker that stands in for it, goes on
 from it. So a message may be acknowledged after a direct answer as after a workflow's start, and a warning that is
 answered in both ways is answered once: a claim is deleted by its UID, and one that is being deleted is left as it is.
 

@@ -43,7 +43,7 @@ _EMPTY_PAUSE = 1.0
 
 
 def always() -> bool:
-    """Goes on for ever."""
+    """Goes on until it is cancelled."""
     return True
 
 

@@ -130,7 +130,7 @@ class LaunchInstance:
         token = launch_token(attempt.claim.uid, request.generation)
         answer = await self.cloud.launch(attempt.claim, request.request, token)
         if isinstance(answer, Instance) and answer.state in ENDING:
-            # Launched by an earlier try and terminated since: the old token would return it for ever.
+            # Launched by an earlier try and terminated since: the old token would return it forever.
             answer = LaunchRefused(reason="InstanceEnded", message=f"{answer.provider_id} has been terminated")
         if isinstance(answer, LaunchRefused):
             # Known to have left nothing: the next try may ask for something else, under another token.

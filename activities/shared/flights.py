@@ -1,4 +1,4 @@
-"""Where decisions are handed to whoever keeps their inputs. Nobody does, unless a setting asks for it."""
+"""Where decisions are handed to what keeps their inputs. Nobody does, unless a setting asks for it."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol

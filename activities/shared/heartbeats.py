@@ -2,10 +2,10 @@
 
 An interceptor of every worker. A heartbeat proves two things: that the process lives (a killed worker costs a step its
 heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
-`report`, and whoever waits in a loop says `progressed` with each look; a step that says nothing for five minutes hangs,
-its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is told with `keep`, and whom an
+`report`, and one that waits in a loop says `progressed` with each look; a step silent for five minutes hangs,
+its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is said with `keep`, and whom an
 idle wait has seen waiting with `say_seen` (sight.py): that is said soon, and again and again while it is at work.
-StepHealth is told when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
+StepHealth hears when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
 
 How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
 a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop, which sends
@@ -154,7 +154,7 @@ def say_no_more() -> None:
 
 
 def kept() -> frozenset[str]:
-    """The parts that earlier tries of the running step have done, as far as their heartbeats told."""
+    """The parts that earlier tries of the running step have done, as far as their heartbeats say."""
     details = activity.info().heartbeat_details if activity.in_activity() else ()
     found = frozenset(str(name) for name in details[1]) if len(details) > 1 else frozenset[str]()
     progress = _progress.get()

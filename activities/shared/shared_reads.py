@@ -1,7 +1,7 @@
 """Reads of one object for several who ask at the same time.
 
 Twenty disruptions that begin together each ask whether somebody has paused, and each must see what is true after it
-asked. So whoever asks while a read is under way shares the next one with all who ask meanwhile: at most two reads,
+asked. So those who ask while a read is under way share the next one with all who ask meanwhile: at most two reads,
 however many ask.
 """
 

@@ -1,6 +1,6 @@
 """What a long wait says of those who wait for it, so that others can tell a worker that thinks from one that is gone.
 
-An idle wait beats once in a minute, so its heartbeats alone tell late that its worker was killed. But whoever looks at
+An idle wait beats once in a minute, so its heartbeats alone show late that its worker was killed. But what looks at
 the same cluster sees who is waiting: pods, claims that are being deleted. So the wait says with a heartbeat of its own
 which it has seen, by the version of their kinds, and whether it is still at work for them. Where one of them is neither
 seen nor answered, its worker does not live (`worker/unanswered.py`).
@@ -46,7 +46,7 @@ class Sight:
         self.rests()
 
     def rests(self) -> None:
-        """The look is over, and whoever waited is helped, as anybody can see."""
+        """The look is over, and what waited is helped, as anybody can see."""
         if self.at_work:
             say_no_more()
         self.new = self.at_work = False

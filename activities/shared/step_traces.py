@@ -1,10 +1,10 @@
 """Tells of every step as a span: what it worked on, how long it took, how many attempts it needed.
 
 A step's span lasts from when its workflow asked for it until its answer, however many attempts and workers that took;
-it is told of by the attempt that answers. An attempt that fails is a span below it. One that says that it is to be
+its span is that of the attempt that answers. An attempt that fails is a span below it. One that says that it is to be
 asked again (an instance that still terminates) is none: that is how such a step waits.
 
-Steps of singletons belong to no trace of their own. What they decide is told of as a decision, to which the disruptions
+Steps of singletons belong to no trace of their own. What they decide is a span of its own, to which the disruptions
 and launches that come of it are linked.
 """
 
@@ -28,7 +28,7 @@ from dovetail.telemetry.traces.spans import Attribute, Span
 
 NAMES: Final = {"NodeClaim": "karpenter.nodeclaims", "Node": "k8s.nodes", "NodePool": "karpenter.nodepools"}
 MOST_NAMES: Final = 20
-MOST_PODS: Final = 20  # whose waits are told of one by one
+MOST_PODS: Final = 20  # whose waits have a span each
 
 
 class StepTraces(Interceptor):

@@ -242,7 +242,7 @@ class BeginAndEndDeparture:
         return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
 
     async def _give_places_up(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
-        """Its pods need another node: whoever looks for one must see them without a nomination (PLQ-36)."""
+        """Its pods need another node: what looks for one must see them without a nomination (PLQ-36)."""
         if self.places is not None:
             known = self.known.nodes_of(claim.provider_id)  # one that never registered as well
             await self.places.give_up(claim, [node.name for node in (*nodes, *known)])

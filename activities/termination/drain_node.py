@@ -96,7 +96,7 @@ class DrainNode:
             return await self._drain(allowed, DrainMemory(started=self.now()))
 
     async def _as_it_is(self, departure: Departure) -> Departure:
-        """With what the live objects say in place of what the request does: whoever may write to Temporal's namespace
+        """With what the live objects say in place of what the request does: who may write to Temporal's namespace
         may ask for a drain, with any deadline."""
         ref = departure.claim
         claim = self._claim(departure)

@@ -25,7 +25,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 
-AGAIN_SECONDS: Final = 20.0  # a disruption that has been told is told once more after this
+AGAIN_SECONDS: Final = 20.0  # a disruption that was signalled is signalled once more after this
 UNNAMED: Final = "annotation"  # the author, where the API server does not say who wrote it
 
 

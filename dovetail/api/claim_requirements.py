@@ -1,7 +1,7 @@
 """What would the API server refuse about a requirement, if it stood on a NodeClaim?
 
 A NodeClaim is written long after its requirements were put together, and one that is refused keeps everything waiting
-that was planned onto its node. So whoever puts them together asks here, where the definition itself answers: the models
+that was planned onto its node. So what puts them together asks here, where the definition itself answers: the models
 from which the CRD is made, and what every object's labels must look like, because a requirement on a label of the
 user's own is written as a label too.
 """

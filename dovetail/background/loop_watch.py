@@ -84,7 +84,7 @@ def _lines(frame: FrameType) -> Iterator[str]:
 
 
 async def watch_loop() -> None:
-    """Watch over the running loop, for ever."""
+    """Watch over the running loop, until cancelled."""
     watch, ended = LoopWatch(threading.get_ident()), threading.Event()
     watch.begin()
 

@@ -64,7 +64,7 @@ class NoticeQueue:
 
     def _put(self, notice: Notice) -> None:
         self._count += 1
-        distinct = notice.distinct if notice.window else str(self._count)  # without a window it is told each time
+        distinct = notice.distinct if notice.window else str(self._count)  # without a window it is said each time
         key = (notice.reason.lower(), notice.kind, notice.namespace, notice.name, notice.uid, distinct)
         self._waiting[key] = notice
 

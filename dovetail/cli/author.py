@@ -20,7 +20,7 @@ async def author(objects: "ClusterObjects") -> str:
 
 
 def person() -> str:
-    """The name of whoever is logged in here; empty in a container without one."""
+    """The name of the person logged in here; empty in a container without one."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -4,7 +4,7 @@ Where a disruption has begun, the request is sent to it as an update, which is a
 no worker to answer within five seconds it is sent as a signal, which the server keeps until a worker is back. An
 unanswered update may still act later and is lost with the server, so this never says "not cancelled". Where none has
 begun and a plan waits for its second look, or Temporal cannot be asked, the NodeClaim is annotated, as a person with
-kubectl would do it; that holds from this moment on. So does whoever names no cluster: with the annotation alone a
+kubectl would do it; that holds from this moment on. So does one who names no cluster: with the annotation alone a
 kubeconfig is all that is needed. One claim, one node and one namespace are read, whatever the size of the cluster.
 """
 

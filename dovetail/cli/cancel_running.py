@@ -136,5 +136,5 @@ async def _is_held(client: Client, cluster: str, claim: NodeClaim) -> bool:
             handle = client.get_workflow_handle(scheduler_id(cluster))
             state = await handle.query("status", result_type=SchedulerState)
     except (TimeoutError, RPCError, WorkflowQueryRejectedError):
-        return True  # nobody can say: what is written on the claim holds for whoever plans next
+        return True  # nobody can say: what is written on the claim holds for what plans next
     return claim.uid in {t.claim_uid for held in state.held for c in held.plan.commands for t in c.targets}

@@ -56,7 +56,7 @@ async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeCla
 
 
 async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim, words: str) -> None:
-    """Wait for the Caretaker's answer, which takes the annotation off: for ever, or for as long as an answer takes."""
+    """Wait for the Caretaker's answer, which takes the annotation off, without an end or for as long as one takes."""
     try:
         async with asyncio.timeout(None if order.wait else ANSWER_SECONDS):
             while True:

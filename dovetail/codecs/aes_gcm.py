@@ -7,7 +7,7 @@ and named in `current` only then, because all workers must be able to read what 
 as long as histories are kept. After 2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
 
 What comes unencrypted, from before the codec was used, is passed on as it is. Once nothing of that is kept any more, a
-file `strict` in the folder ends it: what is not encrypted is refused, so that whoever may write to the namespace and
+file `strict` in the folder ends it: what is not encrypted is refused, so that one who may write to the namespace and
 has no key can give a worker nothing to act on. Needs the extra package: dovetail[codec].
 """
 

@@ -1,7 +1,7 @@
 """The payload codec: what turns everything that we put into histories into something that only we can read.
 
 `DOVETAIL_PAYLOAD_CODEC=module:factory` names it. Texts of failures are moved into payloads too, so that they pass
-through it. Workers and commands must name the same one: what cannot be read is told as that, with the setting's name.
+through it. Workers and commands must name the same one: what cannot be read is reported so, with the setting's name.
 """
 
 import importlib

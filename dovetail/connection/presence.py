@@ -66,7 +66,7 @@ class TemporalPresence:
         return f"Temporal is away: no answer for {self.silent_seconds:.0f} s: {self.problem}"
 
     async def watch(self) -> None:
-        """Ask for ever."""
+        """Ask until cancelled."""
         while True:
             answered = await self.look()
             await asyncio.sleep(LOOK_SECONDS if answered else AGAIN_SECONDS)

@@ -2,7 +2,7 @@
 
 A missing one would make the first workflow hang without a word, so they are added where that is allowed. Where the
 operator's calls are refused or not there, as in Temporal Cloud and in a namespace that is shared, a harmless query
-tells whether an attribute is known; what is missing is then told with the lines that add it.
+tells whether an attribute is known; what is missing is then named with the lines that add it.
 """
 
 from collections.abc import Sequence

@@ -132,7 +132,7 @@ def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
 def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim) -> bool:
     """Left to the disruption that launches a replacement first, where the pool asks for that.
 
-    Not for ever: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
+    It ends: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
     then; and where that is too short for a node to start, not at all.
     """
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))

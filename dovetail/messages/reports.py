@@ -1,4 +1,4 @@
-"""What a cluster says of itself to whoever looks at all clusters of a namespace (`dovetail fleet`).
+"""What a cluster says of itself to those who look at all clusters of a namespace (`dovetail fleet`).
 
 It stands in the memo of its Caretaker, where one list of workflows reads it without a worker. Additive changes only: a
 worker and a command may be of two versions.

@@ -142,7 +142,7 @@ class RollOut:
     paused: bool
     settled: bool
     timed_out: bool  # its condition says ProgressDeadlineExceeded
-    progress_seconds: int | None  # None: for ever
+    progress_seconds: int | None  # None: without an end
     names_node: bool  # its pods are bound to one node by name
     wish: str | None = None  # dovetail.sh/move
     moved: str = ""  # dovetail.sh/moved of its template

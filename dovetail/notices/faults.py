@@ -8,7 +8,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.unreadable import Unreadable
 
 WINDOW: Final = 900.0
-MOST: Final = 50  # of one decision: whoever can make one such object can make a thousand
+MOST: Final = 50  # of one decision: one who can make one such object can make a thousand
 
 # Kinds that an Event can be about; a step of ours is none, and a virtual pod exists nowhere.
 _KINDS: Final = frozenset(

@@ -2,7 +2,7 @@
 
 Pods that the kube-scheduler gave up on ask for one, pods whose node is leaving, and CapacityBuffers. What has just been
 tried asks again where room may have come or gone, and after a while in any case. A buffer's pods never stop being
-pending, so that without this rule they alone would keep the planner busy for ever.
+pending, so that without this rule they alone would keep the planner busy forever.
 """
 
 from collections.abc import Iterator

@@ -40,7 +40,7 @@ class Unreachable(Retryable):
 
 
 class Postponed(Retryable):
-    """Nothing is wrong: it waits for the end of something outside, which is told where it happens."""
+    """Nothing is wrong: it waits for the end of something outside, which is reported where it happens."""
 
 
 class NotSeenYet(Retryable):

@@ -70,7 +70,7 @@ WORDS: Final[dict[str, str]] = {
         "a change drifts every node"
     ),
     "TEMPORAL_WORKER_BUILD_ID": "the worker's version for Temporal's worker deployments: the image's digest or tag",
-    "TEMPORAL_DEPLOYMENT_NAME": "the deployment that this version belongs to: one name per cluster, for ever",
+    "TEMPORAL_DEPLOYMENT_NAME": "the deployment that this version belongs to: one name per cluster, always the same",
     "DOVETAIL_TEMPORAL_HEARTBEATS": (
         "`cloud`: waits send so few heartbeats that an idle cluster costs less than one action a minute"
     ),

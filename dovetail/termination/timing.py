@@ -20,7 +20,7 @@ ACCEPTED_PAUSE: Final = 1.0  # at least, where the eviction was accepted: the wa
 # The share of an owner's pods that may be on their way at once, without any PDB.
 OWNER_SHARE: Final = 0.1  # unless DOVETAIL_DRAIN_OWNER_SHARE says otherwise
 TURN_WINDOW: Final = 60.0  # an eviction that is older takes no turn any more, nor does a pod that is not ready yet
-LONGEST_TURN: Final = 60.0  # a pod waits no longer for its turn: what never gets ready holds no drain for ever
+LONGEST_TURN: Final = 60.0  # a pod waits no longer for its turn: what never gets ready holds no drain forever
 TURN_PAUSE: Final = 0.2  # between two questions for the turn of a pod
 SECONDS_PER_POD: Final = 2e-5  # between two counts of the cluster's pods, for each: a hundred times what it costs
 

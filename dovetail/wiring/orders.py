@@ -1,6 +1,6 @@
 """The objects on which a person's orders are kept. No cloud and no watch: kubectl needs no more either.
 
-It loads no client of a cluster, of a cloud or of Temporal: whoever types `pause` waits for one request.
+It loads no client of a cluster, of a cloud or of Temporal: a person who types `pause` waits for one request.
 """
 
 import json

@@ -28,7 +28,7 @@ from dovetail.telemetry.log.line import fields_of
 from dovetail.telemetry.traces.ids import SpanId
 from dovetail.telemetry.traces.spans import Span
 
-REMEMBERED: Final = 5000  # spans that were told
+REMEMBERED: Final = 5000  # spans that were sent
 _SEVERITY: Final = {
     "DEBUG": SeverityNumber.DEBUG,
     "INFO": SeverityNumber.INFO,

@@ -38,7 +38,7 @@ _LARGE_AGENT: Final = f"Boto3/{boto3.__version__} Botocore/{botocore.__version__
 QUEUE_POOL: Final = "aws-queue"
 _QUEUE_THREADS: Final = 16  # one poll, and what ten batches of messages need
 _CHECK_THREADS: Final = 4
-_LOOKING: Final = ("Describe", "Get", "List")  # reading the queue takes messages from whoever answers them
+_LOOKING: Final = ("Describe", "Get", "List")  # reading the queue takes messages from those who answer them
 _ONCE: Final = frozenset({"ReceiveMessage"})
 # A JSON body that breaks off is read as an answer without content; these always have one.
 _CONTENT: Final = {

@@ -2,7 +2,7 @@
 
 The answer is the first of upstream's reasons that holds. What cannot be judged is left as it is: a class whose last
 image has vanished would otherwise drift on every node. An image that no longer fits, where the class has others, is
-judged: nobody else would say that such a node stays as it is for ever.
+judged: nobody else would say that such a node stays as it is forever.
 """
 
 from dataclasses import dataclass

@@ -45,7 +45,7 @@ class Client:
     ) -> None:
         self._address = address
         self._observe = observe
-        self._clock = clock  # told the server's time with every answer
+        self._clock = clock  # learns the server's time from every answer
         self._official: Any = None
         self._loading = asyncio.Lock()
         self._loaded_at = float("-inf")

@@ -40,7 +40,7 @@ class ClusterAddress:
         """The library's configuration for it; Misconfigured where there is none."""
         settings = client.Configuration()
         settings.connection_pool_maxsize = _CONNECTIONS
-        settings.retries = None  # callers decide what is tried again, and when; 0 would mean trying for ever
+        settings.retries = None  # callers decide what is tried again, and when; 0 would mean trying without an end
         try:
             if self.kubeconfig is not None:
                 await self._load_file(settings)

@@ -167,7 +167,7 @@ def _changed(document: Document, live: Json) -> Json:
         spec = {**kept, **(document.body.get("spec") or {})}
     else:
         spec = _merged(document.body.get("spec") or {}, live.get("spec") or {}, last.get("spec") or {})
-    # Another version than that of the object that stands, for whoever remembers one by it.
+    # Another version than that of the object that stands, for those who remember one by it.
     metadata["resourceVersion"] = str(int(stands.get("resourceVersion") or 0) + 1)
     return {**live, "metadata": metadata, "spec": spec}
 

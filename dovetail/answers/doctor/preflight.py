@@ -1,6 +1,6 @@
 """The checks of `dovetail doctor --preflight` on a cluster and a cloud in which nothing of ours runs yet.
 
-Made with the credentials of whoever types: they are the worker's only where the command runs as the worker will. What
+Made with the credentials of the caller: they are the worker's only where the command runs as the worker will. What
 is missing and made by the installation itself is no failure.
 """
 

@@ -1,4 +1,4 @@
-"""The checks of `dovetail doctor` on the workflows that run for ever: does each run, and do its work?
+"""The checks of `dovetail doctor` on the workflows that never end: does each run, and do its work?
 
 "Runs" says little: a workflow task that fails again and again, a step that fails at each attempt, a step whose worker
 has died and a workflow that begins anew every minute all belong to a workflow that runs.

@@ -1,5 +1,5 @@
 """What a worker does besides: it keeps the record beyond Temporal's retention, where a setting asks for it, counts what
-the last day has saved, and says how its cluster fares to whoever looks at all clusters of the namespace.
+the last day has saved, and says how its cluster fares to those who look at all clusters of the namespace.
 
 All workers keep the record. Each looks at its own moment of ten minutes, finds what is missing, and mostly finds
 nothing. One worker alone counts and reports, the one that speaks for the cluster.
@@ -49,7 +49,7 @@ def first_look(identity: str) -> float:
 
 
 async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
-    """Copy each hour once it is over, for ever."""
+    """Copy each hour once it is over, until cancelled."""
     from dovetail.answers.record.kept import Archive, keep_up
     from dovetail.wiring.world import open_kept_objects
 
@@ -70,7 +70,7 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 async def count_savings(
     settings: Settings, world: "World", presence: TemporalPresence, speaks: Callable[[], bool]
 ) -> None:
-    """Say as metrics what `dovetail savings` says of the last day, for ever; only where `speaks`."""
+    """Say as metrics what `dovetail savings` says of the last day, until cancelled; only where `speaks`."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence)
@@ -89,7 +89,7 @@ async def report_cluster(
     fails: Callable[[], Sequence[str]],
     speaks: Callable[[], bool],
 ) -> None:
-    """For `dovetail fleet`, for ever; only where `speaks`, and never in the middle of a silence of Temporal's. Not
+    """For `dovetail fleet`; only where `speaks`, and never in the middle of a silence of Temporal's. Not
     while the way back is kept: a Caretaker that has written its memo does not go on under a version that does not know
     it."""
     from dovetail.answers.serving.worker_source import WorkerSource

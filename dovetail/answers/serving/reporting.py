@@ -1,4 +1,4 @@
-"""What a worker says of its cluster to whoever looks at all of them.
+"""What a worker says of its cluster to those who look at all of them.
 
 The worker that runs upkeep speaks for the cluster. It looks every five minutes, and signals the Caretaker only where
 something has changed, and once an hour to show that it still looks: 48 actions in a quiet day. What was said last

@@ -1,6 +1,6 @@
 """Two ways to look after one cluster: what Dovetail would have decided, what Karpenter did, where they agree.
 
-Pure: whoever looks says what was seen and when. Launches are compared by the pods that they are for, departures by the
+Pure: the caller says what was seen and when. Launches are compared by the pods that they are for, departures by the
 node. What Dovetail alone would do is counted once it has stood as long as its second look would take, and for as long
 as it stands.
 """

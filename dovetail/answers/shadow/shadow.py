@@ -95,7 +95,7 @@ class Shadow:
         self._thread.close()
 
     async def watch_nodes(self) -> None:
-        """Decide about disruption, for ever."""
+        """Decide about disruption, until cancelled."""
         sleep = ClusterSleep(self.world.view)
         while True:
             revision, began = self.world.view.revision(), self.now()
@@ -122,7 +122,7 @@ class Shadow:
         return choice.next_due if choice.next_due is not None else now + LONGEST_SECONDS
 
     async def watch_pods(self) -> None:
-        """Place each batch of waiting pods, and compare it with what they got, for ever."""
+        """Place each batch of waiting pods, and compare it with what they got, until cancelled."""
         sleep = ClusterSleep(self.world.view)
         while True:
             revision = self.world.view.revision()

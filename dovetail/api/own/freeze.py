@@ -1,6 +1,6 @@
 """What does a Freeze say?
 
-A pause for every NodePool with a beginning and an end, under a right of its own: whoever is on call may be allowed to
+A pause for every NodePool with a beginning and an end, under a right of its own: the person on call may be allowed to
 create one without being allowed to change NodePools.
 """
 

@@ -87,7 +87,7 @@ class Workers:
 
 
 def _direct(url: str) -> Access:
-    """Without credentials: whoever reaches a worker may ask it."""
+    """Without credentials: anybody who reaches a worker may ask it."""
     if not url.startswith(("http://", "https://")):
         raise CommandFailed(f"--url {url}: it is written as http://HOST:PORT")
     return Access(server=url.rstrip("/"), namespace="")

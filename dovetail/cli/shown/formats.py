@@ -1,7 +1,7 @@
 """The formats of `-o`: text, JSON and YAML of every answer, and what some have besides.
 
 `table` is another word for `text`, because some texts are tables and nobody should have to know which. A document is
-shown as it is; texts and names are made by whoever knows what it holds.
+shown as it is; texts and names are made by what knows what it holds.
 """
 
 import argparse

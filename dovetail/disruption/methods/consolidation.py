@@ -119,7 +119,7 @@ def unplaced_text(simulation: Simulation) -> str:
 
 
 def refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
-    """Why there is no command; several nodes are told nothing (DIS-99)."""
+    """Why there is no command; of several nodes nothing is said (DIS-99)."""
     return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else None))
 
 

@@ -177,7 +177,7 @@ class PlacementSimulator:
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
         """The cluster without all of these, one after the other.
 
-        Nodes that are to be replaced too are their pods' last choice: whoever went there would soon move again.
+        Nodes that are to be replaced too are their pods' last choice: pods that go there would soon move again.
         """
         self._asked.update(_names(candidates))
         due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet.now))

@@ -181,6 +181,6 @@ def _node_text(node: Node, pods: list[Pod], managed: bool) -> _NodeText:
 
 
 def _open_line(name: str, labels: str, since: float) -> bytes:
-    """A line without its value, of a node whose age can be told."""
+    """A line without its value, of a node whose age is known."""
     number(-since)
     return f"{PREFIX}{name}{{{labels}}} ".encode()

@@ -1,1 +1,1 @@
-"""What is told of a disruption as a trace: who is part of which, and when it began and ended."""
+"""What a trace says of a disruption: who is part of which, and when it began and ended."""

@@ -81,7 +81,7 @@ class PriceRefresh:
             raise failed[0]
 
     async def run(self) -> None:
-        """Refresh for ever, every half day; after a failure sooner, at growing intervals."""
+        """Refresh until cancelled, every half day; after a failure sooner, at growing intervals."""
         for kind in ("spot",) if self._has_no_list() else ("spot", "on-demand"):
             prices_fetched(kind, time.time())  # those that came with the release, as old as this process
         retry = _FIRST_RETRY

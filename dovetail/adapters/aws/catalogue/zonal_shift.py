@@ -45,7 +45,7 @@ class ZonalShift:
         return shift.get("appliedStatus") == "APPLIED" and until > self._clock()
 
     async def run(self, take: Callable[[frozenset[str]], object]) -> None:
-        """Look for ever, handing each answer to `take`."""
+        """Look until cancelled, handing each answer to `take`."""
         while True:
             try:
                 take(await self.zones())

@@ -68,7 +68,7 @@ class RegionTypes:
         self._region = Region(name=self._calls.region, types=types, offered=offered, revision=revision)
 
     async def run(self) -> None:
-        """Refresh for ever; what the start has read is good for half a day."""
+        """Refresh until cancelled; what the start has read is good for half a day."""
         wait = max(0.0, self._read_at + REFRESH_SECONDS - monotonic())
         while True:
             await asyncio.sleep(wait)

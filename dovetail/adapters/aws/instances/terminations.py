@@ -20,7 +20,7 @@ class Terminations:
         self._accepted: dict[str, float] = {}  # by id: when, on the loop's clock
 
     def is_accepted(self, identity: str) -> bool:
-        """Whether EC2 has just taken the request: one that runs on after that has to be told again."""
+        """Whether EC2 has just taken the request: one that runs on after that has to be asked for again."""
         return self._accepted.get(identity, float("-inf")) > _clock() - _LOST_AFTER
 
     async def terminate(self, identity: str) -> None:

@@ -2,7 +2,7 @@
 
 Pure: text in, a warning or the reason why there is none out. Version, source and detail-type together make the kind;
 any other valid message is `no_op`. A message that cannot be read raises, so that the caller can delete it: it must
-neither stop the others nor come back for ever. Whoever may write to the queue may write anything, so that an id is an
+neither stop the others nor come back forever. Who may write to the queue may write anything, so that an id is an
 id of EC2 or none at all, and no text of a message goes on at full length.
 """
 

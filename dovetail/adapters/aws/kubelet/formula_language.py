@@ -1,7 +1,7 @@
 """Reads a formula: the part of CEL that numbers for a kubelet need (AWS-24).
 
 Types are checked while reading; the result is a function of an instance type's facts. Left out of CEL: maps, macros,
-time and bytes, which no number needs, and `matches`, whose patterns could keep Python busy for ever. Python's eval
+time and bytes, which no number needs, and `matches`, whose patterns could keep Python busy forever. Python's eval
 would run whatever is written into a class.
 """
 

@@ -2,7 +2,7 @@
 
 Pure: from the answer to the instance, the shortages to remember and the outcome. Which codes mean a shortage is
 upstream's list. It is "no capacity" only where every error says so: with one pool short and another refused for a
-missing right, the claim would otherwise be deleted and made again for ever.
+missing right, the claim would otherwise be deleted and made again forever.
 """
 
 from collections.abc import Iterable

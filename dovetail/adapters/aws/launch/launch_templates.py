@@ -30,7 +30,7 @@ class LaunchTemplates:
         self._making: dict[str, asyncio.Lock] = {}
 
     async def once(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Look for a template and make it: whoever comes while that is under way gets the same answer.
+        """Look for a template and make it: who comes while that is under way gets the same answer.
 
         A plan's claims are launched at once and mostly from one new template.
         """

@@ -2,7 +2,7 @@
 
 Aliases go through SSM; ids, names and tags straight to EC2. Of the images that serve the same instance types one
 remains: the newest that is not deprecated. A missing parameter is remembered, where upstream asks for it every minute
-for ever; any other error of SSM is an error, not a missing parameter.
+forever; any other error of SSM is an error, not a missing parameter.
 """
 
 import time

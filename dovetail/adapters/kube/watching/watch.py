@@ -2,7 +2,7 @@
 
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
 lists again where that version is no longer kept (410), and where versions have become older, as after a restore of the
-server from a backup. What does not work is logged once, in one line per kind, and tried again for ever: a definition
+server from a backup. What does not work is logged once, in one line per kind, and tried again always: a definition
 may be installed or a right granted at any time.
 """
 

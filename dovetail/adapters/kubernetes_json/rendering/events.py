@@ -82,5 +82,5 @@ def render_event(notice: Notice, event: EventState, now: float, class_versions: 
 
 
 def render_again(event: EventState, now: float) -> Json:
-    """What changes of an Event that is told once more."""
+    """What changes of an Event that is said once more."""
     return {"message": event.message[:_LONGEST_MESSAGE], "count": event.count, "lastTimestamp": format_time(now)}

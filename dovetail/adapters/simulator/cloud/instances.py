@@ -1,6 +1,6 @@
 """The cloud's own side: instances, tokens, missing capacity. Of claims it knows only the tags that it is given.
 
-A token stands for one instance for ever, so that none is launched twice; used again with other parameters it is
+A token always stands for one instance, so that none is launched twice; used again with other parameters it is
 refused, as AWS refuses it with IdempotentParameterMismatch.
 """
 
