@@ -59,7 +59,7 @@ class Lane:
         if found is None:
             day = time.strftime("%Y-%m-%d", time.gmtime(begun))
             why = "its process ended without a report of it"
-            found = Outcome(spec=spec, passed=False, seconds=time.time() - begun, day=day, why=why)
+            found = Outcome(spec=spec, passed=False, seconds=round(time.time() - begun), day=day, why=why)
         if not found.passed:
             self._keep(spec)
             await self.close()

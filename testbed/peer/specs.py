@@ -16,7 +16,7 @@ class Outcome:
 
     spec: str
     passed: bool
-    seconds: float
+    seconds: int | None  # None: nobody remembers
     day: str
     why: str = ""
 
@@ -38,7 +38,7 @@ def outcome(report: Path, spec: str) -> Outcome | None:
             return Outcome(
                 spec=spec,
                 passed=each["State"] == PASSED,
-                seconds=each["RunTime"] / 1e9,
+                seconds=round(each["RunTime"] / 1e9),
                 day=each["StartTime"][:10],
                 why="" if each["State"] == PASSED else _why(each),
             )

@@ -1,5 +1,6 @@
-"""The page that says how each spec ended (docs/peer.md), and whether all is well."""
+"""The page that says how each spec ended (docs/peer.md): written here, and read again for what is not run anew."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ them, unchanged, against a Dovetail worker whose cloud is kwok, on real control 
 
 {sum}
 
-| suite | spec | result | day |
-|---|---|---|---|
+| suite | spec | result | day | seconds |
+|---|---|---|---|---|
 """
+_ROW: Final = re.compile(r"\| regression \| (.+) \| (passed|failed: .*) \| (\S+) \| (\S+) \|")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +43,31 @@ class Reasons:
 def page(module: str, specs: Sequence[str], outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
     """The page; a spec that has neither an outcome nor a reason has not been run yet."""
     rows = [
-        f"| regression | {_cell(spec)} | {_result(spec, outcomes, reasons)} | {_day(spec, outcomes, reasons)} |"
+        f"| regression | {_cell(spec)} | {_result(spec, outcomes, reasons)} | {_when(spec, outcomes, reasons)} |"
         for spec in specs
     ]
-    rows += [f"| {name} | all | not applicable: {_cell(why)} | – |" for name, why in sorted(reasons.suites.items())]
+    rows += [f"| {name} | all | not applicable: {_cell(why)} | – | – |" for name, why in sorted(reasons.suites.items())]
     results = [_result(spec, outcomes, reasons).partition(":")[0] for spec in specs]
     ends = ("passed", "failed", "not applicable", "not run")
     counted = ", ".join(f"{results.count(end)} {end}" for end in ends if end in results)
     total = f"Of the {len(specs)} specs of its regression suite: {counted}."
     return _HEAD.format(module=module, sum=total) + "\n".join(rows) + "\n"
+
+
+def outcomes_of(text: str) -> dict[str, Outcome]:
+    """What such a page says, by spec."""
+    found = dict[str, Outcome]()
+    for line in text.splitlines():
+        if row := _ROW.fullmatch(line):
+            spec, result, day, seconds = (_said(cell) for cell in row.groups())
+            found[spec] = Outcome(
+                spec=spec,
+                passed=result == "passed",
+                seconds=int(seconds) if seconds.isdigit() else None,
+                day=day,
+                why=result.partition(": ")[2],
+            )
+    return found
 
 
 def _result(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
@@ -61,9 +79,17 @@ def _result(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str
     return "passed" if found.passed else f"failed: {_cell(found.why)}"
 
 
-def _day(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
-    return outcomes[spec].day if spec in outcomes and spec not in reasons.specs else "–"
+def _when(spec: str, outcomes: Mapping[str, Outcome], reasons: Reasons) -> str:
+    """Its day and how long it took; not for how long it waited for its servers."""
+    if spec not in outcomes or spec in reasons.specs:
+        return "– | –"
+    found = outcomes[spec]
+    return f"{found.day} | {'–' if found.seconds is None else found.seconds}"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _said(cell: str) -> str:
+    return cell.replace("\\|", "|").replace("&lt;", "<")

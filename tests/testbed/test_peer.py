@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.peer.specs import Outcome, focus, listed, outcome
-from testbed.peer.table import Reasons, page
+from testbed.peer.table import Reasons, outcomes_of, page
 from testbed.plane.building import PEER, SOURCES
 from testbed.up import ROOT
 
@@ -54,7 +54,7 @@ def test_a_focus_is_that_spec_alone() -> None:
 def test_an_outcome_says_when_and_why(report: Path) -> None:
     passed, failed = outcome(report, FIRST), outcome(report, SECOND)
 
-    assert passed == Outcome(spec=FIRST, passed=True, seconds=2.5, day="2026-01-02")
+    assert passed == Outcome(spec=FIRST, passed=True, seconds=2, day="2026-01-02")
     assert failed is not None and not failed.passed
     assert failed.why == "failed at drift_test.go:7: Expected <int>: 3"
     assert outcome(report, "Chaos should end") is None, "it was not run"
@@ -62,7 +62,7 @@ def test_an_outcome_says_when_and_why(report: Path) -> None:
 
 def test_the_page_counts_what_passed_failed_and_cannot_apply() -> None:
     outcomes = {
-        "a": Outcome(spec="a", passed=True, seconds=1, day="2026-01-02"),
+        "a": Outcome(spec="a", passed=True, seconds=None, day="2026-01-02"),
         "b | c": Outcome(spec="b | c", passed=False, seconds=1, day="2026-01-03", why="Expected <int>"),
     }
     reasons = Reasons(suites={"dra": "not known"}, specs={"d": "no such thing"})
@@ -70,11 +70,12 @@ def test_the_page_counts_what_passed_failed_and_cannot_apply() -> None:
     text = page("karpenter v1", ["a", "b | c", "d", "e"], outcomes, reasons)
 
     assert "Of the 4 specs of its regression suite: 1 passed, 1 failed, 1 not applicable, 1 not run." in text
-    assert "| regression | a | passed | 2026-01-02 |" in text
-    assert "| regression | b \\| c | failed: Expected &lt;int> | 2026-01-03 |" in text
-    assert "| regression | d | not applicable: no such thing | – |" in text
-    assert "| regression | e | not run | – |" in text
-    assert "| dra | all | not applicable: not known | – |" in text
+    assert "| regression | a | passed | 2026-01-02 | – |" in text
+    assert "| regression | b \\| c | failed: Expected &lt;int> | 2026-01-03 | 1 |" in text
+    assert "| regression | d | not applicable: no such thing | – | – |" in text
+    assert "| regression | e | not run | – | – |" in text
+    assert "| dra | all | not applicable: not known | – | – |" in text
+    assert outcomes_of(text) == outcomes, "what is not run again keeps its row"
 
 
 def test_the_page_in_the_docs_is_of_the_pinned_version_and_its_reasons() -> None:
