@@ -34,6 +34,9 @@ NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+# Of Karpenter before v1: they mean nothing any more, and people are warned.
+DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
+DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 # On virtual pods, which stand in no API server

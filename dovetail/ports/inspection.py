@@ -17,6 +17,7 @@ class ClusterFacts:
     clock_error: float = 0.0  # how far off that figure may be
     missing_kinds: tuple[str, ...] = ()  # kinds that we watch and that the server does not serve
     missing_memory: str = ""  # the ConfigMap that workers share, where it is not there
+    left_behind: tuple[str, ...] = ()  # of Karpenter before v1, as "Kind name": the first of each kind
     missing_rights: tuple[str, ...] = ()  # as "verb resource", what our identity may not do
 
 

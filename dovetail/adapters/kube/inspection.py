@@ -82,6 +82,14 @@ def _group_and_resource(path: str) -> tuple[str, str]:
     return parts[1] if parts[0] == "apis" else "", parts[-1]
 
 
+# Of releases of Karpenter before v1: kinds, and the two namespaces in which its settings were.
+_OLD_KINDS: Final = {
+    "Provisioner": "/apis/karpenter.sh/v1alpha5/provisioners",
+    "Machine": "/apis/karpenter.sh/v1alpha5/machines",
+    "AWSNodeTemplate": "/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates",
+}
+_OLD_SETTINGS: Final = ("karpenter", "kube-system")
+
 _VERSION: Final = Request(method="GET", path="/version", subject="cluster")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -142,6 +150,7 @@ class KubeInspection:
                 k.name for k, there in zip(self._kinds, served, strict=True) if not there and k.name not in POLICIES
             ),
             missing_memory=await self._missing_memory(),
+            left_behind=await self._left_behind(),
             missing_rights=tuple(_words(*right) for right, may in zip(self._rights, granted, strict=True) if not may),
         )
 
@@ -155,6 +164,28 @@ class KubeInspection:
             return "" if await shared.read(name) is not None else f"{self._namespace}/{name}"
         except Forbidden:
             return ""  # the missing right is reported among the rights
+
+    async def _left_behind(self) -> tuple[str, ...]:
+        """What may not be read counts as absent: nobody is warned of what is only possible."""
+        kinds = await asyncio.gather(*[self._first_of(kind, path) for kind, path in _OLD_KINDS.items()])
+        settings = await asyncio.gather(*[self._old_settings(namespace) for namespace in _OLD_SETTINGS])
+        return tuple(words for words in (*kinds, *settings) if words)
+
+    async def _first_of(self, kind: str, path: str) -> str:
+        try:
+            answer = await self._client.call(Request(method="GET", path=path, subject=kind, query={"limit": "1"}))
+        except (NotServed, Forbidden):
+            return ""
+        items = answer.body.get("items") or []
+        return f"{kind} {items[0]['metadata']['name']}" if items else ""
+
+    async def _old_settings(self, namespace: str) -> str:
+        settings = KubeRawObjects(self._client, "ConfigMap", "/api/v1/configmaps", namespace)
+        try:
+            found = await settings.read("karpenter-global-settings")
+        except Forbidden:
+            return ""
+        return "" if found is None else f"ConfigMap {namespace}/karpenter-global-settings"
 
     async def objects(self) -> RawObjects:
         found: dict[str, list[dict[str, Any]]] = {}

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
+from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_objects_checks
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.look.pause_words import pause_lines
@@ -52,6 +53,7 @@ async def _server(world: World) -> tuple[Check, ...]:
         _fitness(world),
         _rights(facts),
         kinds_check(facts),
+        *old_objects_checks(facts),
     )
 
 
@@ -112,6 +114,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
     set_aside = (*_moves(world, settings), _pauses(snapshot), _unreadable(world), await judged(world, settings))
     seen = (fine("view", _counted(snapshot)), _watches(world), launches_check(snapshot))
+    set_aside += old_annotations_checks(snapshot)
     return (*seen, *set_aside, *pools, *places)
 
 

@@ -7,6 +7,7 @@ is missing and made by the installation itself is no failure.
 import asyncio
 from typing import Final
 
+from dovetail.answers.doctor.before_v1 import old_objects_checks
 from dovetail.answers.doctor.cluster import CLOUD_SECONDS, clock_check, cloud_check, kinds_check
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, skipped, warned
 from dovetail.answers.wording import shown
@@ -30,7 +31,8 @@ async def _server(world: World) -> tuple[Check, ...]:
     except Failure as error:
         rest = rest_skipped("the API server", "the API server does not answer", "clock, custom resources, alone")
         return failed("API server", str(error), "see the kubeconfig and the network"), rest
-    return fine("API server", f"{facts.address}, {facts.version}"), clock_check(facts), _kinds(facts), _alone(world)
+    server = fine("API server", f"{facts.address}, {facts.version}")
+    return server, clock_check(facts), _kinds(facts), _alone(world), *old_objects_checks(facts)
 
 
 def _kinds(facts: ClusterFacts) -> Check:

@@ -121,6 +121,8 @@ def _build(raw: ReadOnlyJson) -> Pod:
     if annotations:
         draft.do_not_disrupt = optional_text(annotations.get(names.DO_NOT_DISRUPT))
         draft.deletion_cost = optional_text(annotations.get(names.POD_DELETION_COST))
+        if names.DO_NOT_EVICT in annotations:
+            draft.annotations = {names.DO_NOT_EVICT: ""}
     draft.__class__ = Pod
     pod: Pod = draft
     return pod
