@@ -218,19 +218,20 @@ def _body(data: bytes) -> dict[str, Any]:
     return {"entries": [], "forgotten": 1}
 
 
-_NAMES: Final = frozenset(Entry.__dataclass_fields__) - {"saved_dollars"}
-_LISTS: Final = tuple(name for name, field in Entry.__dataclass_fields__.items() if field.default == ())
+_DEFAULTS: Final = {name: field.default for name, field in Entry.__dataclass_fields__.items()}
+_NAMES: Final = frozenset(_DEFAULTS) - {"saved_dollars"}
+_LISTS: Final = frozenset(name for name, default in _DEFAULTS.items() if default == ())
 
 
 def _raw(entry: Entry) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entry).items() if name in _NAMES}
+    """Without what is as it is by default: half of a year's fields say nothing, and each takes its time to be read."""
+    return {name: value for name, value in asdict(entry).items() if name in _NAMES and value != _DEFAULTS[name]}
 
 
 def _entry(raw: dict[str, Any]) -> Entry:
     """As it was written; fields of a later version are left out. Ninety days are ten thousands of these."""
-    for name in _LISTS:
-        if name in raw:
-            raw[name] = tuple(raw[name])
+    for name in _LISTS & raw.keys():
+        raw[name] = tuple(raw[name])
     if not raw.keys() <= _NAMES:
         raw = {name: value for name, value in raw.items() if name in _NAMES}
     return Entry(**raw)
