@@ -10,6 +10,8 @@ from dovetail.answers.explain.explain_pod import explain_pod
 from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.explain.pod_words import POOL_WORDS
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.fleet_facts import FleetFacts
+from dovetail.answers.status.needs import needs_of
 from dovetail.model.placements import PoolRefusal, Reason
 from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
@@ -121,6 +123,24 @@ async def test_a_pool_that_is_not_ready_is_named_although_it_refuses_nothing(tmp
 
     assert answer.state == "ignored"
     assert answer.pools_left_out == (("fresh", "it is not ready: no worker has judged it yet"),)
+
+
+async def test_a_pool_whose_class_is_not_ready_says_what_stands_on_it_and_where_to_mend_it(tmp_path: Path) -> None:
+    pool = a_ready_pool()
+    of_class = next(c for c in pool["status"]["conditions"] if c["type"] == "NodeClassReady")
+    of_class |= {"status": "False", "reason": "UnhealthyDependents", "message": "SubnetsReady: nothing was found"}
+    next(c for c in pool["status"]["conditions"] if c["type"] == "Ready")["status"] = "False"
+    world = a_world(tmp_path, pool, a_pod("web"))
+
+    found = await looked(world)
+    [(name, why)] = explain_pod(found, "web").pools_left_out
+    [need] = needs_of(FleetFacts.of(found.snapshot), ())
+
+    kind = pool["spec"]["template"]["spec"]["nodeClassRef"]
+    command = f"kubectl describe {kind['kind'].lower()}s.{kind['group']} {kind['name']}"
+    words = "NodeClassReady: SubnetsReady: nothing was found"
+    assert (name, why) == ("default", f"it is not ready: {words} → {command}")
+    assert (need.what, need.command) == (f"not ready: {words}", command)
 
 
 async def test_a_pod_that_runs_waits_for_nothing(tmp_path: Path) -> None:

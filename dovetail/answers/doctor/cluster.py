@@ -12,6 +12,7 @@ from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_object
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.look.pause_words import pause_lines
+from dovetail.answers.look.readiness import where_to_mend
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model.moves import GUARD
@@ -197,7 +198,7 @@ async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
             continue
         if not state.found or state.ready == "False":
             why = state.message or ("not ready" if state.found else "missing")
-            advice = "no node is made for this pool until its NodeClass is ready"
+            advice = f"{where_to_mend(pool)}: no node is made for this pool until its NodeClass is ready"
             found.append(failed(name, f"{reference.kind} {reference.name}: {why}", advice))
         elif catalogue.error or not catalogue.types:
             why = catalogue.error or "no instance type at all"

@@ -5,6 +5,7 @@ Which pools are meant is the engine's own answer; only the words are made here.
 
 from collections.abc import Iterator
 
+from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.shortages import short_of_pool
 from dovetail.model.names import READY
 from dovetail.model.placements import EmptyPool
@@ -37,9 +38,8 @@ def _why(snapshot: Snapshot, pool: NodePool) -> Iterator[str]:
     if supported and (reference.group, reference.kind) not in supported:
         yield f"{reference.kind} is no NodeClass of this cloud"
     elif not pool.is_true(READY):
-        faults = [c for c in pool.conditions if c.status != "True" and c.type != READY and c.message]
-        words = "; ".join(f"{c.type}: {c.message}" for c in faults)
-        yield f"it is not ready{f' ({words})' if words else ': no worker has judged it yet'}"
+        words = not_ready_words(pool)
+        yield f"it is not ready: {f'{words} → {where_to_mend(pool)}' if words else 'no worker has judged it yet'}"
 
 
 def _types_words(snapshot: Snapshot, empty: EmptyPool) -> str:

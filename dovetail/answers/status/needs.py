@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
@@ -47,10 +48,10 @@ def _pools(snapshot: Snapshot) -> Iterator[Need]:
             yield Need(about=f"NodePool {name}", what=words + format_time(brake.until), command=command, pool=name)
         ready = next((c for c in pool.conditions if c.type == names.READY), None)
         if ready is not None and ready.status == "False":
-            words = f"not ready: {ready.message or ready.reason}"
-            yield Need(about=f"NodePool {name}", what=words, since=ready.changed, command="dovetail doctor", pool=name)
-        error = snapshot.catalogues[name].error if name in snapshot.catalogues else ""
-        if error:
+            words = f"not ready: {not_ready_words(pool) or ready.message or ready.reason}"
+            command = where_to_mend(pool)
+            yield Need(about=f"NodePool {name}", what=words, since=ready.changed, command=command, pool=name)
+        elif name in snapshot.catalogues and (error := snapshot.catalogues[name].error):
             yield Need(about=f"NodePool {name}", what=f"no prices: {error}", command="dovetail doctor", pool=name)
 
 

@@ -4,7 +4,9 @@ import pytest
 
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, conditions, false, true
+from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.model.json import Json
+from testing.aws_worlds import ClassStore
 
 ALL = (c.IMAGES, c.PROFILE, c.GROUPS, c.SUBNETS, c.RESERVATIONS, c.VALIDATION)
 
@@ -58,3 +60,16 @@ def test_the_newest_transition_is_named_first() -> None:
     assert ready_of(second)[2] == "InstanceProfileReady=False, SecurityGroupsReady=False"
     assert ready_of(third)[2] == "AMIsReady=False, InstanceProfileReady=False, SecurityGroupsReady=False"
     assert fourth == third
+
+
+def test_what_pools_are_given_to_say_is_each_fault_in_its_own_words_with_the_field_to_mend() -> None:
+    """AWS-27, NPL-15."""
+    faults = {**judged(), c.SUBNETS: false("SubnetsNotFound", "SubnetSelector did not match any Subnets")}
+    status = {"conditions": conditions((), {**faults, c.VALIDATION: c.UNKNOWN}, 1, 100.0)}
+    found = read_class({**ClassStore().apply(), "status": status})
+
+    assert isinstance(found, NodeClass)
+    assert (found.state.ready, found.state.reason) == ("False", "UnhealthyDependents")
+    assert found.state.message == (
+        "SubnetsReady: SubnetSelector did not match any Subnets (see spec.subnetSelectorTerms)"
+    )

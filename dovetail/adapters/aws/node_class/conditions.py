@@ -22,6 +22,15 @@ READY: Final = "Ready"
 UP_TO_DATE: Final = "NodesUpToDate"  # of its nodes: the class is ready whatever it says
 
 _SETTING: Final = (IMAGES, RESERVATIONS, PLACEMENT, SUBNETS, GROUPS, PROFILE, VALIDATION)  # upstream's order
+# What a person changes where one of them does not hold.
+_FIELDS: Final = {
+    IMAGES: "spec.amiSelectorTerms",
+    SUBNETS: "spec.subnetSelectorTerms",
+    GROUPS: "spec.securityGroupSelectorTerms",
+    PLACEMENT: "spec.placementGroupSelector",
+    PROFILE: "spec.role or spec.instanceProfile",
+    RESERVATIONS: "spec.capacityReservationSelectorTerms",
+}
 DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation needs first (AWS-40)
 
 
@@ -75,6 +84,15 @@ def _ready(parts: Iterable[Json]) -> Verdict:
     if bad:
         return Verdict(status="Unknown", reason="ReconcilingDependents", message=text)
     return true(READY)
+
+
+def why_not_ready(parts: Iterable[tuple[str, str, str]]) -> str:
+    """Of (type, status, message): each that is False in its own words, with the field to mend; empty where none is."""
+    return "; ".join(
+        f"{kind}: {message}{f' (see {_FIELDS[kind]})' if kind in _FIELDS else ''}"
+        for kind, status, message in parts
+        if status == "False" and message and kind not in (READY, UP_TO_DATE)
+    )
 
 
 def _within_a_moment(part: Json) -> tuple[int, int, str]:

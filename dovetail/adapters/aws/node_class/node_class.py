@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from dovetail.adapters.aws.node_class.conditions import why_not_ready
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
 from dovetail.api.aws.ec2_node_class import RESERVED_TAGS, EC2NodeClass, EC2NodeClassSpec
 from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
@@ -77,7 +78,8 @@ class NodeClass:
     def state(self) -> NodeClassState:
         """What pools and launches need to know of it (NPL-15, AWS-75)."""
         ready = next((c for c in self.status.conditions or () if c.type == "Ready"), None)
-        message = ready.message if ready else "its resolution is awaited"
+        parts = [(c.type, c.status, c.message) for c in self.status.conditions or ()]
+        message = (why_not_ready(parts) or ready.message) if ready else "its resolution is awaited"
         return NodeClassState(
             found=True,
             deleting=self.deleting,
