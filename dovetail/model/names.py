@@ -34,6 +34,8 @@ NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
+DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 # On virtual pods, which stand in no API server

@@ -303,7 +303,7 @@ seccompProfile:
 {{- if eq .Values.podDisruptionBudget.name "karpenter" -}}
 {{- $found = append $found (printf "podDisruptionBudget.name: Karpenter's own; ours is %s" (include "dovetail.budgetName" .)) -}}
 {{- end -}}
-{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" -}}
+{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" "podDeletionCostManagement" -}}
 {{- range $name, $_ := .Values.settings.featureGates -}}
 {{- if not (has $name $known) -}}
 {{- $found = append $found (printf "settings.featureGates.%s: no gate of that name" $name) -}}
