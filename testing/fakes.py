@@ -239,6 +239,11 @@ class FakePods:
             raise Conflict(pod.key, "the object has been modified")
         self.world.pods[pod.uid] = replace(live, nominated_node=node, resource_version=self.world.version())
 
+    async def annotate(self, pod: Pod, key: str, value: str | None) -> None:
+        self.world.ledger.append(f"annotate {pod.name} {value}")
+        if pod.uid in self.fails:
+            raise self.fails[pod.uid]
+
     async def delete(self, pod: Pod, grace_seconds: int) -> None:
         self.world.ledger.append(f"force {pod.name} {grace_seconds} {self.world.clock:.1f}")
         self._end(pod, float(grace_seconds))

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.delete_claim import DeleteClaims
+from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
 from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
@@ -228,7 +229,13 @@ class Wiring:
         )
         braked = BrakedSnapshots(w.view, w.catalogues, self._brake())
         publisher, decisions = PlacementPublisher(w.notices, w.buffers, now), Decisions(self.times, self.faults)
-        followers = DecisionFollowers(decisions=decisions, faults=self.faults, flights=self.flights)
+        costs = DeletionCostWriter(w.pods, disruption, now) if disruption.manages_deletion_costs else None
+        followers = DecisionFollowers(
+            decisions=decisions,
+            faults=self.faults,
+            flights=self.flights,
+            beside=costs.write_beside if costs is not None else None,
+        )
         return [
             AwaitProvisioningPlan(braked, publisher, provisioning, now, followers),
             AwaitDisruptionPlan(snapshots, w.notices, disruption, now, followers),

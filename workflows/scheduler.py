@@ -128,6 +128,7 @@ class Scheduler:
             launching=state.launching,
             launching_since=state.launching_since,
             refused_pods=state.refused_pods,
+            claim_refusals=state.claim_refusals,
             must_see_until=expiry_of(state.must_see),
         )
 
@@ -181,6 +182,7 @@ class Scheduler:
 
     async def carry_out_provisioning(self, plan: ProvisioningPlan) -> None:
         """Claims first, then a LaunchNode for each. Nothing cancels this."""
+        self.state = replace(self.state, claim_refusals=plan.claim_refusals)
         self.state = self.state.nominate(plan.nominated, now() + plan.nominate_for)
         if not plan.proposed:
             return

@@ -75,6 +75,7 @@ class AwaitDisruptionPlan:
         self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
+        self.beside = followers.beside
         begin()
 
     @activity.defn
@@ -92,6 +93,8 @@ class AwaitDisruptionPlan:
             judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
             if judged is not None:
                 return judged
+            if self.beside is not None:
+                self.beside(snapshot)
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer

@@ -10,12 +10,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Final
 
 from temporalio import activity
 
 from dovetail.activities.provisioning.choosy_pods import ChoosyPods
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.provisioning.refused_claims import RefusedClaims
+from dovetail.activities.provisioning.refused_claims import Asks, RefusedClaims, Trial
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.flights import DecisionFollowers
@@ -28,6 +29,7 @@ from dovetail.messages.plans import ProvisioningPlan, nomination_seconds
 from dovetail.messages.requests import ProvisioningRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
@@ -39,6 +41,7 @@ from dovetail.ports.objects import NodeClaims
 from dovetail.telemetry.log import arrivals
 
 READS = PLACEMENT
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 RETURN_SECONDS = 3600.0  # after this the Scheduler asks again, and may go on with a new version of the worker
 LAUNCH_SECONDS = 10.0  # a plan waits this long for the last plan's claims, and for unplanned claims
@@ -78,6 +81,7 @@ class AwaitProvisioningPlan:
         followers = followers or DecisionFollowers()
         self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
+        self.refused = RefusedClaims(settings.claims, now) if settings.claims is not None else None
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 
@@ -88,7 +92,7 @@ class AwaitProvisioningPlan:
         self._asking(sight)
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._await_launches(request)
-        tried, refused = self._tried(request), self._refused_claims(request)
+        tried = self._tried(request)
         while self.now() < until:
             batch = await self._gather(tried, until, sight)
             if not batch.all:
@@ -99,35 +103,56 @@ class AwaitProvisioningPlan:
             room = asking(objects).room
             if self.settings.placement.respects_preferences:
                 self.choosy.say([objects.pods[uid] for uid in batch.pods if uid in objects.pods], self.now())
-            plan = await self.plan()
-            if refused is not None:
-                plan = await self.without_refused(plan, refused)
+            plan = await self.without_refused()
             if plan.proposed:
                 arrivals.computed(plan.proposed, self.took)
-            if plan.proposed or set(plan.nominated) - set(request.nominated):
+            news = set(plan.nominated) - set(request.nominated) or plan.claim_refusals != request.claim_refusals
+            if plan.proposed or news:
                 return plan
             sight.answered()
             tried = replace(batch, room=room)
         return NothingPlanned()
 
-    async def without_refused(self, plan: ProvisioningPlan, refused: RefusedClaims) -> ProvisioningPlan:
+    async def without_refused(self) -> ProvisioningPlan:
         """The plan without claims that would be refused. Where nothing else is left, what other pools can take."""
-        kept, known = await refused.without_refused(plan), 0
-        while not kept.proposed and len(refused.refusals) > known:
-            known = len(refused.refusals)
-            kept = await refused.without_refused(await self.plan(refused.refusals))
-        return kept
+        refused = self.refused
+        if refused is None or not (refused.pods or refused.count()):
+            return await self.plan()
+        whole = with_unplanned_as_nodes(await self.snapshots.whole(self.reads))
+        asks = Asks({uid: p for uid, p in whole.pods.items() if not p.node_name}, whole.pools, self._trial(whole))
+        await refused.ask_again(asks)
+        plan = await self.plan(held=refused.held(asks.pending))
+        while await refused.look(plan, asks):
+            plan = await self.plan(held=refused.held(asks.pending))
+        kept, known = refused.without_doubtful(plan), -1
+        while not kept.proposed and refused.count() > known:
+            known = refused.count()
+            for stopped, held in refused.groups(refused.held(asks.pending)):
+                plan = await self.plan(stopped, held)
+                await refused.look(plan, asks)
+                kept = refused.without_doubtful(plan)
+                if kept.proposed:
+                    break
+        return replace(kept, claim_refusals=refused.remembered())
+
+    def _trial(self, whole: Snapshot) -> Trial:
+        """Plans as if of the pending pods there were only these. Nobody hears of them."""
+
+        async def trial(only: frozenset[str]) -> ProvisioningPlan:
+            pods = {uid: pod for uid, pod in whole.pods.items() if pod.node_name or uid in only}
+            alone, settings = replace(whole, pods=pods), self.settings.placement
+            plan, _ = await self.thread.run(lambda stop: plan_provisioning(alone, settings, stop))
+            return self._handed_out(plan)
+
+        return trial
 
     def _tried(self, request: ProvisioningRequest) -> Tried:
-        """What asks again only after a pause from the beginning: pods whose claims have just been refused."""
-        room = asking(self.view.snapshot()).room if request.refused_pods else frozenset()
-        return Tried(pods=frozenset(request.refused_pods), room=room)
-
-    def _refused_claims(self, request: ProvisioningRequest) -> RefusedClaims | None:
-        claims = self.settings.claims
-        if claims is None or not request.refused_pods:
-            return None
-        return RefusedClaims(claims, frozenset(request.refused_pods), self.now)
+        """What asks again only after a pause from the beginning: pods whose claims have just been refused, once it was
+        asked why."""
+        pods = frozenset(request.refused_pods)
+        if self.refused is not None:
+            pods -= self.refused.begin(request)
+        return Tried(pods=pods, room=asking(self.view.snapshot()).room if pods else frozenset())
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
         """Until the last plan's claims are launched or gone, 10 s at most: launched, they are capacity."""
@@ -181,9 +206,11 @@ class AwaitProvisioningPlan:
             await asyncio.sleep(LOOK_SECONDS if closes is None else min(LOOK_SECONDS, max(closes - self.now(), 0.0)))
         return Tried()
 
-    async def plan(self, refusals: Mapping[str, str] = MappingProxyType({})) -> ProvisioningPlan:
-        """Snapshot and placement; what is said of it is published beside. `refusals`: pools that get no claims now."""
+    async def plan(self, refusals: Mapping[str, str] = NONE, held: Mapping[str, str] = NONE) -> ProvisioningPlan:
+        """Snapshot and placement; what is said of it is published beside. `refusals`: pools that get no claims now,
+        `held`: pods that get no new node."""
         snapshot = with_refused_pools(with_unplanned_as_nodes(await self.snapshots.whole(self.reads)), refusals)
+        snapshot = replace(snapshot, refused_pods=held) if held else snapshot
         settings = self.settings.placement
         began = self.now()
         late = self.late
@@ -193,7 +220,11 @@ class AwaitProvisioningPlan:
         self.late = frozenset(r.pod.uid for r in placement.refused if r.reasons == ("not_reached",))
         self.took = self.now() - began
         self.decisions.record(for_real_pods(placement), self.took, self.now())
-        self.publisher.publish_beside(snapshot, placement)
+        if self.refused is None or refusals in (NONE, self.refused.pools):  # else it is about pods refused alone
+            self.publisher.publish_beside(snapshot, placement)
+        return self._handed_out(plan)
+
+    def _handed_out(self, plan: ProvisioningPlan) -> ProvisioningPlan:
         nominate_for = nomination_seconds(self.settings.longest)
         return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=nominate_for)
 

@@ -1,67 +1,243 @@
-"""Claims that the API server refused are proposed again only once it would take them.
+"""Which pods the API server takes no NodeClaim for, found by dry runs, so that those planned beside them get theirs.
 
-An admission policy that refuses the claims of one pool would otherwise be asked with every plan, as often as pods of
-that pool ask, and each time with a workflow's events. Whether it refuses is asked by a dry run, without effects,
-after 10 s, then less and less often, once a minute at last; other pods' plans do not wait for it. Meanwhile the pool
-counts as stopped for its pods, so that another pool takes those that it can, as in a shortage.
+A webhook, a policy or a newer definition refuses a claim whole, with every pod that was planned onto it. A dry run of a
+claim that is for no pod says whether the NodePool itself is refused; then another pool takes its pods, as in a
+shortage. Otherwise the claim's pods are planned apart, half by half, until each that is refused stands alone: it gets
+no new node of that pool, nor does a pod that asks for the same. What was found is asked again after 10 s, then less
+often, once a minute at last, and goes through the Scheduler's state to other workers and to those who explain.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.activities.provisioning.create_node_claims import new_claim
-from dovetail.messages.plans import ProposedNode, ProvisioningPlan
-from dovetail.messages.requests import CreateRequest
-from dovetail.model.judging import LONGEST_TEXT
+from dovetail.messages.plans import ClaimRefusal, ProposedNode, ProvisioningPlan
+from dovetail.messages.requests import CreateRequest, ProvisioningRequest
+from dovetail.messages.type_lists import TypeLists
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.quoting import one_line
+from dovetail.notices.claim_refusals import refused_words
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NodeClaims
 
 FIRST_SECONDS: Final = 10.0
 LONGEST_SECONDS: Final = 60.0
+MOST_REMEMBERED: Final = 200  # pods with their refusals, 600 bytes each where all differ
+MOST_ASKS: Final = 64  # in one pass; what is not divided by then stays together until it is asked again
+
+Trial = Callable[[frozenset[str]], Awaitable[ProvisioningPlan]]  # a plan as if these pods alone were pending
+_Part = tuple[tuple[str, ...], str]  # pods of one claim, and why it was refused
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What is asked about: the pending pods by UID, the NodePools, and what would be planned for some pods alone."""
+
+    pending: Mapping[str, Pod]
+    pools: Mapping[str, NodePool]
+    trial: Trial
+
+    def demand(self, uid: str) -> object:
+        """What a pod asks for; nothing where it is pending no more."""
+        return _demand(self.pending[uid]) if uid in self.pending else None
 
 
 @dataclass(slots=True)
 class RefusedClaims:
-    """The pods whose claims were refused, and when the API server is asked again."""
+    """What is known of refusals, for as long as a worker lives."""
 
     claims: NodeClaims
-    pods: frozenset[str]
     now: Callable[[], float]
+    pods: frozenset[str] = frozenset()  # whose claims were refused when they were last asked for
+    pools: dict[str, str] = field(default_factory=dict)  # pool -> why it gets no claim, whoever it is for
+    waiting: dict[str, str] = field(default_factory=dict)  # pod -> such a pool
+    alone: dict[str, dict[str, str]] = field(default_factory=dict)  # pod -> pool -> why it gets none for this pod
     pause: float = FIRST_SECONDS
-    again: float = field(init=False)
-    refusals: dict[str, str] = field(default_factory=dict)  # pool -> why, as far as it was asked
+    again: float = 0.0
+    rests_until: float = 0.0  # a claim was refused that its dry run had let through: nothing doubtful goes before
+    _passed: set[str] = field(default_factory=set)
+    _part: ProvisioningPlan | None = None  # of a claim that is refused whole, and of which no pod is refused alone
+    _asks: int = 0
 
-    def __post_init__(self) -> None:
+    def begin(self, request: ProvisioningRequest) -> frozenset[str]:
+        """What the Scheduler remembers. Returns the pods that may be tried at once."""
+        if not self.pools and not self.alone:
+            for each in request.claim_refusals:
+                for uid in () if each.whole else each.pods:
+                    self.alone.setdefault(uid, {})[each.pool] = each.why
+        asked, self.pods = self.pods, frozenset(request.refused_pods)
+        if self.pods & self._passed:
+            self.rests_until = self.now() + self.pause
+            self.pause = min(self.pause * 2, LONGEST_SECONDS)
+        self._passed.clear()
+        return self.pods - asked if self.now() >= self.rests_until else frozenset()
+
+    def held(self, pending: Mapping[str, Pod]) -> dict[str, str]:
+        """By UID: why no node is made for a pod. Who asks for the same as a refused pod is refused with it."""
+        self.alone = {uid: why for uid, why in self.alone.items() if uid in pending}
+        self.waiting = {uid: pool for uid, pool in self.waiting.items() if uid in pending}
+        if not self.alone:
+            return {}
+        known = {_demand(pending[uid]): why for uid, why in self.alone.items()}
+        for uid, pod in pending.items():
+            if uid not in self.alone and (why := known.get(_demand(pod))):
+                self.alone[uid] = why
+        return {uid: refused_words(why) for uid, why in self.alone.items()}
+
+    def remembered(self) -> tuple[ClaimRefusal, ...]:
+        """What the Scheduler is to remember."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for uid in sorted(self.alone)[:MOST_REMEMBERED]:
+            for pool, why in self.alone[uid].items():
+                found.setdefault((pool, why), []).append(uid)
+        whole: dict[str, list[str]] = {}
+        for uid in sorted(self.waiting)[:MOST_REMEMBERED]:
+            whole.setdefault(self.waiting[uid], []).append(uid)
+        return (
+            *(ClaimRefusal(pool=p, why=why, pods=tuple(pods)) for (p, why), pods in sorted(found.items())),
+            *(
+                ClaimRefusal(pool=p, why=self.pools[p], pods=tuple(pods), whole=True)
+                for p, pods in sorted(whole.items())
+                if p in self.pools
+            ),
+        )
+
+    async def ask_again(self, asks: Asks) -> None:
+        """After a pause, whether what was refused still is. Pods that ask for the same are asked for by one of them."""
+        self._asks = 0
+        if not self.count():
+            self.pause, self.again = FIRST_SECONDS, 0.0
+        if self.now() < self.again or not self.count():
+            return
+        self.pools.clear()
+        self.pause = min(self.pause * 2, LONGEST_SECONDS)
         self.again = self.now() + self.pause
+        alike: dict[object, list[str]] = {}
+        for uid in self.alone:
+            alike.setdefault(asks.demand(uid), []).append(uid)
+        for uids in alike.values():
+            if self._asks >= MOST_ASKS:
+                break
+            plan = await asks.trial(frozenset(uids[:1]))
+            refused = await self._refused_parts(plan, uids[:1])
+            for uid in uids:
+                why = self.alone.pop(uid)  # and put at the end: others come first the next time
+                if refused or not plan.proposed:
+                    self.alone[uid] = why
 
-    async def without_refused(self, plan: ProvisioningPlan) -> ProvisioningPlan:
-        """The plan without the claims that would be refused now, or were a short time ago."""
-        doubtful = [one for one in plan.proposed if self._is_doubtful(one)]
-        if not doubtful:
-            return plan
-        due = self.now() >= self.again
-        asked = due or bool(self.refusals)
-        if due:
-            self.refusals.clear()
-        for one in doubtful if asked else ():
-            if one.pool not in self.refusals and (why := await self._refusal(plan, one)):
-                self.refusals[one.pool] = why
-        if due:
-            self.pause = min(self.pause * 2, LONGEST_SECONDS) if self.refusals else FIRST_SECONDS
-            self.again = self.now() + self.pause
-        kept = [n for n in plan.proposed if not self._is_doubtful(n) or (asked and n.pool not in self.refusals)]
-        return replace(plan, proposed=tuple(kept))
+    async def look(self, plan: ProvisioningPlan, asks: Asks) -> bool:
+        """Ask for the doubtful claims of a plan; whether another refusal was found than those that were known."""
+        known = self.count()
+        self._part = None
+        for one in plan.proposed if self.now() >= self.rests_until else ():
+            uids = tuple(pod.uid for pod in one.pods)
+            if not self._is_doubtful(one):
+                continue
+            why = self.pools.get(one.pool, "") or await self._refusal(plan.type_lists, one)
+            if not why:
+                self._passed.update(uids)
+                continue
+            self._passed.difference_update(uids)
+            if self.now() >= self.again:
+                self.again = self.now() + self.pause
+            if one.pool not in self.pools and await self._takes_none(one, asks.pools.get(one.pool)):
+                self.pools[one.pool] = why
+            if one.pool in self.pools:
+                self.waiting.update(dict.fromkeys(uids, one.pool))
+                continue
+            for uid, said in (await self._divided((uids, why), asks)).items():
+                self.alone[uid] = {**self.alone.get(uid, {}), one.pool: said}
+        return self.count() > known
+
+    def count(self) -> int:
+        """How many refusals are known."""
+        return len(self.pools) + sum(map(len, self.alone.values()))
+
+    async def _takes_none(self, one: ProposedNode, pool: NodePool | None) -> bool:
+        """Whether a claim as the pool alone asks for it, for no pod, is refused, too."""
+        if pool is None:
+            return True
+        bare = replace(
+            one,
+            requirements=pool.template.requirements,
+            type_list=0,
+            min_types=None,
+            labels=tuple(sorted({names.NODE_POOL: pool.name, **pool.template.labels}.items())),
+            requests=(),
+            pods=(),
+            buffers=(),
+        )
+        return bool(await self._refusal(((),), bare))
+
+    def without_doubtful(self, plan: ProvisioningPlan) -> ProvisioningPlan:
+        """The plan without claims that would be refused. Where nothing else is left, a part of one that passes."""
+        kept = [n for n in plan.proposed if not self._is_doubtful(n) or self._passed.issuperset(p.uid for p in n.pods)]
+        return replace(plan, proposed=tuple(kept)) if kept or self._part is None else self._part
+
+    def groups(self, held: Mapping[str, str]) -> list[tuple[dict[str, str], dict[str, str]]]:
+        """With which pools stopped, and which pods held, other pools are asked in turn: pods by the pools that refuse
+        them, those first that only their pools keep from a node."""
+        found: dict[frozenset[str], dict[str, str]] = {frozenset(): {}} if self.pools else {}
+        for why in self.alone.values():
+            found.setdefault(frozenset(why), why)
+        return [
+            (
+                {**why, **self.pools},
+                {uid: says for uid, says in held.items() if not pools or frozenset(self.alone[uid]) != pools},
+            )
+            for pools, why in found.items()
+        ]
 
     def _is_doubtful(self, proposed: ProposedNode) -> bool:
-        return any(pod.uid in self.pods for pod in proposed.pods)
+        return any(pod.uid in self.pods or pod.uid in self.alone for pod in proposed.pods)
 
-    async def _refusal(self, plan: ProvisioningPlan, proposed: ProposedNode) -> str:
+    async def _divided(self, whole: _Part, asks: Asks) -> dict[str, str]:
+        """The pods for whose sake the claim is refused, and why. All of them, where none can be planned apart."""
+        found: dict[str, str] = {}
+        parts = [whole]
+        self._part = None
+        while parts:
+            uids, why = parts.pop()
+            if len(uids) == 1 or self._asks >= MOST_ASKS:
+                found.update(dict.fromkeys(uids, why))
+                continue
+            demands = {uid: asks.demand(uid) for uid in uids}
+            alike = len(set(demands.values())) == 1
+            if alike and await self._refused_parts(await asks.trial(frozenset(uids[:1])), uids[:1]):
+                found.update(dict.fromkeys(uids, why))
+                continue
+            order = {demand: number for number, demand in enumerate(dict.fromkeys(demands.values()))}
+            ordered = sorted(uids, key=lambda uid: order[demands[uid]])
+            middle = len(ordered) // 2
+            for half in (ordered[:middle], ordered[middle:]):
+                parts += await self._refused_parts(await asks.trial(frozenset(half)), half)
+        if found:
+            self._part = None
+        return found if found or self._part is not None else dict.fromkeys(*whole)
+
+    async def _refused_parts(self, plan: ProvisioningPlan, uids: Iterable[str]) -> list[_Part]:
+        """Those of these pods whose claims of such a plan are refused, claim by claim."""
+        asked = frozenset(uids)
+        mine = [node for node in plan.proposed if any(pod.uid in asked for pod in node.pods)]
+        said = [(node, await self._refusal(plan.type_lists, node)) for node in mine]
+        refused = [(tuple(pod.uid for pod in node.pods if pod.uid in asked), why) for node, why in said if why]
+        if mine and not refused:
+            self._part = replace(plan, proposed=tuple(mine))
+        return refused
+
+    async def _refusal(self, lists: TypeLists, proposed: ProposedNode) -> str:
         """Why the API server would refuse the claim; empty where it would take it."""
-        request = CreateRequest(plan_id="dry-run", proposed=(proposed,), type_lists=plan.type_lists)
+        self._asks += 1
+        request = CreateRequest(plan_id="dry-run", proposed=(proposed,), type_lists=lists)
         try:
             await self.claims.may_create(new_claim(request, 0))
         except Permanent as refusal:
-            return one_line(str(refusal))[:LONGEST_TEXT] or "no reason was given"
+            return one_line(str(refusal)) or "no reason was given"
         return ""
+
+
+def _demand(pod: Pod) -> object:
+    return pod.shape, tuple(sorted(pod.requests.items()))

@@ -1,5 +1,6 @@
 """Where decisions are handed to what keeps their inputs. Nobody does, unless a setting asks for it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -40,8 +41,10 @@ class NoFlights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFollowers:
-    """What hears of each decision: the metrics, and what keeps its inputs."""
+    """What hears of each decision: the metrics, and what keeps its inputs. `beside`: begun with each look at the
+    cluster for a disruption."""
 
     decisions: Decisions = field(default_factory=Decisions)
     faults: Faults = field(default_factory=Faults)
     flights: Flights = field(default_factory=NoFlights)
+    beside: Callable[[Snapshot], None] | None = None

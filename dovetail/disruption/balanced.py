@@ -12,7 +12,7 @@ from typing import Final
 
 from dovetail.disruption.commands import Command, Move
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.disruption.nodes.costs import NODE_COST, eviction_cost, pool_cost
+from dovetail.disruption.nodes.costs import pool_cost, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.model.pod_rules import is_daemon, is_terminal
 
@@ -96,7 +96,8 @@ class Scales:
         return pool_cost(pool, self._fleet.snapshot.claims.values(), self._fleet.types_of(pool))
 
     def _disruption(self, pool: str, costs: dict[str, float]) -> float:
-        return sum(costs.get(m.name, 0.0) or _disturbance(m) for m in self._fleet.by_pool.get(pool, ()))
+        managed = self._fleet.settings.manages_deletion_costs
+        return sum(costs.get(m.name, 0.0) or _disturbance(m, managed) for m in self._fleet.by_pool.get(pool, ()))
 
     def scores(self, command: Command) -> tuple[Score, ...]:
         """One score for each Balanced pool of the command, by name (DIS-123)."""
@@ -134,7 +135,7 @@ class Scales:
         return self._weigh(candidate.pool.name, candidate.price, candidate.cost).is_approved
 
 
-def _disturbance(member: Member) -> float:
+def _disturbance(member: Member, managed: bool) -> float:
     """The disturbance of a node that is no candidate: its pods but those of DaemonSets and ended ones (DIS-121)."""
     pods = (p for p in member.pods if not is_terminal(p) and not is_daemon(p))
-    return NODE_COST + sum(max(0.0, eviction_cost(p)) for p in pods)
+    return reschedule_cost(pods, managed)

@@ -18,6 +18,7 @@ class DisruptionSettings:
 
     spot_to_spot: bool = False
     reserved_capacity: bool = True
+    manages_deletion_costs: bool = False  # the gate PodDeletionCostManagement: pods' deletion costs are ours
     min_values_policy: Literal["Strict", "BestEffort"] = "Strict"
     preference_policy: Literal["Respect", "Ignore"] = "Respect"
     default_spread: tuple[SpreadConstraint, ...] = ()

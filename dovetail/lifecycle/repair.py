@@ -22,10 +22,11 @@ BLOCKED_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """An unhealthy node that stays, because too many are. `where` names the pool, or the cluster."""
+    """An unhealthy node that stays: too many are (`where` names the pool, or the cluster), or empty, a person wants
+    it so."""
 
     node: str
-    where: str
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,10 @@ def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repair
         condition, due = fault
         if due > snapshot.now:
             moments.append(due)
+            continue
+        if "true" in (node.annotations.get(names.DO_NOT_REPAIR), claim.annotations.get(names.DO_NOT_REPAIR)):
+            blocked.append(Blocked(node=node.name))
+            moments.append(snapshot.now + BLOCKED_SECONDS)
             continue
         where = _too_many(snapshot, claim, known)
         if where:

@@ -69,6 +69,16 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRefusal:
+    """Why the API server takes no NodeClaim of a pool for these pods. `whole`: it takes none, whoever it is for."""
+
+    pool: str
+    why: str
+    pods: tuple[str, ...]  # UIDs
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """Up to which resourceVersion of each kind a plan's snapshot had seen, when it was taken, and when the plan was
     ready: a decision about a very large cluster is not discarded because it took long."""
@@ -109,6 +119,7 @@ class ProvisioningPlan:
     refusals: tuple[Refusal, ...] = ()
     more: bool = False  # cut to size: go round again at once
     nominate_for: float = NOMINATION_SECONDS
+    claim_refusals: tuple[ClaimRefusal, ...] = ()  # all that are known, of pods that wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

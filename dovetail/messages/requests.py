@@ -6,7 +6,7 @@ An empty text stands for "none": stored histories hold it.
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
+from dovetail.messages.plans import ClaimRefusal, DisruptionCommand, ProposedNode, Seen, Target
 from dovetail.messages.states import Held
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
@@ -22,6 +22,7 @@ class ProvisioningRequest:
     launching_since: float = 0.0
     must_see_until: float = 0.0  # after this moment nothing of must_see is waited for
     refused_pods: tuple[str, ...] = ()  # a claim for them is proposed only once the API server would take it
+    claim_refusals: tuple[ClaimRefusal, ...] = ()  # what was found about them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ iterates in the same order.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.plans import ClaimRefusal, DisruptionPlan
 from dovetail.messages.sizes import HELD_BYTES, NOMINATED_BYTES, encoded_bytes
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
@@ -90,6 +90,7 @@ class SchedulerState:
     max_history: int = 0  # tests make it small, so that many generations pass
     refused_pods: tuple[str, ...] = ()  # UIDs of pods whose claims the API server refused when they were last asked for
     cluster_uid: str = ""  # of its namespace kube-system: a name repeats
+    claim_refusals: tuple[ClaimRefusal, ...] = ()  # why, as far as it has been found for whose sake
 
     def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
         """With these writes added to must_see."""

@@ -37,6 +37,8 @@ TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 # Of Karpenter before v1: they mean nothing any more, and people are warned.
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
+DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
+DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 # On virtual pods, which stand in no API server

@@ -100,7 +100,7 @@ class IgnoredPod:
     pod: Pod
     why: str
     silent: bool = False
-    earlier_claim: Literal["", "awaited", "exhausted"] = ""  # PLQ-32: claims were made for it before
+    earlier_claim: Literal["", "awaited", "exhausted", "refused"] = ""  # PLQ-32: claims were made, or tried, before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

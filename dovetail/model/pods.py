@@ -148,6 +148,7 @@ class Pod:
     priority: int | None = None
     do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.pod_rules judges it
     deletion_cost: str | None = None
+    disruption_cost: str | None = None  # the annotation's text; it comes before the deletion cost
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods
 
     @property

@@ -91,6 +91,7 @@ class Offering:
     price_overlay: bool = False
     short_until: float = 0.0  # where it is not available because the cloud had none: when it is asked for again
     may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
+    unpriced: bool = False  # a price is all that keeps it from being available
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,7 @@ class Snapshot:
     resting: Mapping[str, float] = field(default_factory=dict)  # node name -> not to be tried again before
     buffer_pods: Mapping[str, int] = field(default_factory=dict)  # node name -> virtual buffer pods on it (DIS-68)
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
+    refused_pods: Mapping[str, str] = field(default_factory=dict)  # pod -> why the API server takes no claim for it
     unreadable: tuple[Unreadable, ...] = ()  # what is left out because it cannot be read
 
     def is_ours(self, reference: NodeClassRef) -> bool:

@@ -1,5 +1,6 @@
-"""The notice of a NodeClaim that the API server refused to create."""
+"""What is said of a NodeClaim that the API server refuses to create."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from dovetail.model.notice import Notice
@@ -18,3 +19,8 @@ def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
         message=f"A NodeClaim was refused, its pods wait: {why}",
         window=REFUSED_WINDOW,
     )
+
+
+def refused_words(why: Mapping[str, str]) -> str:
+    """Of a pod for which no claim is taken: why, by NodePool."""
+    return "; ".join(f"the API server refuses a NodeClaim of NodePool {p} for it: {said}" for p, said in why.items())

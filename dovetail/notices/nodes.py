@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from dovetail.model import names
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 from dovetail.notices.about import notice_about
@@ -29,6 +30,10 @@ def node_deadline(node: Node, timestamp: str) -> Notice:
 
 
 def repair_blocked(node: Node, where: str) -> Notice:
-    """Too many nodes are unhealthy for one to be replaced (EVT-12). `where`: nodepool or cluster."""
+    """Why an unhealthy node is not replaced (EVT-12): too many are in the nodepool or cluster that `where` names, or,
+    where it is empty, an annotation keeps it."""
+    if not where:
+        text = f'Repair is blocked through the "{names.DO_NOT_REPAIR}" annotation'
+        return replace(notice_about(node, "DisruptionBlocked", text), window=900.0)
     text = f"More than 20% nodes are unhealthy in the {where}"
     return replace(notice_about(node, "NodeRepairBlocked", text, "Warning"), window=900.0)

@@ -51,7 +51,11 @@ def refusal_notices(placement: Placement) -> Iterator[Notice]:
             yield _failed(refused.pod, f"Failed to schedule pod, {why(refused)}")
     for ignored in placement.ignored:
         if not ignored.silent:
-            yield _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}")
+            # Said also where something else was said of the pod just now: it alone is to be mended.
+            yield replace(
+                _failed(ignored.pod, f"Failed to schedule pod, {ignored.why}"),
+                distinct="refused" if ignored.earlier_claim == "refused" else "",
+            )
 
 
 def _crowded_pools(snapshot: Snapshot, placement: Placement) -> Iterator[Notice]:

@@ -10,7 +10,7 @@ restart forgets nothing.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.kept_places import keeps_place, planned_pods
@@ -45,16 +45,23 @@ class EarlierClaims:
     awaited: Mapping[str, str] = field(default_factory=dict)
     exhausted: Mapping[str, int] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)  # why the brake holds it, or others of its owner
+    refused: Mapping[str, str] = field(default_factory=dict)  # what the API server says of a claim for it
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self.awaited or uid in self.exhausted or uid in self.held
+        return uid in self.awaited or uid in self.exhausted or uid in self.held or uid in self.refused
+
+    def kind(self, uid: str) -> Literal["awaited", "refused", "exhausted"]:
+        """Which of them holds for a pod."""
+        if uid in self.awaited:
+            return "awaited"
+        return "refused" if uid in self.refused and uid not in self.exhausted else "exhausted"
 
     def why(self, uid: str) -> str:
         """Why nothing is launched for the pod."""
         if uid in self.awaited:
             return f"NodeClaim {self.awaited[uid]} was made for it and may still become its node"
         if uid not in self.exhausted:
-            return self.held[uid]
+            return self.refused.get(uid, "") or self.held[uid]
         return (
             f"{self.exhausted[uid]} NodeClaims were made for it within an hour and it runs on none of their nodes, so "
             "no further one is made: what it asks for and what the nodes have do not agree"

@@ -8,7 +8,7 @@ labels. Its price then holds for those offerings that suit it, its capacity for 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.judging import Judging, Unjudged
@@ -26,6 +26,7 @@ from dovetail.model.resources import Resources
 from dovetail.placement.prices import adjusted_price
 
 OverlayVerdict = Literal["applied", "invalid", "conflict"]
+_OF_TYPES: Final = (names.INSTANCE_TYPE, "In")
 Place = tuple[str, int]  # a pool and the number of one of its types
 
 
@@ -37,6 +38,7 @@ class _Change:
     capacity: dict[str, int]
     price_weights: dict[int, int]
     capacity_weights: dict[str, int]
+    missing: str = ""  # the price where the cloud names none: of an overlay that names nothing but types and a price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,8 @@ def _contradicts(item: NodeOverlay, change: _Change | None, offerings: Iterable[
 def _record(item: NodeOverlay, change: _Change, offerings: Iterable[int]) -> None:
     """The heavier overlay came first and stays (NPL-53); the weight of the last is kept to notice equals below it."""
     if item.price:
+        if item.price[0] not in "+-" and [(e.key, e.operator) for e in item.requirements] == [_OF_TYPES]:
+            change.missing = change.missing or item.price
         for number in offerings:
             change.prices.setdefault(number, item.price)
             change.price_weights[number] = item.weight
@@ -159,13 +163,22 @@ def _changed(item: InstanceType, change: _Change | None) -> InstanceType:
     (PLQ-22)."""
     if change is None:
         return item
-    offerings = tuple(
-        replace(offering, price=adjusted_price(offering.price, change.prices[number]), price_overlay=True)
-        if number in change.prices
-        else offering
-        for number, offering in enumerate(item.offerings)
-    )
+    offerings = tuple([_priced(o, change, change.prices.get(n, "")) for n, o in enumerate(item.offerings)])
     capacity: Resources = {**item.capacity, **change.capacity}
     return replace(
         item, offerings=offerings, capacity=capacity, capacity_overlay=item.capacity_overlay or bool(change.capacity)
+    )
+
+
+def _priced(offering: Offering, change: _Change, price: str) -> Offering:
+    """The offering at an overlay's price. One that the cloud sells without naming a price, as it does types that are
+    not for everybody yet, is available by it."""
+    if not price:
+        return offering
+    missing = change.missing if offering.unpriced else ""
+    return replace(
+        offering,
+        price=adjusted_price(adjusted_price(offering.price, missing), price),
+        price_overlay=True,
+        available=offering.available or bool(missing),
     )

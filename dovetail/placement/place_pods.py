@@ -74,7 +74,7 @@ def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: Earlier
             pod=pod,
             why=earlier.why(pod.uid),
             silent=pod.uid in earlier.awaited or bool(pod.node_name),
-            earlier_claim="awaited" if pod.uid in earlier.awaited else "exhausted",
+            earlier_claim=earlier.kind(pod.uid),
         )
         for pod in unplaced
     ]

@@ -177,6 +177,10 @@ class Pods(Protocol):
         """Set status.nominatedNodeName at the version of `pod`, empty: take it away; Conflict where it has changed.
         Nothing where it is gone."""
 
+    async def annotate(self, pod: Pod, key: str, value: str | None) -> None:
+        """Write an annotation at the version of `pod`, None: take it away; Conflict where it has changed. Nothing where
+        it is gone."""
+
 
 class Notices(Protocol):
     """Where notices go. Publishing never fails a step: what cannot be published is logged. In a worker it never holds

@@ -82,6 +82,7 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
     return DisruptionSettings(
         nominate_for=nomination_seconds(settings.batch_max),
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],
+        manages_deletion_costs=settings.gates["PodDeletionCostManagement"],
         reserved_capacity=settings.gates["ReservedCapacity"],
         min_values_policy=settings.min_values,
         preference_policy=settings.preferences,

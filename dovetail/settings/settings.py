@@ -27,6 +27,7 @@ GATES: Final = {
     "NodeOverlay": False,
     "StaticCapacity": False,
     "CapacityBuffer": False,
+    "PodDeletionCostManagement": False,
 }
 
 Role = Literal["control", "plan"]

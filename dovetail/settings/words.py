@@ -27,7 +27,9 @@ WORDS: Final[dict[str, str]] = {
     "MIN_VALUES_POLICY": "`BestEffort`: minimum values give way where nothing else fits",
     "FEATURE_GATES": (
         "`Name=true,Name=false`; gates that are not named keep their defaults, unknown ones are warned about. "
-        "`ReservedCapacity=false`: reservations are neither used nor opted out of"
+        "`ReservedCapacity=false`: reservations are neither used nor opted out of. `PodDeletionCostManagement=true`: "
+        "ReplicaSets that shrink give up pods on nodes first that disruption would take next (it takes the right of "
+        "deletion-costs.yaml)"
     ),
     "SCHEDULER_CONFIG": "the kube-scheduler's default spread constraints, as YAML or JSON in Karpenter's form",
     "DOVETAIL_CLAIMS_PER_POD": (

@@ -257,6 +257,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
                 namespace=settings.namespace,
                 keeps_places=settings.placement_policy == "Cost" and settings.cost_keep_places,
                 moves=settings.moves,
+                deletion_costs=settings.gates["PodDeletionCostManagement"],
                 of_cloud=settings.provider.rights,
             ),
         ),

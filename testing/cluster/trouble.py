@@ -83,8 +83,19 @@ async def create_pods(ground: Ground, pods: dict[str, Json]) -> set[str]:
 
 async def refuse_claims_of(ground: Ground, name: str) -> None:
     """An admission policy that answers 403 to every claim of that pool; in force afterwards."""
+    await refuse_claims(ground, f"object.metadata.labels['karpenter.sh/nodepool'] != '{name}'", name)
+
+
+async def refuse_claims_for_only(ground: Ground, zone: str) -> None:
+    """One that does so to every claim for that zone alone."""
+    one = "r.key == 'topology.kubernetes.io/zone' && r.values.size() == 1"
+    await refuse_claims(ground, f"!object.spec.requirements.exists(r, {one} && r.values[0] == '{zone}')", "tried", zone)
+
+
+async def refuse_claims(ground: Ground, expression: str, pool: str, zone: str = "") -> None:
+    """A policy that demands this of every claim, and does so of one of that pool or for that zone."""
+    message = f"no machines for {zone or pool}"
     rule = {"apiGroups": ["karpenter.sh"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["nodeclaims"]}
-    expression = f"object.metadata.labels['karpenter.sh/nodepool'] != '{name}'"
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -92,7 +103,7 @@ async def refuse_claims_of(ground: Ground, name: str) -> None:
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [rule]},
-            "validations": [{"expression": expression, "reason": "Forbidden", "message": f"no machines for {name}"}],
+            "validations": [{"expression": expression, "reason": "Forbidden", "message": message}],
         },
     }
     binding = {
@@ -107,13 +118,14 @@ async def refuse_claims_of(ground: Ground, name: str) -> None:
 
     async def refuses() -> bool:
         """The API server takes a moment to follow its own policies."""
+        zones: list[Json] = [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}]
         body = {
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodeClaim",
-            "metadata": {"name": "tried", "labels": {"karpenter.sh/nodepool": name}},
+            "metadata": {"name": "tried", "labels": {"karpenter.sh/nodepool": pool}},
             "spec": {
                 "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-                "requirements": [],
+                "requirements": zones if zone else [],
             },
         }
         return (await ground.api.post("/apis/karpenter.sh/v1/nodeclaims?dryRun=All", body)).status == 403

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.provisioning.refused_claims import RefusedClaims
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
@@ -27,7 +26,7 @@ from dovetail.model.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
 from dovetail.ports.failures import Forbidden
-from dovetail.ports.objects import ClaimStatus, NewClaim, Notices
+from dovetail.ports.objects import ClaimStatus, NewClaim, NodeClaims, Notices
 from dovetail.telemetry.metrics.provisioning import Decisions
 from testbed.simulated_world import SimulatedWorld
 from testing.fakes import FakeClaims, World
@@ -69,9 +68,9 @@ class Stage:
         request = ProvisioningRequest(must_see=(), launching=(), launching_since=0.0)
         return asyncio.create_task(ActivityEnvironment().run(self.step(notices).await_provisioning_plan, request))
 
-    def step(self, notices: Notices | None = None) -> AwaitProvisioningPlan:
+    def step(self, notices: Notices | None = None, claims: NodeClaims | None = None) -> AwaitProvisioningPlan:
         a = self.adapter
-        settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2)
+        settings = ProvisioningSettings(placement=PlacementSettings(), idle=0.2, claims=claims)
         publisher = PlacementPublisher(notices or a.notices, a.buffers, time.time)
         return AwaitProvisioningPlan(
             Snapshots(a.view, a.catalogues), publisher, settings, time.time, DecisionFollowers(decisions=self.decisions)
@@ -165,22 +164,93 @@ async def test_pods_of_a_pool_whose_claims_are_refused_get_a_node_of_another(
     if "default" not in pools:
         stage.world.delete("NodePool", "default")
     notices = Noted()
-    step = stage.step(notices)
     claims = Refusing("preferred")
+    step = stage.step(notices, claims)
+    assert step.refused is not None
     [pod] = stage.world.objects("Pod")
-    refused = RefusedClaims(claims, frozenset({pod["metadata"]["uid"]}), time.time)
-    refused.again = 0.0  # the first pause is over
+    step.refused.begin(ProvisioningRequest(refused_pods=(pod["metadata"]["uid"],)))
 
     await until(lambda: stage.sees(pools), words="the pod is pending and the pools are there")
 
-    plan = await step.without_refused(await step.plan(), refused)
+    plan = await step.without_refused()
 
     assert [node.pool for node in plan.proposed] == list(pools[1:])
-    assert claims.asked == list(pools)
+    assert claims.asked == ["preferred", *pools], "once for the pod, once for no pod"
     if not plan.proposed:
         await asyncio.wait_for(notices.failed.wait(), 60)
         why = "launches are stopped: the API server refuses its NodeClaims: NodeClaim/x: the policy says no"
         assert notices.said == f'Failed to schedule pod, incompatible with nodepool "preferred", {why}'
+
+
+class ZoneRefused(FakeClaims):
+    """An API server whose policy takes no claim for one zone alone."""
+
+    def __init__(self) -> None:
+        super().__init__(World())
+        self.asked, self.refuses = 0, True
+
+    async def may_create(self, claim: NewClaim) -> None:
+        self.asked += 1
+        if self.refuses and any(e.key == names.ZONE and e.values == ("test-zone-b",) for e in claim.requirements):
+            raise Forbidden("NodeClaim/x", "no claim for test-zone-b")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_pod_that_has_its_claim_refused_stands_alone_and_those_beside_it_get_theirs(
+    stage: Stage, count: int
+) -> None:
+    for number in range(29):
+        stage.world.apply(a_pod(f"good-{number}", cpu="1"))
+    pods = [a_pod(f"bad-{n}", cpu="1", nodeSelector={names.ZONE: "test-zone-b"}) for n in range(count)]
+    bad = {stage.world.apply(pod)["metadata"]["uid"] for pod in pods}
+    await until(lambda: len(asking(stage.adapter.view.snapshot()).pods) == 30 + count, words="all pods are pending")
+    claims = ZoneRefused()
+    step = stage.step(claims=claims)
+    asked = tuple(asking(stage.adapter.view.snapshot()).pods)
+    request = ProvisioningRequest(refused_pods=asked)
+
+    plan = await asyncio.wait_for(ActivityEnvironment().run(step.await_provisioning_plan, request), 60)
+
+    assert isinstance(plan, ProvisioningPlan)
+    assert {pod.uid for node in plan.proposed for pod in node.pods} == set(asked) - bad
+    [refusal] = plan.claim_refusals
+    assert (refusal.pool, set(refusal.pods), refusal.whole) == ("default", bad, False)
+    assert "no claim for test-zone-b" in refusal.why
+    assert claims.asked <= 30, "pods that ask for the same are asked for by one of them"
+
+    # The next pass of this worker and of another one ask nothing; and what was refused is told in words.
+    for other in (step, stage.step(claims=claims)):
+        assert other.refused is not None
+        other.refused.begin(replace(request, refused_pods=(), claim_refusals=plan.claim_refusals))
+        other.refused.again, before = time.time() + 60, claims.asked
+        assert (await other.without_refused()).claim_refusals == plan.claim_refusals
+        assert claims.asked == before
+
+    # Once the policy is gone, a dry run of one of them frees them all.
+    claims.refuses, step.refused.again = False, 0.0  # type: ignore[union-attr]
+    plan = await step.without_refused()
+    assert bad <= {pod.uid for node in plan.proposed for pod in node.pods}
+    assert plan.claim_refusals == ()
+
+
+async def test_a_claim_that_is_refused_for_no_pod_alone_is_made_in_parts(stage: Stage) -> None:
+    """A policy that takes no claim for more than eight cores."""
+    stage.world.apply(a_deployment(12, cpu="1"))
+    await until(lambda: len(asking(stage.adapter.view.snapshot()).pods) == 12, words="all pods are pending")
+    step = stage.step(claims=AtMostEightCores(World()))
+    asked = tuple(asking(stage.adapter.view.snapshot()).pods)
+    step.refused.begin(ProvisioningRequest(refused_pods=asked))  # type: ignore[union-attr]
+
+    plan = await step.without_refused()
+
+    assert plan.proposed and plan.claim_refusals == ()
+    assert all(dict(node.requests)["cpu"] <= 8_000_000_000 for node in plan.proposed)
+
+
+class AtMostEightCores(FakeClaims):
+    async def may_create(self, claim: NewClaim) -> None:
+        if claim.requests.get("cpu", 0) > 8_000_000_000:
+            raise Forbidden("NodeClaim/x", "too large")
 
 
 class Noted:

@@ -6,10 +6,10 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.provisioning.refused_claims import RefusedClaims
+from dovetail.activities.provisioning.refused_claims import Asks, RefusedClaims
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import PlannedPod, ProposedNode, ProvisioningPlan, Seen
-from dovetail.messages.requests import CreateRequest
+from dovetail.messages.requests import CreateRequest, ProvisioningRequest
 from dovetail.messages.states import MOST_REFUSED_PODS, SchedulerState
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden, Misconfigured, Permanent, Refused, Taken
@@ -64,27 +64,43 @@ async def test_one_claim_is_refused_the_others_are_made_and_the_pool_is_told(ref
 async def test_a_refused_claim_is_asked_for_by_dry_runs_with_growing_pauses_and_holds_up_no_other() -> None:
     world = World()
     claims = Policed(world, REFUSALS[0])
-    refused = RefusedClaims(claims, frozenset({"uid-p2"}), world.now)
+    refused = RefusedClaims(claims, world.now)
+    refused.begin(ProvisioningRequest(refused_pods=("uid-p2",)))
     plan = ProvisioningPlan(
         seen=Seen(taken_at=0.0),
         proposed=(a_node("free", "p1"), replace(a_node("refused", "p2"), pool="other")),
         type_lists=(("small",),),
     )
 
+    async def trial(_: frozenset[str]) -> ProvisioningPlan:
+        raise AssertionError("one pod is not divided")
+
+    asks = Asks({}, {"other": POOL}, trial)
+
+    async def launched() -> list[str]:
+        await refused.ask_again(asks)
+        await refused.look(plan, asks)
+        return [one.pool for one in refused.without_doubtful(plan).proposed]
+
     asked: list[float] = []
     began = world.clock
     while world.clock < began + 300:
         before = claims.judged
-        found = await refused.without_refused(plan)
-        assert [one.pool for one in found.proposed] == ["pool"]
+        assert await launched() == ["pool"]
         if claims.judged > before:
             asked.append(world.clock - began)
         world.clock += 1
 
-    assert asked == [10, 30, 70, 130, 190, 250]
+    assert asked == [0, 10, 30, 70, 130, 190, 250]
     claims.refuses = False
     world.clock += 60
-    assert [one.pool for one in (await refused.without_refused(plan)).proposed] == ["pool", "other"]
+    assert await launched() == ["pool", "other"]
+
+    refused.begin(ProvisioningRequest(refused_pods=("uid-p2",)))  # refused all the same
+    before = claims.judged
+    assert (await launched(), claims.judged) == (["pool"], before), "what a dry run lets through is not tried in a loop"
+    world.clock += 60
+    assert await launched() == ["pool", "other"]
 
 
 def test_the_scheduler_remembers_refused_pods_until_their_claims_are_made() -> None:

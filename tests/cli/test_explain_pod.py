@@ -6,12 +6,16 @@ from typing import get_args
 
 import pytest
 
-from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.explain.explain_pod import explain_pod, find_pod
 from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.explain.pod_words import POOL_WORDS
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.sources import with_memory
+from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.needs import needs_of
+from dovetail.messages.plans import ClaimRefusal
+from dovetail.messages.states import SchedulerState
 from dovetail.model.placements import PoolRefusal, Reason
 from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
@@ -210,3 +214,20 @@ async def test_a_pod_that_no_claim_can_suit_is_promised_no_node(tmp_path: Path) 
         'spec.requirements.key: label domain "karpenter.k8s.aws" is restricted'
     )
     assert slip.says in pod_text(slip)
+
+
+async def test_a_pod_whose_claim_the_api_server_refuses_is_promised_no_node(tmp_path: Path) -> None:
+    """What the Scheduler remembers of refusals is what `explain`, `plan` and `status` say."""
+    look = await looked(a_world(tmp_path, a_ready_pool(), a_pod("web"), a_pod("other")))
+    uid, fresh = find_pod(look, "web").uid, find_pod(look, "other").uid
+    refusal = ClaimRefusal(pool="default", why="NodeClaim/x: the policy says no", pods=(uid, "gone"))
+    state = SchedulerState(cluster="c", refused_pods=(uid, fresh), claim_refusals=(refusal,))
+    look = replace(look, snapshot=with_memory(look.snapshot, state))
+    why = "the API server refuses a NodeClaim of NodePool default for it: NodeClaim/x: the policy says no"
+
+    assert explain_pod(look, "web").says == f"nothing is planned for it: {why}"
+    assert "is asked for again" in explain_pod(look, "other").says
+    plan = plan_now(look)
+    assert plan.new_nodes == () and why in {refusal.reason for refusal in plan.ignored_pods}
+    needs = {need.about: need.what for need in needs_of(FleetFacts.of(look.snapshot), ())}
+    assert needs["default/web"].endswith(f": {why}")

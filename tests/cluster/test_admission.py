@@ -13,7 +13,7 @@ from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model.json import Json
 from testbed.up import CLUSTER
 from testing.cluster.ground import DEPLOYMENTS, Ground, deployment, node_pool
-from testing.cluster.trouble import allow_again, refuse_claims_of
+from testing.cluster.trouble import PODS, allow_again, planned_beside, refuse_claims_for_only, refuse_claims_of
 
 pytestmark = pytest.mark.cluster
 
@@ -114,3 +114,49 @@ async def test_a_policy_that_refuses_the_claims_of_one_pool_stops_nothing_else(g
         return await running(ground, "refused") == 1
 
     await ground.until(refused_runs, 120, "what was refused runs once the policy is gone")
+
+
+async def test_a_pod_for_whose_sake_claims_are_refused_waits_alone(ground: Ground) -> None:
+    """It shares NodePool and owner with six good ones, and is planned onto their nodes."""
+    await ground.apply(pool("default"))
+    zone = "us-west-2b"
+    await refuse_claims_for_only(ground, zone)
+    owner = (await ground.api.get("/api/v1/namespaces/default")).body["metadata"]
+    owners = [{"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": owner["uid"], "controller": True}]
+    expression: Json = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    bodies = [planned_beside("bad", [expression]), *[planned_beside(f"good-{number}", []) for number in range(6)]]
+    for body in bodies:
+        if body["metadata"]["name"] != "bad":
+            body["spec"].pop("affinity")
+        body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "400m"  # there is room for all on one node
+        body["metadata"].update(ownerReferences=owners, labels={"app": "mixed"})
+        assert (await ground.api.post(PODS, body)).status == 201
+    try:
+
+        async def good_run() -> bool:
+            return await running(ground, "mixed") == 6
+
+        await ground.until(good_run, 120, "the good pods run")
+
+        async def bad_is_named() -> bool:
+            found = await events_of(ground, "FailedScheduling")
+            mine = [e["message"] for e in found if e["involvedObject"]["name"] == "bad"]
+            return any(f"no machines for {zone}" in message for message in mine)
+
+        await ground.until(bad_is_named, 60, "an Event on the pod quotes the refusal")
+        for command in (("explain", "pod", "default/bad"), ("plan",), ("status",)):
+            _, said = await ground.dovetail(*command)
+            assert f"no machines for {zone}" in " ".join(said.split()), (command, said)
+        _, said = await ground.dovetail("explain", "pod", "default/bad")
+        assert "a new node of NodePool" not in said
+        await allow_again(ground)
+
+        async def all_run() -> bool:
+            return await running(ground, "mixed") == 7
+
+        await ground.until(all_run, 150, "the pod runs once the policy is gone")
+    finally:
+        await allow_again(ground)
+        for body in bodies:
+            await ground.api.delete(f"{PODS}/{body['metadata']['name']}", {"gracePeriodSeconds": 0})
+    await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")

@@ -196,6 +196,57 @@ async def test_a_budget_and_a_protected_pod_hold_their_nodes_and_explain_says_so
     await ground.until(both_left, 120, "both are replaced")
 
 
+async def test_failed_replacements_hold_the_others_of_their_pool_until_a_person_frees_them(ground: Ground) -> None:
+    """Decision 226, by what stands on the NodePool: as after three replacements that were not ready in time."""
+    closed: Json = {"budgets": [{"nodes": "0"}]}
+    await ground.apply(fleet_pool("held", disruption=closed))
+    await ground.apply(workload("held", "held", 2))
+    await ground.until(partial(pods_and_nodes, ground, 2, 2), 120, "two nodes with a pod each")
+    old = {c["metadata"]["name"] for c in await ground.claims()}
+
+    async def the_pool() -> Json:
+        return next(p for p in await ground.objects("NodePool") if p["metadata"]["name"] == "held")
+
+    before = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH]
+    await ground.apply(fleet_pool("held", colour="green", disruption=closed))
+
+    async def all_have_drifted() -> bool:
+        hashed = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH]
+        return hashed != before and all(has_condition(c, names.DRIFTED) for c in await ground.claims())
+
+    await ground.until(all_have_drifted, 60, "both nodes have drifted, and no budget lets them go")
+    hashed, now = (await the_pool())["metadata"]["annotations"][names.NODE_POOL_HASH], time.time()
+    failures = ".".join(f"{now - ago:.0f}" for ago in (1200, 600, 0))
+    remembered = {names.FAILED_REPLACEMENTS: f"Drifted@{hashed}={failures}"}
+    body = fleet_pool("held", colour="green", disruption=ALL)
+    body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **remembered}
+    await ground.apply(body)
+
+    async def told() -> list[str]:
+        events = (await ground.api.get("/api/v1/namespaces/default/events")).body["items"]
+        mine = [e for e in events if e["involvedObject"]["name"] == "held"]
+        return [e["message"] for e in mine if e["reason"] == "ReplacementsHeld"]
+
+    [message] = await ground.until(told, 60, "an Event on the NodePool says what holds")
+    assert "3 replacements for Drifted were not ready in time" in message
+    assert {c["metadata"]["name"] for c in await ground.claims()} == old
+    _, said = await ground.dovetail("status")
+    assert "3 replacements for Drifted" in " ".join(said.split())
+    node = (await ground.nodes())[0]["metadata"]["name"]
+    _, said = await ground.dovetail("explain", "node", node)
+    assert "3 replacements for Drifted" in " ".join(said.split())
+    admin = str(ground.everything.plane.kubeconfig)  # the worker itself may not pause
+    code, said = await ground.dovetail("resume", "--pool", "held", "--kubeconfig", admin)
+    assert code == 0, said
+
+    async def replaced() -> bool:
+        left = {c["metadata"]["name"] for c in await ground.claims()}
+        return not left & old and await ground.settled(2)
+
+    await ground.until(replaced, 180, "both nodes are replaced")
+    assert names.FAILED_REPLACEMENTS not in (await the_pool())["metadata"]["annotations"]
+
+
 @pytest.mark.soak
 async def test_a_replacement_that_never_joins_is_given_back_and_blocks_no_other(ground: Ground) -> None:
     """DIS-157, DIQ-24: its node is untainted, rests, and is tried again; the other one goes its way meanwhile."""

@@ -48,3 +48,25 @@ def test_a_negative_cost_makes_no_node_cheaper_to_disturb() -> None:
     pods = [replace(a_pod("n"), deletion_cost=text) for text in ("134217728", "-1e300")]
 
     assert reschedule_cost(pods) == 1.0 + 2.0
+
+
+@pytest.mark.parametrize(
+    ("steering", "deletion", "managed", "cost"),
+    [
+        ("134217728", "-134217728", False, 2.0),  # comes before the deletion cost
+        ("134217728", None, True, 2.0),
+        (None, "134217728", True, 1.0),  # with the gate deletion costs are our own
+        (None, "134217728", False, 2.0),
+        ("much", "134217728", False, 1.0),  # there, and ignored
+        ("1e3", "134217728", False, 1.0),
+        ("2147483648", None, False, 1.0),  # beyond an int32
+        ("-2147483648", None, False, -10.0),
+        ("9" * 400, None, False, 1.0),
+        ("\u0661", None, False, 1.0),
+    ],
+)
+def test_a_disruption_cost_comes_before_the_deletion_cost(
+    steering: str | None, deletion: str | None, managed: bool, cost: float
+) -> None:
+    """DIS-32, of Karpenter 1.15: read as Go's ParseInt reads an int32."""
+    assert eviction_cost(replace(a_pod("n"), disruption_cost=steering, deletion_cost=deletion), managed) == cost

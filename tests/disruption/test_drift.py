@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from acceptance.karpenter import KARPENTER
+from dovetail.answers.explain.node_words import budget_words
 from dovetail.disruption.choose import NothingToDo, choose, decide
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
@@ -353,7 +354,12 @@ def test_replacements_that_failed_hold_the_drift_of_their_pool_but_for_one_try(
     assert isinstance(decision.choice, DisruptionPlan)
     chosen = [target.node for command in decision.choice.commands for target in command.targets]
     assert (len(chosen), "other" in chosen) == (expected + 1, True)
+    said = [(n.kind, n.name, n.message) for n in decision.notices if n.reason == "ReplacementsHeld"]
+    assert [(kind, pool) for kind, pool, _ in said] == ([] if expected else [("NodePool", "a")])
     if expected:
         return
+    assert "3 replacements for Drifted were not ready in time: one node is tried at" in said[0][2]
     explained = explain_node(world, DisruptionSettings(), "n2")
     assert any("3 replacements for Drifted were not ready in time" in each.message for each in explained.passed_over)
+    allowance = next(each for each in explained.allowances if each.held)
+    assert budget_words(allowance, None) == allowance.held, "no budget is blamed for it"

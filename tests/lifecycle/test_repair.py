@@ -94,3 +94,19 @@ def test_what_is_unhealthy_for_a_moment_counts_towards_the_share() -> None:
     found = find_repairs(a_snapshot(*(one for pair in pairs for one in pair)), (SILENT,))
 
     assert (found.orders, len(found.blocked)) == ((), 1)
+
+
+@pytest.mark.parametrize("on_claim", [True, False])
+@pytest.mark.parametrize(("value", "repaired"), [("true", False), ("false", True), ("", True)])
+def test_a_node_that_a_person_keeps_is_not_repaired(value: str, repaired: bool, on_claim: bool) -> None:
+    """GCR-18: on the Node or the NodeClaim; said only once its toleration is over."""
+    claim, node = a_pair(1, silent(60))
+    kept = {names.DO_NOT_REPAIR: value}
+    claim = replace(claim, annotations={**claim.annotations, **kept}) if on_claim else claim
+    node = node if on_claim else replace(node, annotations={**node.annotations, **kept})
+
+    found = find_repairs(a_snapshot(claim, node), (SILENT,))
+
+    assert (len(found.orders), found.blocked) == ((1, ()) if repaired else (0, (Blocked(node=node.name),)))
+    _, young = a_pair(1, silent(1))
+    assert find_repairs(a_snapshot(claim, replace(young, annotations=node.annotations)), (SILENT,)).blocked == ()

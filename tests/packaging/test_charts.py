@@ -232,6 +232,14 @@ class TestRendering:
         [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/places.yaml").read_text())["rules"]
         assert (rule in named(objects, "ClusterRole")["rules"]) == granted
 
+    @pytest.mark.parametrize("gate", [True, False])
+    def test_the_right_to_annotate_pods_is_given_where_the_gate_asks_for_it(self, helm: Helm, gate: bool) -> None:
+        given = {"settings": {**NAMED["settings"], "featureGates": {"podDeletionCostManagement": gate}}}
+        objects = helm.rendered({**NAMED, **given})
+
+        [rule] = yaml.safe_load((ROOT / "deploy/kubernetes/deletion-costs.yaml").read_text())["rules"]
+        assert (rule in named(objects, "ClusterRole")["rules"]) == gate
+
     def test_moves_bring_their_right_and_the_policy_that_keeps_the_worker_to_it(self, helm: Helm) -> None:
         """Off by default. The policy concerns the ServiceAccount of this release."""
         given = {"moves": {"enabled": True}, "serviceAccount": {"name": "another"}}

@@ -202,3 +202,28 @@ def test_an_offering_that_gets_another_price_keeps_the_capacity_that_it_override
 
     changed = the_type(found, "small").offerings[0]
     assert (changed.price, changed.capacity_override) == (0.01, {"example.com/gpu": 1})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "price", "stands_in"),
+    [
+        (((names.INSTANCE_TYPE, "large"),), "0.7", True),
+        (((names.INSTANCE_TYPE, "large"),), "+0.7", False),
+        (((names.INSTANCE_TYPE, "large"), (names.ZONE, "z")), "0.7", False),
+        (((names.ZONE, "z"),), "0.7", False),
+    ],
+)
+def test_an_overlay_of_a_type_and_a_price_stands_in_for_a_price_that_the_cloud_does_not_name(
+    wanted: tuple[tuple[str, str], ...], price: str, stands_in: bool
+) -> None:
+    """NPL-57. What is not available for another reason stays so."""
+    plain = a_type("large", "8", 0.4, zones=("z",))
+    first = plain.offerings[0]
+    offered = (replace(first, price=0.0, available=False, unpriced=True), replace(first, price=0.0, available=False))
+    catalogue = Catalogue(types=(replace(plain, offerings=offered),))
+
+    found = overlay([an_overlay("preview", *wanted, price=price)], {"default": a_pool()}, {"default": catalogue})
+
+    sold, never = the_type(found, "large").offerings
+    assert (sold.available, never.available) == (stands_in, False)
+    assert not stands_in or sold.price == 0.7

@@ -55,6 +55,12 @@ WARNINGS: Final = (
         "find the cause, then `dovetail resume --pool NAME` ([why](../operations.md#launches-that-come-to-nothing))",
     ),
     Said(
+        "ReplacementsHeld",
+        "NodePool",
+        "three replacements within an hour were not ready in time",
+        "mend the image or the template, or `dovetail resume --pool NAME`; one node is tried at the moment named",
+    ),
+    Said(
         "PlacesNotKept",
         "NodePool",
         "the worker may not nominate pods for the nodes that are made for them",

@@ -52,6 +52,9 @@ OWN_RIGHTS: Final = (("", "configmaps", ("get", *_CHANGE)),)
 # Where NodePools are under the policy cost: to nominate pods for the nodes that were made for them.
 PLACES_RIGHTS: Final = (("", "pods/status", _CHANGE),)
 
+# Where the gate PodDeletionCostManagement is open.
+DELETION_COST_RIGHTS: Final = (("", "pods", _CHANGE),)
+
 # Where pods are moved by a roll-out of their Deployment; an admission policy keeps the first to that.
 MOVES_RIGHTS: Final = (
     ("apps", "deployments", _CHANGE),
@@ -96,12 +99,13 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, to move them, and its
-    cloud's."""
+    """What a worker's settings ask for: rights in its own namespace, to keep places for pods, to move them, to write
+    their deletion costs, and its cloud's."""
 
     namespace: str = "kube-system"
     keeps_places: bool = False
     moves: bool = False
+    deletion_costs: bool = False
     of_cloud: tuple[Right, ...] = ()
 
 
@@ -127,6 +131,7 @@ class KubeInspection:
                 (OWN_RIGHTS, need.namespace),
                 (PLACES_RIGHTS if need.keeps_places else (), ""),
                 (MOVES_RIGHTS if need.moves else (), ""),
+                (DELETION_COST_RIGHTS if need.deletion_costs else (), ""),
                 (need.of_cloud, ""),
                 *[(rights_of_watched(kind.path), "") for kind in (*node_classes, *gated)],
             ]

@@ -63,6 +63,8 @@ def budget_words(allowance: Allowance, until: float | None) -> str:
     """What a budget that lets no more nodes go says, until when, and what ends it."""
     if allowance.errors:
         return f"a budget of NodePool {allowance.pool} cannot be read, so none may go: {allowance.errors[0]}"
+    if allowance.held and allowance.left <= 0:
+        return allowance.held
     binding = allowance.binding
     limit = "" if binding is None else f" ({budget_text(binding)})"
     of_pool = f"the budget of NodePool {allowance.pool}{limit} lets"

@@ -8,7 +8,7 @@ the explanation does without and says so, because a person asks mostly when some
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from temporalio.client import Client, WorkflowQueryRejectedError
@@ -28,6 +28,7 @@ from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds
+from dovetail.notices.claim_refusals import refused_words
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World, open_world
 from dovetail.workflows.converter import UnreadablePayload
@@ -133,7 +134,19 @@ def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
     if state is None:
         return for_disruption(snapshot, {}, frozenset())
     state = state.forget(snapshot.now)
-    return for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
+    whole = for_disruption(snapshot, dict(state.nominations), claims_of(state.held))
+    return replace(whole, refused_pods=_refused_pods(snapshot, state))
+
+
+def _refused_pods(snapshot: Snapshot, state: SchedulerState) -> dict[str, str]:
+    """By UID: what the API server says of a NodeClaim for a pod that waits."""
+    found = dict.fromkeys(state.refused_pods, "a NodeClaim for it was refused, and is asked for again")
+    by_pod: dict[str, dict[str, str]] = {}
+    for each in state.claim_refusals:
+        for uid in each.pods:
+            by_pod.setdefault(uid, {})[each.pool] = each.why
+    found.update({uid: refused_words(why) for uid, why in by_pod.items()})
+    return {uid: why for uid, why in found.items() if uid in snapshot.pods and not snapshot.pods[uid].node_name}
 
 
 async def scheduler_state(settings: Settings, cluster_uid: str) -> tuple[SchedulerState | None, str]:

@@ -84,8 +84,9 @@ def _launches(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
 def _pods(facts: FleetFacts) -> Iterator[Need]:
     now = facts.snapshot.now
     for pod in sorted(facts.pending, key=lambda p: (p.created, p.key)):
-        if now - pod.created > PENDING_SECONDS:
-            words = f"pending for {duration_text(now - pod.created)}"
+        refused = facts.snapshot.refused_pods.get(pod.uid, "")
+        if refused or now - pod.created > PENDING_SECONDS:
+            words = f"pending for {duration_text(now - pod.created)}" + (f": {refused}" if refused else "")
             command = f"dovetail explain pod {pod.key}"
             yield Need(about=pod.key, what=words, since=pod.created, command=command, pool=selected_pool(pod))
 

@@ -5,7 +5,7 @@ that wait count as far as those plans could begin at once: the others only stand
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Final
 
@@ -19,6 +19,7 @@ from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.about import STANDING_WINDOW
 from dovetail.notices.decisions import decision_notice
 
 DRAIN_SECONDS: Final = 20.0
@@ -151,14 +152,14 @@ def _is_being_drained(member: Member, now: float) -> bool:
 
 
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
-    """Notices for pools that have nodes and whose budgets allow none at all (DIS-58)."""
-    return tuple(
-        decision_notice(
-            "NodePool",
-            a.pool,
-            "DisruptionBlocked",
-            f"No allowed disruptions for disruption reason {a.reason} due to blocking budget",
+    """Notices for pools that have nodes and whose budgets, or the brake, allow none at all (DIS-58)."""
+    return tuple(_blocked(a) for a in found.values() if a.nodes > 0 and a.allowed == 0)
+
+
+def _blocked(found: Allowance) -> Notice:
+    if found.held:
+        return replace(
+            decision_notice("NodePool", found.pool, "ReplacementsHeld", found.held, "Warning"), window=STANDING_WINDOW
         )
-        for a in found.values()
-        if a.nodes > 0 and a.allowed == 0 and not a.held
-    )
+    says = f"No allowed disruptions for disruption reason {found.reason} due to blocking budget"
+    return decision_notice("NodePool", found.pool, "DisruptionBlocked", says)

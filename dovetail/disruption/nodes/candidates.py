@@ -221,5 +221,5 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         capacity_type=capacity_type,
         pods=pods,
         price=node_price(instance_type, zone, capacity_type),
-        cost=reschedule_cost(pods),
+        cost=reschedule_cost(pods, fleet.settings.manages_deletion_costs),
     )

@@ -22,6 +22,7 @@ MOST: Final = 10.0  # an eviction costs between -10 and 10
 # Go's ParseFloat takes underscores here but neither spaces nor hexadecimal integers (addendum to DIS-32); a hexadecimal
 # number needs an exponent. Possessive, so that a long text is read once.
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9_]++\.?[0-9_]*+|\.[0-9_]++)(?:[eE][+-]?[0-9_]++)?")
+_INT32: Final = re.compile(r"[+-]?0{0,99}[0-9]{1,10}")
 _ENDLESS: Final = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _DIGITS: Final = r"[0-9a-f]++(?:_[0-9a-f]++)*+"
 _HEXADECIMAL: Final = re.compile(
@@ -44,21 +45,30 @@ def _deletion_cost(text: str | None) -> float:
     return 0.0 if isinf(number) else number
 
 
-def eviction_cost(pod: Pod) -> float:
-    """One, plus what the pod's deletion cost and priority add, within bounds (DIS-32)."""
-    if pod.deletion_cost is None and not pod.priority:
+def _whole(text: str) -> int:
+    """An int32 as Go's ParseInt reads it; 0 for what is none."""
+    number = int(text) if _INT32.fullmatch(text) else 0
+    return number if -(2**31) <= number < 2**31 else 0
+
+
+def eviction_cost(pod: Pod, managed: bool = False) -> float:
+    """One, plus what the pod's disruption cost and priority add, within bounds (DIS-32). Where it names none its
+    deletion cost counts, unless that is ours to write: `managed`."""
+    if pod.deletion_cost is None and pod.disruption_cost is None and not pod.priority:
         return 1.0
     cost = 1.0
-    if pod.deletion_cost is not None:
+    if pod.disruption_cost is not None:
+        cost += _whole(pod.disruption_cost) / 2.0**27
+    elif pod.deletion_cost is not None and not managed:
         cost += _deletion_cost(pod.deletion_cost) / 2.0**27
     if pod.priority is not None:
         cost += pod.priority / 2.0**25
     return max(-MOST, min(MOST, cost))
 
 
-def reschedule_cost(reschedulable: Iterable[Pod]) -> float:
+def reschedule_cost(reschedulable: Iterable[Pod], managed: bool = False) -> float:
     """The cost of moving these pods off their node (DIS-33); 1.0 means that it is empty (DIS-36)."""
-    return NODE_COST + sum(max(0.0, eviction_cost(pod)) for pod in reschedulable)
+    return NODE_COST + sum(max(0.0, eviction_cost(pod, managed)) for pod in reschedulable)
 
 
 def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:

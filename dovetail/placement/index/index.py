@@ -201,6 +201,9 @@ class Index:
         found = earlier_claims(self.snapshot, pods, self.on_node, self.settings.claims_per_pod)
         others = [pod for pod in pods if pod.uid not in found and not pod.node_name]
         held = pods_held_back(others, self.snapshot, self.on_node, self.settings) if others else {}
+        refused = self.snapshot.refused_pods
+        if refused:
+            found = replace(found, refused={pod.uid: refused[pod.uid] for pod in others if pod.uid in refused})
         return replace(found, held=held) if held else found
 
     @property

@@ -118,6 +118,8 @@ async def test_what_is_not_reserved_says_that_it_has_no_reservation_and_its_zone
     assert available(found["c5.large"]) == {"us-west-2b"}
     assert len(found["c5.large"].offerings) == 6  # every zone of the region, on demand and spot
     assert (len(found[unpriced].offerings), available(found[unpriced])) == (3, set())
+    assert all(each.unpriced for each in found[unpriced].offerings)  # an overlay may name one
+    assert not any(each.unpriced for each in found["c5.large"].offerings)
 
 
 def targets(stage: Stage) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from dovetail.adapters.kube.inspection import (
+    DELETION_COST_RIGHTS,
     MOVES_RIGHTS,
     OWN_RIGHTS,
     PLACES_RIGHTS,
@@ -66,6 +67,10 @@ def test_the_role_grants_what_doctor_asks_for_in_the_workers_namespace() -> None
 
 def test_what_the_policy_cost_asks_for_is_a_role_of_its_own() -> None:
     assert single(PLACES_RIGHTS) == granted("ClusterRole", ROLES.parent / "places.yaml")
+
+
+def test_what_deletion_costs_ask_for_is_a_role_of_its_own() -> None:
+    assert single(DELETION_COST_RIGHTS) == granted("ClusterRole", ROLES.parent / "deletion-costs.yaml")
 
 
 def test_what_moves_ask_for_is_a_role_of_its_own() -> None:

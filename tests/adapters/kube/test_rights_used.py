@@ -98,7 +98,14 @@ async def everything_that_is_asked() -> set[Right]:
         *(claims.patch_status(claim, ClaimStatus(provider_id="x")), claims.annotated_by("c", "a")),
         namespaces.read("kube-system"),
         *(nodes.read("n"), nodes.list_by_provider_id("p"), nodes.patch(node, change), nodes.delete("n", "u")),
-        *(pods.list_on("n"), pods.evict(pod), pods.delete(pod, 1), pods.read(pod), pods.nominate(pod, "n")),
+        *(
+            pods.list_on("n"),
+            pods.evict(pod),
+            pods.delete(pod, 1),
+            pods.read(pod),
+            pods.nominate(pod, "n"),
+            pods.annotate(pod, "k", "v"),
+        ),
         *(pools.read("p"), pools.patch(pool, change), pools.patch_status(pool, PoolStatus(node_count=1))),
         KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
@@ -128,7 +135,9 @@ async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is
     cluster_role = next(iter(yaml.safe_load_all(ROLES.read_text())))
     of_places = yaml.safe_load((ROLES.parent / "places.yaml").read_text())
     of_moves = next(iter(yaml.safe_load_all((ROLES.parent / "moves.yaml").read_text())))
-    has, needs = granted(cluster_role) | granted(of_places) | granted(of_moves), await everything_that_is_asked()
+    of_costs = yaml.safe_load((ROLES.parent / "deletion-costs.yaml").read_text())
+    has = granted(cluster_role) | granted(of_places) | granted(of_moves) | granted(of_costs)
+    needs = await everything_that_is_asked()
     harmless = {(group, resource, "get") for group, resource, verb in has if verb == "list"}
 
     assert needs - has == set()

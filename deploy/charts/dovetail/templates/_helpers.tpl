@@ -91,7 +91,7 @@ annotations:
 
 {{/* Gates of Karpenter 1.15 that stand in its chart and that there are none of here: closed, they are as good as unsaid. */}}
 {{- define "dovetail.karpentersGates" -}}
-terminateFirstDrift terminateFirstRepair podDeletionCostManagement draNVIDIAGPU draEFA rebootForRepair
+terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 {{- end -}}
 
 {{/* FEATURE_GATES: the gates with a capital letter, as Karpenter spells them there. */}}
@@ -315,7 +315,7 @@ seccompProfile:
 {{- if eq .Values.podDisruptionBudget.name "karpenter" -}}
 {{- $found = append $found (printf "podDisruptionBudget.name: Karpenter's own; ours is %s" (include "dovetail.budgetName" .)) -}}
 {{- end -}}
-{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" -}}
+{{- $known := list "nodeRepair" "nodeOverlay" "reservedCapacity" "spotToSpotConsolidation" "staticCapacity" "capacityBuffer" "podDeletionCostManagement" -}}
 {{- $unsaid := splitList " " (include "dovetail.karpentersGates" .) -}}
 {{- range $name, $open := .Values.settings.featureGates -}}
 {{- if not (or (has $name $known) (and (not $open) (has $name $unsaid))) -}}

@@ -147,14 +147,16 @@ def _offerings(
     for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
-        available, short_until, may_be_asked = is_open and fits and price is not None and zone in zones, 0.0, False
+        available, short_until, may_be_asked = is_open and fits and zone in zones, 0.0, False
         if available and short:
             short_until, may_be_asked = shared.short_until(capacity_type, name, zone)
             available = not short_until
+        unpriced = available and price is None
+        available = available and not unpriced
         if before:
             same = before[number]
-            now = (price or 0.0, available, short_until, may_be_asked)
-            if (same.price, same.available, same.short_until, same.may_be_asked) == now:
+            now = (price or 0.0, available, short_until, may_be_asked, unpriced)
+            if (same.price, same.available, same.short_until, same.may_be_asked, same.unpriced) == now:
                 found.append(same)
                 continue
             differs = True
@@ -165,6 +167,7 @@ def _offerings(
                 available=available,
                 short_until=short_until,
                 may_be_asked=may_be_asked,
+                unpriced=unpriced,
             )
         )
     return tuple(found) if differs else before

@@ -15,7 +15,7 @@ from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
-from dovetail.adapters.kubernetes_json.rendering.pods import render_nomination
+from dovetail.adapters.kubernetes_json.rendering.pods import render_annotation, render_nomination
 from dovetail.adapters.kubernetes_json.written_kinds import POD
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
@@ -59,8 +59,13 @@ class KubePods:
         return None if raw is None else parsed(parse_pod, raw)
 
     async def nominate(self, pod: Pod, node: str) -> None:
-        body = render_nomination(pod, node)
-        answer = await self._client.call(_request("PATCH", pod, body, {NOT_FOUND, CONFLICT}, "status"))
+        await self._patch(pod, render_nomination(pod, node), "status")
+
+    async def annotate(self, pod: Pod, key: str, value: str | None) -> None:
+        await self._patch(pod, render_annotation(pod, key, value))
+
+    async def _patch(self, pod: Pod, body: Json, subresource: str = "") -> None:
+        answer = await self._client.call(_request("PATCH", pod, body, {NOT_FOUND, CONFLICT}, subresource))
         if answer.status == CONFLICT:
             raise Conflict(f"Pod/{pod.key}", answer.message)
 

@@ -10,3 +10,10 @@ def render_nomination(pod: Pod, node: str) -> Json:
         "metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version},
         "status": {"nominatedNodeName": node or None},
     }
+
+
+def render_annotation(pod: Pod, key: str, value: str | None) -> Json:
+    """The change that annotates this pod at this version; None takes the annotation away."""
+    return {
+        "metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": {key: value}},
+    }

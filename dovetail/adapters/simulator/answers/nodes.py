@@ -7,12 +7,13 @@ once (DUR-30).
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
-from dovetail.adapters.kubernetes_json.rendering.pods import render_nomination
+from dovetail.adapters.kubernetes_json.rendering.pods import render_annotation, render_nomination
 from dovetail.adapters.simulator.answers.patching import deleted_version, patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
+from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod
 from dovetail.model.taints import Taint
@@ -73,10 +74,16 @@ class SimulatedPods:
         return None if body is None or body["metadata"]["uid"] != pod.uid else parsed(parse_pod, body)
 
     async def nominate(self, pod: Pod, node: str) -> None:
-        patch = render_nomination(pod, node)
+        await self._patch(pod, render_nomination(pod, node), "status")
+
+    async def annotate(self, pod: Pod, key: str, value: str | None) -> None:
+        await self._patch(pod, render_annotation(pod, key, value))
+
+    async def _patch(self, pod: Pod, patch: Json, subresource: str = "") -> None:
+        kind = "patch-status" if subresource else "patch"
         try:
             await self._calls.cluster(
-                "patch-status", f"Pod/{pod.key}", lambda cluster: cluster.patch("Pod", pod.key, patch, "status")
+                kind, f"Pod/{pod.key}", lambda cluster: cluster.patch("Pod", pod.key, patch, subresource)
             )
         except Rejected as rejected:
             if rejected.code != 404:
