@@ -23,7 +23,6 @@ from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.activities.termination.mover import Mover
 from dovetail.disruption.live_check import why_not_now
-from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.resting import rest_text, why_called_off
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
@@ -36,6 +35,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
+from dovetail.model.beginnings import Cause
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
@@ -105,10 +105,10 @@ class MarkAndUnmarkNodes:
         """By pool: why a pause, a Freeze or a closed window forbids this, in words."""
         if self.pauses is None:
             return {}
-        activities = activities_of(command.reason, replaced=bool(command.replacements))
+        cause = Cause.of(command.reason, at_once=self._is_asked_for_now(command))
         pools = {target.pool for target in command.targets}
-        reason = "" if self._is_asked_for_now(command) else command.reason
-        return {pool: await self.pauses.why_not(pool, *activities, reason=reason) for pool in pools}
+        holds = {pool: await self.pauses.hold(pool, cause, replaced=bool(command.replacements)) for pool in pools}
+        return {pool: hold.message for pool, hold in holds.items() if hold is not None}
 
     def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
         """Whether a person asks for it at once: windows are not asked then."""

@@ -136,9 +136,8 @@ def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy,
     return tuple(policies[name] for name in sorted(policies) if policies[name].selects(pool))
 
 
-def closed(policies: Mapping[str, Policy], pool: NodePool, reason: str, now: float) -> Closed | None:
+def closed(ours: tuple[Policy, ...], pool: NodePool, reason: str, now: float) -> Closed | None:
     """What closes the pool for that reason; all its policies must be open, so that the strictest wins."""
-    ours = policies_of(policies, pool)
     found = next(((each, why) for each in ours if (why := each.why_closed(reason, now))), None)
     if found is None:
         return None

@@ -175,8 +175,9 @@ def test_the_forecast_is_what_the_predicate_says_by_the_minute(seed: int) -> Non
         for name in ("a", "b")
     }
     world = replace(with_rules(a_world([], pools=[pool]), *policies.values()), now=start)
+    ours = tuple(policies.values())
     minutes = range(int(start), int(start) + 3 * 86_400, 60)
-    states = [(float(moment), closed(policies, pool, "Drifted", moment) is None) for moment in minutes]
+    states = [(float(moment), closed(ours, pool, "Drifted", moment) is None) for moment in minutes]
     scanned = [(at, is_open) for (_, before), (at, is_open) in pairs(states) if before != is_open]
 
     found = [

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dovetail.answers.status.answer import Allowed, Move, PoolStatus
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool, spot_share
 from dovetail.disruption.budgets.allowances import Allowance, allowances
-from dovetail.disruption.nodes.pausing import HeldBy, PoolHold, hold_of_pool
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, HeldBy, PoolHold, hold_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget, NodePool
@@ -64,7 +64,7 @@ def _pool(
 
 
 def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
-    held = hold_of_pool(snapshot, pool, found.reason, replaced=False)
+    held = hold_of(said_in(snapshot, pool.name), Cause.of(found.reason))
     why = ""
     if held is not None:
         why = _held_words(held)

@@ -19,15 +19,14 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.nodes.pausing import hold_of_window
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
 from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.beginnings import changes, said_in
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Unjudged
-from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
 from dovetail.model.snapshot import Snapshot
 
@@ -194,16 +193,13 @@ def _moments(looked: _Looked) -> Iterator[float]:
     fleet = looked.round.fleet
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
-    yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     yield from (a.found.look_again for a in looked.attempts if a.found.look_again is not None)
     drifted = [member for member in fleet.members if _is_drifted(member)]
     for pool in sorted({member.pool_name for member in drifted} & fleet.pools.keys()):
         opens = _next_change(fleet, pool)
         if opens is not None:
             yield opens
-        shut = hold_of_window(fleet.snapshot, fleet.pools[pool], DisruptionReason.DRIFTED)
-        if shut is not None and shut.until is not None:
-            yield shut.until
+        yield from changes(said_in(fleet.snapshot, pool))
     for member in drifted:
         yield from _protections(fleet, member)
 
