@@ -22,6 +22,7 @@ from dovetail.model.nodes import RepairPolicy
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.rates import BegunNodes, Rate, with_begun
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
@@ -129,6 +130,10 @@ RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
     "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
     "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
     "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
+    "rate that is reached": lambda world: with_rules(
+        _with_pools(lambda pool: with_begun(pool, [BegunNodes(NOW - 60, "Drifted", nodes=2)], {HOUR}, NOW))(world),
+        Policy(name="p", rates=(Rate(nodes="2", per=HOUR),)),
+    ),
     "replacements that failed": _with_pools(_failing),
     "budget of no node": _with_pools(
         lambda pool: replace(pool, disruption=replace(pool.disruption, budgets=(Budget(nodes="0"),)))

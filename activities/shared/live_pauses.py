@@ -42,17 +42,20 @@ class LivePauses:
 
     async def hold(self, name: str, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
         """What keeps nodes of the pool from beginning to leave for that cause; None where they may."""
+        return hold_of(await self.said(name), cause, replaced=replaced)
+
+    async def said(self, name: str) -> Said:
+        """All that people say about the pool."""
         rules = await self._rules()
         general = self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
         pool = await self.pools.read(name) if name else None
         own = self.in_pool(pool)
-        said = Said(
+        return Said(
             now=self.now(),
             pool=pool,
             pauses=general if own is None else (*general, own),
             policies=policies_of(rules.policies, pool) if pool is not None else (),
         )
-        return hold_of(said, cause, replaced=replaced)
 
     def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
         return pauses_of_all(system, rules.freezes, self.now())

@@ -8,6 +8,7 @@ many may go at once is said by budgets; what a node or a pod says of itself, by 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 from typing import Final
 
 from dovetail.model import names
@@ -15,7 +16,9 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import Policy, closed, policies_of
 from dovetail.model.pools import NodePool
+from dovetail.model.rates import Rate, RateState, pace_of
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
 
 
 class Cause(StrEnum):
@@ -26,20 +29,22 @@ class Cause(StrEnum):
     """What must not be paused for it."""
     is_windowed: bool
     """Whether windows are asked."""
+    is_paced: bool
+    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption."""
 
-    def __new__(cls, value: str, activity: Activity, is_windowed: bool = False) -> "Cause":
+    def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
         """A string with what belongs to it."""
         cause = str.__new__(cls, value)
         cause._value_ = value
-        cause.activity, cause.is_windowed = activity, is_windowed
+        cause.activity, cause.is_windowed, cause.is_paced = activity, is_windowed, is_paced
         return cause
 
-    #           value                        activity          is_windowed
-    EMPTY = (DisruptionReason.EMPTY.value, Activity.DISRUPTION, True)
-    UNDERUTILIZED = (DisruptionReason.UNDERUTILIZED.value, Activity.DISRUPTION, True)
-    DRIFTED = (DisruptionReason.DRIFTED.value, Activity.DISRUPTION, True)
+    #           value                        activity          is_windowed  is_paced
+    EMPTY = (DisruptionReason.EMPTY.value, Activity.DISRUPTION, True, True)
+    UNDERUTILIZED = (DisruptionReason.UNDERUTILIZED.value, Activity.DISRUPTION, True, True)
+    DRIFTED = (DisruptionReason.DRIFTED.value, Activity.DISRUPTION, True, True)
     # A replacement before expiry is part of expiry.
-    EXPIRED = (DisruptionReason.EXPIRED.value, Activity.EXPIRY, True)
+    EXPIRED = (DisruptionReason.EXPIRED.value, Activity.EXPIRY, True, True)
     REQUESTED = (DisruptionReason.REQUESTED.value, Activity.DISRUPTION, True)
     REQUESTED_NOW = ("RequestedNow", Activity.DISRUPTION)  # a person waits for it
     EXPIRED_HARD = ("ExpiredHard", Activity.EXPIRY)  # deleted at its expireAfter
@@ -57,6 +62,7 @@ class HeldBy(StrEnum):
     PAUSE = "Pause"
     FREEZE = "Freeze"
     WINDOW = "Window"
+    RATE = "Rate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,11 @@ class Said:
     pool: NodePool | None
     pauses: tuple[Pause, ...] = ()
     policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
+
+    @property
+    def periods(self) -> frozenset[float]:
+        """The lengths of time that rates of the pool look back; none where it has no rate."""
+        return frozenset(rate.per for policy in self.policies for rate in policy.rates)
 
     def at(self, moment: float) -> "Said":
         """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
@@ -129,9 +140,36 @@ def by_window(said: Said, cause: Cause) -> PoolHold | None:
     )
 
 
-Rule = Callable[[Said, Cause], PoolHold | None]
+def by_rate(said: Said, cause: Cause) -> PoolHold | None:
+    """The rate that lets no more of them begin; of several the one that does so for the longest."""
+    full = [(policy, number, rate, pace) for policy, number, rate, pace in _paces(said, cause) if pace.left == 0]
+    if said.pool is None or not full:
+        return None
+    policy, number, rate, pace = max(full, key=lambda each: inf if each[3].until is None else each[3].until)
+    end = "until it is changed" if pace.until is None else f"until {format_time(pace.until)}"
+    begun = f"{pace.begun} of at most {pace.allowed} nodes have begun within {rate.words}"
+    ends = f"{end}, by DisruptionPolicy {policy.name}: rates[{number}], {begun}"
+    message = f"no more for {cause} may begin for NodePool {said.pool.name} {ends}"
+    return PoolHold(rule=HeldBy.RATE, why=WhyNot.RATE_REACHED, message=message, until=pace.until, ends=ends)
 
-RULES: Final[tuple[Rule, ...]] = (by_window,)  # after pauses and Freezes
+
+def left_of_rates(said: Said, cause: Cause) -> int | None:
+    """How many more nodes rates let begin for it now; None where none is about it."""
+    return min((pace.left for *_, pace in _paces(said, cause)), default=None)
+
+
+def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateState]]:
+    if said.pool is None or not cause.is_paced:
+        return
+    for policy in said.policies:
+        for number, rate in enumerate(policy.rates):
+            if rate.names(cause):
+                yield policy, number, rate, pace_of(rate, said.pool, said.now)
+
+
+PoolRule = Callable[[Said, Cause], PoolHold | None]
+
+RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rate)  # after pauses and Freezes
 
 
 def changes(said: Said) -> Iterator[float]:

@@ -23,6 +23,7 @@ small cluster in which one node would leave now.
   `terminationGracePeriod`.
 - "Requested, --now" passes by windows and budgets, because a person waits for it, and by no pause: a person has said
   that too.
+- "Requested" counts for a rate and does not wait for it.
 - "Expired, deleted" is Karpenter's expiry: nothing but a pause of `expiry` holds it. With `dovetail.sh/replace-first`
   it is a disruption as drift is.
 - What has begun goes on when a window closes.

@@ -13,7 +13,7 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.beginnings import Cause, by_window, said_in
+from dovetail.model.beginnings import Cause, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pauses import Pause, pause_of_freeze, pauses
 from dovetail.model.policies import next_opening, policies_of
@@ -114,6 +114,9 @@ def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:
         for reason in DisruptionReason:
             for moment, says in _of_reason(fleet, pool, reason, until):
                 found.setdefault((moment, says), []).append(str(reason))
+            rated = by_rate(said_in(fleet.snapshot, name), Cause.of(reason))
+            if rated is not None and rated.until is not None and rated.until <= until:
+                found.setdefault((rated.until, f"may begin again: no more {rated.ends}"), []).append(str(reason))
         for (moment, says), reasons in found.items():
             yield Coming(at=moment, what="window", pool=name, text=f"{', '.join(reasons)} {says}")
 

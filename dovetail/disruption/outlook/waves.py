@@ -28,6 +28,8 @@ from dovetail.model.beginnings import changes, said_in
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Unjudged
 from dovetail.model.pod_rules import is_active, protection
+from dovetail.model.pools import NodePool
+from dovetail.model.rates import BegunNodes, with_begun
 from dovetail.model.snapshot import Snapshot
 
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together
@@ -156,12 +158,24 @@ def _take_wave(play: _Play, looked: _Looked) -> None:
     done = carried_out(looked.round, commands, play.successors, ends)
     play.successors += sum(len(command.replacements) for command in commands)
     play.flying += [(begins + pace.seconds - pace.ending, pool) for pool, pace in paces]
-    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting)
     departures = done.departures
+    pools = _begun(done.snapshot, departures, begins)
+    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting, pools=pools)
     if play.waves and play.waves[-1].begins == begins:  # the rest of the same wave
         before = play.waves.pop()
         departures, ends = (*before.departures, *departures), max(before.ends, ends)
     play.waves.append(WaveOfNodes(begins=begins, ends=ends, departures=departures))
+
+
+def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> Mapping[str, NodePool]:
+    """The NodePools as they remember what has begun, where rates ask."""
+    pools = dict(snapshot.pools)
+    for name in {each.pool for each in departures} & pools.keys():
+        periods = said_in(snapshot, name).periods
+        new = BegunNodes(at, DisruptionReason.DRIFTED, nodes=sum(each.pool == name for each in departures))
+        if periods:
+            pools[name] = with_begun(pools[name], [new], periods, at)
+    return pools
 
 
 def _with_room(looked: _Looked, room: dict[str, int]) -> list[Command]:
