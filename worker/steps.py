@@ -19,6 +19,7 @@ from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWrit
 from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
+from dovetail.activities.disruption.places import Places
 from dovetail.activities.disruption.publish_notices import PublishNotices
 from dovetail.activities.identity.judge_version import Findings, JudgeVersion, nobody_looks
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
@@ -184,7 +185,15 @@ class Wiring:
         pools = SharedReads(w.pools.read)
         spaces, rules = SharedReads(w.namespaces.read), SharedReads(w.times.read)
         pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules)
-        mark = MarkPorts(claims=w.claims, nodes=w.nodes, pods=w.pods, lookups=w.view, pauses=pauses, mover=self.mover)
+        mark = MarkPorts(
+            claims=w.claims,
+            nodes=w.nodes,
+            pods=w.pods,
+            lookups=w.view,
+            pauses=pauses,
+            places=Places(w.pools, pauses, now),
+            mover=self.mover,
+        )
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)

@@ -6,7 +6,7 @@ taken off again. Each part finds by itself what is already done.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -15,6 +15,7 @@ from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.activities.disruption.places import Places, without_own
 from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
@@ -23,7 +24,6 @@ from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.activities.termination.mover import Mover
 from dovetail.disruption.live_check import why_not_now
-from dovetail.disruption.nodes.pausing import activities_of
 from dovetail.disruption.nodes.resting import rest_text, why_called_off
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
@@ -36,6 +36,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, hold_of
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
@@ -64,6 +65,7 @@ class MarkPorts:
     pods: Pods
     lookups: ClusterLookups  # saves reads before a write
     pauses: LivePauses | None = None  # None: nothing can be paused
+    places: Places | None = None  # of rates; None: there are none
     mover: Mover | None = None  # takes moves back; None: no pod is moved by a roll-out
 
 
@@ -73,6 +75,7 @@ class MarkAndUnmarkNodes:
     def __init__(self, ports: MarkPorts, now: Callable[[], float]) -> None:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now
+        self.places = ports.places
         self._plans_since = SharedReads(_plans_since)
 
     @activity.defn
@@ -81,9 +84,12 @@ class MarkAndUnmarkNodes:
         the first has marked."""
         targets, before = request.command.targets, kept()
         marks = _Marks()
-        paused = await self._paused(request.command)
-        begins = [self._mark_one(request, target, before, marks, paused.get(target.pool, "")) for target in targets]
+        why_not = await self._why_not(request, [target for target in targets if target.claim not in before])
+        begins = [self._mark_one(request, target, before, marks, why_not.get(target.claim, "")) for target in targets]
         answers = await side_by_side(begins, AT_ONCE)
+        if self.places is not None:
+            unused = [t for t, why in zip(targets, answers, strict=True) if why and t.claim not in why_not]
+            await self.places.give_back(request.owner, unused)
         refused = [(target.claim, why) for target, why in zip(targets, answers, strict=True) if why]
         marked = [target.claim for target, why in zip(targets, answers, strict=True) if not why]
         if marked and not (refused and request.command.replacements) and is_first_attempt():
@@ -101,14 +107,21 @@ class MarkAndUnmarkNodes:
             departures.undone(request)
         return StepOutcome(writes=newest_of_each_kind(writes))
 
-    async def _paused(self, command: DisruptionCommand) -> dict[str, str]:
-        """By pool: why a pause, a Freeze or a closed window forbids this, in words."""
+    async def _why_not(self, request: MarkRequest, targets: Sequence[Target]) -> dict[str, str]:
+        """By claim: why people forbid this, in words. For the others a place of each rate is taken, before the mark;
+        where each must be replaced, for all of them or for none."""
+        command = request.command
         if self.pauses is None:
             return {}
-        activities = activities_of(command.reason, replaced=bool(command.replacements))
-        pools = {target.pool for target in command.targets}
-        reason = "" if self._is_asked_for_now(command) else command.reason
-        return {pool: await self.pauses.why_not(pool, *activities, reason=reason) for pool in pools}
+        cause = Cause.of(command.reason, at_once=self._is_asked_for_now(command))
+        pools, replaced = {target.pool for target in targets}, bool(command.replacements)
+        saids = {pool: without_own(await self.pauses.said(pool), request.owner, targets) for pool in pools}
+        holds = {pool: hold_of(said, cause, replaced=replaced) for pool, said in saids.items()}
+        held = {target.claim: hold.message for target in targets if (hold := holds[target.pool]) is not None}
+        if self.places is None or (replaced and held):
+            return held
+        free = [target for target in targets if target.claim not in held and saids[target.pool].periods]
+        return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
 
     def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
         """Whether a person asks for it at once: windows are not asked then."""

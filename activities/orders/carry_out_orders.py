@@ -27,9 +27,9 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
+from dovetail.model.beginnings import Cause
 from dovetail.model.endings import BY_OTHERS_WORDS, OF_REASONS
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import Activity
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
@@ -37,8 +37,8 @@ from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import ordered
 
-# What is deleted although nothing is wrong with it, and what must not be paused for that.
-VOLUNTARY: Final = {"expired": Activity.EXPIRY, "static_scale_down": Activity.DISRUPTION}
+# What is deleted although nothing is wrong with it.
+VOLUNTARY: Final = {"expired": Cause.EXPIRED_HARD, "static_scale_down": Cause.SCALED_DOWN}
 
 
 # Workers whose clocks are further apart stand aside: what one of them finds expired is nearly so for each other one.
@@ -153,9 +153,10 @@ class CarryOutOrders:
                 raise Refused(f"NodeClaim/{claim.name}", f"nothing is deleted for the reason {other[:64]!r}")
 
     async def _paused(self, order: DeleteClaim) -> str:
-        """Why a person's pause forbids it. Repair, and what is lost already, is not voluntary."""
-        activity, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
-        return await pauses.why_not(order.claim.pool, activity) if activity is not None and pauses is not None else ""
+        """Why people forbid it. Repair, and what is lost already, is not voluntary: nothing is read for it."""
+        cause, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
+        held = await pauses.hold(order.claim.pool, cause) if cause is not None and pauses is not None else None
+        return held.message if held is not None else ""
 
     def _deadline_now(self, claim: NodeClaim) -> MetadataChange | None:
         """GCR-15: the deadline is now; one that has passed stays, a later one is replaced."""

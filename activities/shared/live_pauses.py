@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
-from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
-from dovetail.model.policies import TimeRules, closed
+from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of
+from dovetail.model.pauses import Pause, pause_of_pool, pauses_of_all
+from dovetail.model.policies import TimeRules, policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Failure
@@ -39,18 +40,22 @@ class LivePauses:
         """The own pause of a pool that has just been read."""
         return pause_of_pool(pool, self.now()) if pool is not None else None
 
-    async def why_not(self, pool: str, *activities: Activity, reason: str = "") -> str:
-        """Why none of these may be begun for the pool, in words; empty where they may. `reason`: that for which a node
-        would leave, where windows are about it."""
+    async def hold(self, name: str, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
+        """What keeps nodes of the pool from beginning to leave for that cause; None where they may."""
+        return hold_of(await self.said(name), cause, replaced=replaced)
+
+    async def said(self, name: str) -> Said:
+        """All that people say about the pool."""
         rules = await self._rules()
         general = self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
-        found = await self.pools.read(pool) if pool else None
-        known = (*general, self.in_pool(found))
-        paused = next((p.announces(a) for a in activities if (p := holding(known, a)) is not None), "")
-        if paused or not reason or found is None:
-            return paused
-        shut = closed(rules.policies, found, reason, self.now())
-        return "" if shut is None else shut.says
+        pool = await self.pools.read(name) if name else None
+        own = self.in_pool(pool)
+        return Said(
+            now=self.now(),
+            pool=pool,
+            pauses=general if own is None else (*general, own),
+            policies=policies_of(rules.policies, pool) if pool is not None else (),
+        )
 
     def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
         return pauses_of_all(system, rules.freezes, self.now())

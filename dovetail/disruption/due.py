@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.nodes.pausing import window_changes
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.model import names
+from dovetail.model.beginnings import changes, said_in
 from dovetail.model.failed_replacements import replacement_brakes
 from dovetail.model.judging import Unjudged
-from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
 
 
@@ -24,13 +23,12 @@ def next_due(fleet: Fleet) -> float | None:
 def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
-    yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     for name, pool in fleet.pools.items():
         yield from (brake.until for brake in replacement_brakes(pool))
         states = fleet.judging.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
             yield from (v.until for v in states if v.until is not None)
-        opens = fleet.judging.judge(pool, "windows", lambda p: [*window_changes(fleet.snapshot, p)], pool)
+        opens = fleet.judging.judge(pool, "windows", lambda p: [*changes(said_in(fleet.snapshot, p.name))], pool)
         if not isinstance(opens, Unjudged):
             yield from opens
     for member in fleet.members:

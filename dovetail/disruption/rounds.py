@@ -6,20 +6,20 @@ when it is first asked for, so that a round which finds empty nodes never builds
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from dovetail.disruption.balanced import Scales
 from dovetail.disruption.budgets.allowances import Allowance, allowances_for
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
-from dovetail.disruption.nodes.pausing import hold_of_pool
 from dovetail.disruption.nodes.screening import Screening, not_judged, screen
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
+from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.snapshot import Snapshot
@@ -49,7 +49,7 @@ class Round:
         self.deciding = deciding  # plans that wait are judged again before a mark, by the allowances of that moment
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
-        self._holds: dict[tuple[str, DisruptionReason, bool, bool], Block | None] = {}
+        self._holds: dict[tuple[str, Cause, bool], Block | None] = {}
 
     @property
     def judging(self) -> Judging:
@@ -91,11 +91,12 @@ class Round:
     def held(self, candidate: Candidate, reason: DisruptionReason) -> Block | None:
         """What people say about it: a pause, a Freeze, a window. An Event on the pool says so, not one on each node."""
         pool, replaced = candidate.pool, candidate.is_static
-        at_once = reason == DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim)
-        key = (pool.name, reason, replaced, at_once)
+        cause = Cause.of(reason, at_once=reason == DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim))
+        key = (pool.name, cause, replaced)
         if key not in self._holds:
-            asked = partial(hold_of_pool, self.snapshot, pool, reason, replaced=replaced, at_once=at_once)
-            found = self.judging.judge(pool, "windows", asked)
+            found = self.judging.judge(
+                pool, "windows", lambda p: hold_of(said_in(self.snapshot, p.name), cause, replaced=replaced), pool
+            )
             if isinstance(found, Unjudged):
                 self._holds[key] = not_judged(found)
             else:

@@ -12,6 +12,7 @@ from dovetail.lifecycle.numbering import numbering_of
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Activity, pause_on
 from dovetail.model.pod_rules import is_daemon, is_protected
@@ -60,7 +61,7 @@ def surplus(snapshot: Snapshot, costs: Mapping[str, float]) -> tuple[DeleteClaim
     pods = _pods_by_node(snapshot)
     found: list[DeleteClaim] = []
     for pool in _static(snapshot):
-        if pause_on(snapshot, pool.name, Activity.DISRUPTION) is not None:
+        if hold_of(said_in(snapshot, pool.name), Cause.SCALED_DOWN) is not None:
             continue
         running = _count(snapshot, pool).running
         excess = len(running) - (pool.replicas or 0)

@@ -12,8 +12,9 @@ from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, Take
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import Activity, next_end, pause_on
+from dovetail.model.pauses import next_end
 from dovetail.model.snapshot import Snapshot
 
 NODE_START_SECONDS = 120.0  # what a node may take from its launch to its first pod
@@ -125,7 +126,7 @@ def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
         if claim.is_expired(snapshot.now)
         and is_ours(snapshot, claim)
         and not _is_replaced_first(snapshot, claim)
-        and pause_on(snapshot, claim.labels.get(names.NODE_POOL, ""), Activity.EXPIRY) is None
+        and hold_of(said_in(snapshot, claim.labels.get(names.NODE_POOL, "")), Cause.EXPIRED_HARD) is None
     )
 
 

@@ -149,6 +149,11 @@ class WhyNot(StrEnum):
         "OutsideWindow",
         "a DisruptionPolicy lets none begin to leave for this reason now; the message says until when",
     )
+    # Ours: as many as a DisruptionPolicy allows have begun to leave of late.
+    RATE_REACHED = (
+        "RateReached",
+        "a DisruptionPolicy lets no more nodes begin to leave within this time; the message says until when",
+    )
     STATIC_POOL = (
         "StaticPool",
         "nodes of a static pool are not consolidated",

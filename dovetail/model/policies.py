@@ -15,6 +15,7 @@ from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
+from dovetail.model.rates import Rate
 from dovetail.model.selectors import matches
 from dovetail.model.time import format_time
 
@@ -54,6 +55,7 @@ class Policy:
     zone: str = "UTC"  # by name: a kept decision is written down and read again
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
+    rates: tuple[Rate, ...] = ()
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 
@@ -136,9 +138,8 @@ def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy,
     return tuple(policies[name] for name in sorted(policies) if policies[name].selects(pool))
 
 
-def closed(policies: Mapping[str, Policy], pool: NodePool, reason: str, now: float) -> Closed | None:
+def closed(ours: tuple[Policy, ...], pool: NodePool, reason: str, now: float) -> Closed | None:
     """What closes the pool for that reason; all its policies must be open, so that the strictest wins."""
-    ours = policies_of(policies, pool)
     found = next(((each, why) for each in ours if (why := each.why_closed(reason, now))), None)
     if found is None:
         return None

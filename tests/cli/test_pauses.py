@@ -164,6 +164,16 @@ async def test_a_plan_says_who_paused_and_what_it_would_do_without(tmp_path: Pat
     assert "Paused: a person has paused it" in text
 
 
+async def test_a_plan_says_what_a_closed_window_holds_back(tmp_path: Path) -> None:
+    spec = {"deny": [{"from": "00:00", "to": "00:00"}]}
+    policy = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": "p"}, "spec": spec}
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), policy)
+
+    answer = plan_now(await looked(world))
+
+    assert answer.disruptions == () and answer.held_back == ("Empty (emptiness): n1",)
+
+
 async def test_explain_says_that_a_pause_holds_the_node(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node())
     paused(world, "disruption, bogus")

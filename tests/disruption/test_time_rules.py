@@ -19,6 +19,7 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.openings import Window, wall_clock
 from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.policies import Freeze, Policy, closed
+from dovetail.model.rates import BegunNodes, Rate, with_begun
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import ZONES, a_moment, a_window, with_rules
@@ -160,6 +161,50 @@ def test_the_forecast_names_what_opens_what_closes_and_what_freezes() -> None:
     ]
 
 
+def six_drifted(*rates: Rate) -> Snapshot:
+    """In a NodePool whose budgets let all go at once."""
+    pairs = [a_pair(f"n{number}", also=(names.DRIFTED,)) for number in range(6)]
+    pods = [a_pod(f"n{number}", cpu="5") for number in range(6)]
+    return with_rules(a_world(pairs, pods, NO_CONSOLIDATION), Policy(name="slow", rates=rates))
+
+
+def test_a_decision_takes_what_rates_leave_and_then_says_which_one_holds_and_until_when() -> None:
+    world = six_drifted(Rate(nodes="2", per=HOUR), Rate(nodes="4", per=24 * HOUR))
+    choice = choose(world, SETTINGS, never)
+    assert isinstance(choice, DisruptionPlan)
+    assert sum(len(command.targets) for command in choice.commands) == 2
+
+    begun = with_begun(a_pool(consolidate_after=None), [BegunNodes(NOW - 600, "Drifted", nodes=2)], {HOUR}, NOW)
+    full = replace(world, pools={DEFAULT: begun})
+    held = choose(full, SETTINGS, never)
+    assert isinstance(held, NothingToDo)
+    [refusal] = [each for each in held.refusals if each.reason == WhyNot.RATE_REACHED]
+    assert refusal.count == 6
+    assert "by DisruptionPolicy slow: rates[0], 2 of at most 2 nodes have begun within 1h" in refusal.examples[0]
+    assert held.next_due == NOW - 600 + HOUR * 1.005
+    assert any("rates[0]" in answer.message for answer in explain_node(full, SETTINGS, "n1").methods)
+
+
+def test_the_forecast_plays_drift_at_the_pace_of_the_rates() -> None:
+    world = six_drifted(Rate(nodes="2", per=HOUR))
+
+    found = foretell(world, SETTINGS, NOW + 12 * HOUR)
+
+    assert [(round((wave.begins - NOW) / HOUR, 1), len(wave.departures)) for wave in found.drift.waves] == [
+        (0.0, 2),
+        (1.0, 2),
+        (2.0, 2),
+    ]
+    begun = with_begun(a_pool(consolidate_after=None), [BegunNodes(NOW - 600, "Drifted", nodes=2)], {HOUR}, NOW)
+    [coming] = [
+        each
+        for each in foretell(replace(world, pools={DEFAULT: begun}), SETTINGS, NOW + 12 * HOUR).coming
+        if each.what == "window"
+    ]
+    assert coming.at == NOW - 600 + HOUR * 1.005
+    assert coming.text.startswith("Empty, Drifted, Underutilized, Expired may begin again: no more until ")
+
+
 @pytest.mark.parametrize("seed", [*range(5), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60)]])
 def test_the_forecast_is_what_the_predicate_says_by_the_minute(seed: int) -> None:
     """Over three days, of one reason under two policies."""
@@ -175,8 +220,9 @@ def test_the_forecast_is_what_the_predicate_says_by_the_minute(seed: int) -> Non
         for name in ("a", "b")
     }
     world = replace(with_rules(a_world([], pools=[pool]), *policies.values()), now=start)
+    ours = tuple(policies.values())
     minutes = range(int(start), int(start) + 3 * 86_400, 60)
-    states = [(float(moment), closed(policies, pool, "Drifted", moment) is None) for moment in minutes]
+    states = [(float(moment), closed(ours, pool, "Drifted", moment) is None) for moment in minutes]
     scanned = [(at, is_open) for (_, before), (at, is_open) in pairs(states) if before != is_open]
 
     found = [

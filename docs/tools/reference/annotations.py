@@ -116,6 +116,9 @@ NOTES_OF_DOVETAIL: Final = (
         "NodePool",
         "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
     ),
+    Word(
+        names.BEGUN, "NodePool", "when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks"
+    ),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,

@@ -1,6 +1,7 @@
 """All pages of docs/reference by their names, each under the line that says where it comes from; and the schemas."""
 
 from docs.tools.reference.annotations import annotations_page
+from docs.tools.reference.beginnings import beginnings_page
 from docs.tools.reference.commands import commands_page
 from docs.tools.reference.events import events_page
 from docs.tools.reference.kinds import kinds_page
@@ -20,6 +21,7 @@ def pages() -> dict[str, str]:
         "cli.md": commands_page(),
         "annotations.md": annotations_page(),
         "events.md": events_page(),
+        "beginnings.md": beginnings_page(),
         "kinds.md": kinds_page(),
         "screens.md": screens_page(),
     }

@@ -1,19 +1,21 @@
 """Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may leave now."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from dovetail.answers.status.answer import Allowed, Move, PoolStatus
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool, spot_share
 from dovetail.disruption.budgets.allowances import Allowance, allowances
-from dovetail.disruption.nodes.pausing import HeldBy, PoolHold, hold_of_pool
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, HeldBy, PoolHold, hold_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
+_HELD: Final = {HeldBy.FREEZE: "frozen", HeldBy.WINDOW: "closed", HeldBy.RATE: "rate reached"}
 _SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
 
 
@@ -64,7 +66,7 @@ def _pool(
 
 
 def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
-    held = hold_of_pool(snapshot, pool, found.reason, replaced=False)
+    held = hold_of(said_in(snapshot, pool.name), Cause.of(found.reason))
     why = ""
     if held is not None:
         why = _held_words(held)
@@ -81,7 +83,7 @@ def _held_words(held: PoolHold) -> str:
     if held.rule == HeldBy.PAUSE:
         return "paused"
     end = f" until {format_time(held.until)}" if held.until is not None else ""
-    return ("frozen" if held.rule == HeldBy.FREEZE else "closed") + end
+    return _HELD[held.rule] + end
 
 
 def _budget_words(budget: Budget | None) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dovetail.api.schema.conditions import Conditions
-from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, LabelValue, Moment, StringMap
+from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import Rule
 from dovetail.api.schema.structural import ApiModel
@@ -80,6 +80,17 @@ class PolicyWindow(ApiModel):
 Windows = Annotated[tuple[PolicyWindow, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)]
 
 
+class PolicyRate(ApiModel):
+    """How many nodes may begin to leave within any period of a length."""
+
+    nodes: Annotated[str, Field(max_length=10, pattern=r"^((100|[0-9]{1,2})%|[0-9]{1,9})$")]
+    """A number of nodes of each NodePool, or a percentage of those that it has, rounded down and at least one."""
+    per: Duration
+    """The length of the period, from 1m to 168h: no such period has more, whenever it begins."""
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    """The reasons for which nodes leave that it counts and holds; all where it names none."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave."""
 
@@ -91,6 +102,8 @@ class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave. A reason that one of these names is closed outside all that name it."""
     deny: Windows | None = None
     """When nodes may not begin to leave; wins over allow."""
+    rates: Annotated[tuple[PolicyRate, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None = None
+    """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
 
 
 class PolicyOpening(ApiModel):

@@ -13,6 +13,7 @@ from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budget
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.beginnings import Cause, left_of_rates, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.failed_replacements import replacement_brake
 from dovetail.model.judging import Unjudged
@@ -40,12 +41,14 @@ class Allowance:
     ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
+    paced: int | None = None  # how many more rates of DisruptionPolicies let begin now; None where none does
     held: str = ""  # what lets no more than one node go, whatever the budgets say
 
     @property
     def left(self) -> int:
         """How many more nodes may be disrupted (DIS-49)."""
-        return max(0, self.allowed - self.consuming + self.ahead)
+        left = max(0, self.allowed - self.consuming + self.ahead)
+        return left if self.paced is None else min(left, self.paced)
 
 
 def allowances(
@@ -118,9 +121,16 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
         held=brake.says(pool) if brake is not None else "",
         consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, count.nodes))),
         ahead=drained + before if ahead else 0,
+        paced=_paced(fleet, pool, reason, held if ahead else 0),
         binding=limit.binding,
         errors=limit.errors,
     )
+
+
+def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int | None:
+    """`held`: nodes of plans that wait, which take their places later."""
+    left = left_of_rates(said_in(fleet.snapshot, pool), Cause.of(reason)) if fleet.snapshot.policies else None
+    return None if left is None else max(0, left - held)
 
 
 def _most_that_wait(fleet: Fleet, pool: str, nodes: int) -> int:

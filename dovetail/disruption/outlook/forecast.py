@@ -13,9 +13,10 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.beginnings import Cause, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pauses import Pause, pause_of_freeze, pauses
-from dovetail.model.policies import closed, next_opening, policies_of
+from dovetail.model.policies import next_opening, policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 
@@ -113,20 +114,22 @@ def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:
         for reason in DisruptionReason:
             for moment, says in _of_reason(fleet, pool, reason, until):
                 found.setdefault((moment, says), []).append(str(reason))
+            rated = by_rate(said_in(fleet.snapshot, name), Cause.of(reason))
+            if rated is not None and rated.until is not None and rated.until <= until:
+                found.setdefault((rated.until, f"may begin again: no more {rated.ends}"), []).append(str(reason))
         for (moment, says), reasons in found.items():
             yield Coming(at=moment, what="window", pool=name, text=f"{', '.join(reasons)} {says}")
 
 
 def _of_reason(fleet: Fleet, pool: NodePool, reason: DisruptionReason, until: float) -> Iterator[tuple[float, str]]:
-    policies = fleet.snapshot.policies
-    ours, moment = policies_of(policies, pool), fleet.now
+    said, moment = said_in(fleet.snapshot, pool.name), fleet.now
     for _ in range(MOST_WINDOWS):
-        following = next_opening(ours, reason, moment)
+        following = next_opening(said.policies, reason, moment)
         if following is None or following > until:
             return
         moment = following
-        shut = closed(policies, pool, reason, moment)
-        yield moment, "may begin" if shut is None else f"may not begin {shut.says_until}"
+        shut = by_window(said.at(moment), Cause.of(reason))
+        yield moment, "may begin" if shut is None else f"may not begin {shut.ends}"
 
 
 def _pauses(snapshot: Snapshot, until: float) -> Iterator[Coming]:

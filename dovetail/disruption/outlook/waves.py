@@ -19,16 +19,17 @@ from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.methods.static_drift import STATIC_DRIFT
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.disruption.nodes.pausing import hold_of_window
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
 from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.beginnings import changes, said_in
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Unjudged
-from dovetail.model.pauses import pauses
 from dovetail.model.pod_rules import is_active, protection
+from dovetail.model.pools import NodePool
+from dovetail.model.rates import BegunNodes, with_begun
 from dovetail.model.snapshot import Snapshot
 
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together
@@ -157,12 +158,24 @@ def _take_wave(play: _Play, looked: _Looked) -> None:
     done = carried_out(looked.round, commands, play.successors, ends)
     play.successors += sum(len(command.replacements) for command in commands)
     play.flying += [(begins + pace.seconds - pace.ending, pool) for pool, pace in paces]
-    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting)
     departures = done.departures
+    pools = _begun(done.snapshot, departures, begins)
+    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting, pools=pools)
     if play.waves and play.waves[-1].begins == begins:  # the rest of the same wave
         before = play.waves.pop()
         departures, ends = (*before.departures, *departures), max(before.ends, ends)
     play.waves.append(WaveOfNodes(begins=begins, ends=ends, departures=departures))
+
+
+def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> Mapping[str, NodePool]:
+    """The NodePools as they remember what has begun, where rates ask."""
+    pools = dict(snapshot.pools)
+    for name in {each.pool for each in departures} & pools.keys():
+        periods = said_in(snapshot, name).periods
+        new = BegunNodes(at, DisruptionReason.DRIFTED, nodes=sum(each.pool == name for each in departures))
+        if periods:
+            pools[name] = with_begun(pools[name], [new], periods, at)
+    return pools
 
 
 def _with_room(looked: _Looked, room: dict[str, int]) -> list[Command]:
@@ -194,16 +207,13 @@ def _moments(looked: _Looked) -> Iterator[float]:
     fleet = looked.round.fleet
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
-    yield from (pause.until for pause in pauses(fleet.snapshot) if pause.until is not None)
     yield from (a.found.look_again for a in looked.attempts if a.found.look_again is not None)
     drifted = [member for member in fleet.members if _is_drifted(member)]
     for pool in sorted({member.pool_name for member in drifted} & fleet.pools.keys()):
         opens = _next_change(fleet, pool)
         if opens is not None:
             yield opens
-        shut = hold_of_window(fleet.snapshot, fleet.pools[pool], DisruptionReason.DRIFTED)
-        if shut is not None and shut.until is not None:
-            yield shut.until
+        yield from changes(said_in(fleet.snapshot, pool))
     for member in drifted:
         yield from _protections(fleet, member)
 

@@ -66,6 +66,9 @@ PROD_ONLY = {"matchLabels": {"tier": "prod"}}
         ({"allow": [{"from": "25:00"}]}, "spec.allow.0.from"),
         ({"allow": [{"reasons": ["Drift"]}]}, "spec.allow.0.reasons"),
         ({"allow": "always"}, "spec.allow"),
+        ({"rates": [{"nodes": "5", "per": "59s"}]}, "spec.rates[0].per"),
+        ({"rates": [{"nodes": "5", "per": "169h"}]}, "spec.rates[0].per"),
+        ({"rates": [{"nodes": "101%", "per": "1h"}]}, "spec.rates.0.nodes"),
         ({"allow": [{}] * 51}, "spec.allow"),
     ],
 )

@@ -13,19 +13,23 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
-from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyWindow
+from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyRate, PolicyWindow
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import Dates, Window
 from dovetail.model.pods import LabelSelector
 from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
 from dovetail.model.quoting import one_line, shown
+from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
 
+SHORTEST: Final = 60.0  # seconds of a rate's period
+LONGEST: Final = 7 * 86_400.0
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -51,6 +55,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     fault, zone = "", "UTC"
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
+    rates: tuple[Rate, ...] = ()
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -58,6 +63,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
             tuple([_window(each, f"spec.{name}[{n}]") for n, each in enumerate(windows or ())])
             for name, windows in (("allow", given.allow), ("deny", given.deny))
         )
+        rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -66,6 +72,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         zone=zone,
         allow=allow,
         deny=deny,
+        rates=rates,
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -151,6 +158,13 @@ def _window(given: PolicyWindow, place: str) -> Window:
         dates=tuple([_dates(text, f"{place}.dates[{n}]") for n, text in enumerate(given.dates or ())]),
         reasons=frozenset(given.reasons or ()),
     )
+
+
+def _rate(given: PolicyRate, place: str) -> Rate:
+    per = parse_seconds(given.per)
+    if not SHORTEST <= per <= LONGEST:
+        raise _Fault(f"{place}.per: {shown(given.per)} is not between 1m and 168h")
+    return Rate(nodes=given.nodes, per=per, reasons=frozenset(given.reasons or ()))
 
 
 def _second(text: str) -> int:

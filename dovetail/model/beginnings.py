@@ -1,0 +1,179 @@
+"""Whether nodes of a pool may begin to leave for a cause now and, if not, which rule says so and until when.
+
+The one place where the rules of people meet: what decides, marks, orders, explains and foretells asks `hold_of`. A rule
+can only say "not now"; a further one is a further function in RULES, at the place where people are to read of it. How
+many may go at once is said by budgets; what a node or a pod says of itself, by the screening of candidates.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import inf
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
+from dovetail.model.policies import Policy, closed, policies_of
+from dovetail.model.pools import NodePool
+from dovetail.model.rates import Rate, RateState, pace_of
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
+
+
+class Cause(StrEnum):
+    """Why a node leaves that could stay; the first five are the reasons of disruptions. For interruption, repair and a
+    person's delete nobody asks: nothing that people say holds them."""
+
+    activity: Activity
+    """What must not be paused for it."""
+    is_windowed: bool
+    """Whether windows are asked."""
+    is_paced: bool
+    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption."""
+
+    def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
+        """A string with what belongs to it."""
+        cause = str.__new__(cls, value)
+        cause._value_ = value
+        cause.activity, cause.is_windowed, cause.is_paced = activity, is_windowed, is_paced
+        return cause
+
+    #           value                        activity          is_windowed  is_paced
+    EMPTY = (DisruptionReason.EMPTY.value, Activity.DISRUPTION, True, True)
+    UNDERUTILIZED = (DisruptionReason.UNDERUTILIZED.value, Activity.DISRUPTION, True, True)
+    DRIFTED = (DisruptionReason.DRIFTED.value, Activity.DISRUPTION, True, True)
+    # A replacement before expiry is part of expiry.
+    EXPIRED = (DisruptionReason.EXPIRED.value, Activity.EXPIRY, True, True)
+    REQUESTED = (DisruptionReason.REQUESTED.value, Activity.DISRUPTION, True)
+    REQUESTED_NOW = ("RequestedNow", Activity.DISRUPTION)  # a person waits for it
+    EXPIRED_HARD = ("ExpiredHard", Activity.EXPIRY)  # deleted at its expireAfter
+    SCALED_DOWN = ("ScaledDown", Activity.DISRUPTION)  # a static pool has too many nodes
+
+    @classmethod
+    def of(cls, reason: str, *, at_once: bool = False) -> "Cause":
+        """That of a disruption's reason. `at_once`: a person asks for the node now."""
+        return cls.REQUESTED_NOW if at_once and reason == DisruptionReason.REQUESTED else cls[reason.upper()]
+
+
+class HeldBy(StrEnum):
+    """By what people hold a pool."""
+
+    PAUSE = "Pause"
+    FREEZE = "Freeze"
+    WINDOW = "Window"
+    RATE = "Rate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolHold:
+    """Which rule says "not now", in words for people, and until when where that is known."""
+
+    rule: HeldBy
+    why: WhyNot
+    message: str
+    until: float | None = None
+    ends: str = ""  # the same from "until" on, where a rule is about one reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """All that people say about one NodePool at a moment: from a snapshot, or as the API server has it.
+
+    `pool`: None where it is gone, or where a claim names none; what holds for all pools holds then too."""
+
+    now: float
+    pool: NodePool | None
+    pauses: tuple[Pause, ...] = ()
+    policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
+
+    @property
+    def periods(self) -> frozenset[float]:
+        """The lengths of time that rates of the pool look back; none where it has no rate."""
+        return frozenset(rate.per for policy in self.policies for rate in policy.rates)
+
+    def at(self, moment: float) -> "Said":
+        """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
+        return replace(self, now=moment)
+
+
+def said_in(snapshot: Snapshot, name: str) -> Said:
+    """What a snapshot has of it."""
+    pool = snapshot.pools.get(name)
+    general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
+    own = pause_of_pool(pool, snapshot.now) if pool is not None else None
+    return Said(
+        now=snapshot.now,
+        pool=pool,
+        pauses=general if own is None else (*general, own),
+        policies=policies_of(snapshot.policies, pool) if pool is not None else (),
+    )
+
+
+def hold_of(said: Said, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
+    """The first rule that keeps nodes from beginning to leave for that cause; None where they may.
+
+    `replaced`: they leave only after a replacement is launched, which a pause of launches holds too."""
+    for activity in (cause.activity, Activity.LAUNCHES) if replaced else (cause.activity,):
+        paused = by_pause(said, activity)
+        if paused is not None:
+            return paused
+    return next((hold for rule in RULES if (hold := rule(said, cause)) is not None), None)
+
+
+def by_pause(said: Said, activity: Activity) -> PoolHold | None:
+    """The pause or the Freeze that holds the activity."""
+    pause = holding(said.pauses, activity)
+    if pause is None:
+        return None
+    rule = HeldBy.FREEZE if pause.freeze else HeldBy.PAUSE
+    return PoolHold(rule=rule, why=WhyNot.PAUSED, message=pause.announces(activity), until=pause.until)
+
+
+def by_window(said: Said, cause: Cause) -> PoolHold | None:
+    """The policy that closes the pool for it."""
+    shut = closed(said.policies, said.pool, cause, said.now) if said.pool is not None and cause.is_windowed else None
+    if shut is None:
+        return None
+    return PoolHold(
+        rule=HeldBy.WINDOW, why=WhyNot.OUTSIDE_WINDOW, message=shut.says, until=shut.until, ends=shut.says_until
+    )
+
+
+def by_rate(said: Said, cause: Cause) -> PoolHold | None:
+    """The rate that lets no more of them begin; of several the one that does so for the longest."""
+    full = [(policy, number, rate, pace) for policy, number, rate, pace in _paces(said, cause) if pace.left == 0]
+    if said.pool is None or not full:
+        return None
+    policy, number, rate, pace = max(full, key=lambda each: inf if each[3].until is None else each[3].until)
+    end = "until it is changed" if pace.until is None else f"until {format_time(pace.until)}"
+    begun = f"{pace.begun} of at most {pace.allowed} nodes have begun within {rate.words}"
+    ends = f"{end}, by DisruptionPolicy {policy.name}: rates[{number}], {begun}"
+    message = f"no more for {cause} may begin for NodePool {said.pool.name} {ends}"
+    return PoolHold(rule=HeldBy.RATE, why=WhyNot.RATE_REACHED, message=message, until=pace.until, ends=ends)
+
+
+def left_of_rates(said: Said, cause: Cause) -> int | None:
+    """How many more nodes rates let begin for it now; None where none is about it."""
+    return min((pace.left for *_, pace in _paces(said, cause)), default=None)
+
+
+def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateState]]:
+    if said.pool is None or not cause.is_paced:
+        return
+    for policy in said.policies:
+        for number, rate in enumerate(policy.rates):
+            if rate.names(cause):
+                yield policy, number, rate, pace_of(rate, said.pool, said.now)
+
+
+PoolRule = Callable[[Said, Cause], PoolHold | None]
+
+RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rate)  # after pauses and Freezes
+
+
+def changes(said: Said) -> Iterator[float]:
+    """When a rule ends by itself that holds the pool now, for any cause."""
+    yield from (pause.until for pause in said.pauses if pause.until is not None)
+    holds = (rule(said, cause) for cause in Cause for rule in RULES)
+    yield from (hold.until for hold in holds if hold is not None and hold.until is not None)

@@ -1,0 +1,143 @@
+"""Plays of every cause for which a node leaves under every rule that may hold it, through the doors that decide.
+
+Each play is a small cluster in which a node would leave now for that cause alone; each rule changes the cluster so that
+it holds, without knowing which play it meets.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dovetail.disruption.choose import choose
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.lifecycle.repair import find_repairs
+from dovetail.lifecycle.static_pools import surplus
+from dovetail.lifecycle.unfinished import expired, owners
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.model import names
+from dovetail.model.failed_replacements import failed_text
+from dovetail.model.nodes import RepairPolicy
+from dovetail.model.openings import Window
+from dovetail.model.policies import Freeze, Policy
+from dovetail.model.pools import Budget, NodePool
+from dovetail.model.rates import BegunNodes, Rate, with_begun
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import Namespace
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
+from testing.time_rules import with_rules
+
+Play = Callable[[Callable[[Snapshot], Snapshot]], bool]  # whether a node begins to leave under the rule
+
+_SETTINGS: Final = DisruptionSettings()
+_STAYS: Final = (a_pool(consolidate_after=None),)  # nothing is consolidated
+_SILENT: Final = RepairPolicy(condition="Ready", status="Unknown", toleration=600.0)
+_DRIFTED: Final = a_world([a_pair("n1", also=(names.DRIFTED,))], [a_pod("n1")], _STAYS)
+_FOR_A_REQUEST: Final = {names.REPLACE: "a new disk"}
+
+
+def _disruption(world: Snapshot, reason: str, *methods: str) -> Play:
+    def begins(rule: Callable[[Snapshot], Snapshot]) -> bool:
+        choice = choose(rule(world), _SETTINGS, never)
+        if not isinstance(choice, DisruptionPlan):
+            return False
+        assert {(each.reason, each.method in methods) for each in choice.commands} == {(reason, True)}
+        return True
+
+    return begins
+
+
+def _asked_for(annotations: Mapping[str, str]) -> Snapshot:
+    return a_world([a_pair("n1", claim={"annotations": annotations})], [a_pod("n1")], _STAYS)
+
+
+def _old(**pool: Any) -> Snapshot:
+    claim = {"expire_after": HOUR}
+    return a_world([a_pair("n1", claim=claim)], [a_pod("n1")], [a_pool(consolidate_after=None, **pool)])
+
+
+def _scaled_down(rule: Callable[[Snapshot], Snapshot]) -> bool:
+    return bool(surplus(rule(a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1")], [a_pool(replicas=1)])), {}))
+
+
+def _repaired(rule: Callable[[Snapshot], Snapshot]) -> bool:
+    silent = {"conditions": (condition("Ready", status="Unknown"),)}
+    world = a_world([a_pair("n1", node=silent), *(a_pair(f"n{n}") for n in range(2, 8))], [a_pod("n1")], _STAYS)
+    return bool(find_repairs(rule(world), (_SILENT,)).orders)
+
+
+def _deleted(rule: Callable[[Snapshot], Snapshot]) -> bool:
+    world = rule(
+        a_world(
+            [a_pair("n1", claim={"deleting_since": NOW - 1, "finalizers": (names.TERMINATION_FINALIZER,)})],
+            [a_pod("n1")],
+            _STAYS,
+        )
+    )
+    return any(order.workflow_type == TERMINATE_NODE for order in owners(world))
+
+
+CAUSES: Final[Mapping[str, Play]] = {
+    "Empty": _disruption(a_world([a_pair("n1")]), "Empty", "emptiness"),
+    "Underutilized": _disruption(
+        a_world([a_pair("n1"), a_pair("n2")], [a_pod("n1"), a_pod("n2")]),
+        "Underutilized",
+        "multi",
+    ),
+    "Drifted": _disruption(_DRIFTED, "Drifted", "drift"),
+    "Expired, replaced first": _disruption(_old(annotations={names.REPLACE_FIRST: "true"}), "Expired", "expiration"),
+    "Requested": _disruption(_asked_for(_FOR_A_REQUEST), "Requested", "requests"),
+    "Requested, --now": _disruption(_asked_for({**_FOR_A_REQUEST, names.REPLACE_NOW: "true"}), "Requested", "requests"),
+    "Expired, deleted": lambda rule: bool(expired(rule(_old()))),
+    "Static pool scaled down": _scaled_down,
+    "Repaired": _repaired,
+    "Deleted by a person": _deleted,
+}
+
+
+def _with_pools(change: Callable[[NodePool], NodePool]) -> Callable[[Snapshot], Snapshot]:
+    return lambda world: replace(world, pools={name: change(pool) for name, pool in world.pools.items()})
+
+
+def _paused(world: Snapshot) -> Snapshot:
+    return replace(world, namespaces={"kube-system": Namespace(name="kube-system", annotations={names.PAUSED: ""})})
+
+
+def _annotated(pool: NodePool, **annotations: str) -> NodePool:
+    return replace(pool, annotations={**pool.annotations, **annotations})
+
+
+def _failing(pool: NodePool) -> NodePool:
+    for reason in ("Empty", "Underutilized", "Drifted", "Expired", "Requested"):
+        for _ in range(3):
+            pool = _annotated(pool, **{names.FAILED_REPLACEMENTS: failed_text(pool, reason, NOW)})
+    return pool
+
+
+def _protected(world: Snapshot) -> Snapshot:
+    return replace(world, pods={uid: replace(pod, do_not_disrupt="true") for uid, pod in world.pods.items()})
+
+
+def _with_pdb(world: Snapshot) -> Snapshot:
+    pdb = a_pdb()
+    return replace(world, pdbs={f"{pdb.namespace}/{pdb.name}": pdb})
+
+
+RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
+    "pause": _paused,
+    "Freeze": lambda world: with_rules(world, Freeze(name="f", until=NOW + HOUR)),
+    "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
+    "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
+    "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
+    "rate that is reached": lambda world: with_rules(
+        _with_pools(lambda pool: with_begun(pool, [BegunNodes(NOW - 60, "Drifted", nodes=2)], {HOUR}, NOW))(world),
+        Policy(name="p", rates=(Rate(nodes="2", per=HOUR),)),
+    ),
+    "replacements that failed": _with_pools(_failing),
+    "budget of no node": _with_pools(
+        lambda pool: replace(pool, disruption=replace(pool.disruption, budgets=(Budget(nodes="0"),)))
+    ),
+    "pod with do-not-disrupt": _protected,
+    "PDB that allows none": _with_pdb,
+}
