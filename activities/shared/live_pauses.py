@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
+from dovetail.model.expiries import deleted_at
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import TimeRules, closed
 from dovetail.model.pools import NodePool
@@ -51,6 +53,11 @@ class LivePauses:
             return paused
         shut = closed(rules.policies, found, reason, self.now())
         return "" if shut is None else shut.says
+
+    async def deleted_at(self, claim: NodeClaim) -> float | None:
+        """When the claim is deleted for its age, as its NodePool and policies have it now."""
+        rules, pool = await self._rules(), claim.labels.get(names.NODE_POOL, "")
+        return deleted_at(rules.policies, await self.pools.read(pool) if pool else None, claim)
 
     def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
         return pauses_of_all(system, rules.freezes, self.now())

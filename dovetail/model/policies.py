@@ -42,6 +42,15 @@ class PolicyStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """How nodes of its pools grow old, in seconds. `hard_after`: how long after its expiry a node is deleted in any
+    case; None: as without a policy."""
+
+    spread: float = 0.0
+    hard_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One DisruptionPolicy. `selector`: None for every NodePool."""
 
@@ -54,6 +63,7 @@ class Policy:
     zone: str = "UTC"  # by name: a kept decision is written down and read again
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
+    expiry: Expiry | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

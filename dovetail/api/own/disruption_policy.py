@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dovetail.api.schema.conditions import Conditions
-from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, LabelValue, Moment, StringMap
+from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import Rule
 from dovetail.api.schema.structural import ApiModel
@@ -80,8 +80,26 @@ class PolicyWindow(ApiModel):
 Windows = Annotated[tuple[PolicyWindow, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)]
 
 
+_SAYS_SOMETHING = Rule(
+    message="spread or hardAfter must be given",
+    cel="has(self.spread) || has(self.hardAfter)",
+    holds=lambda e: e.spread is not None or e.hard_after is not None,
+)
+
+
+class PolicyExpiry(ApiModel):
+    """How nodes that grow old are replaced before they are deleted."""
+
+    rules = (_SAYS_SOMETHING,)
+
+    spread: Duration | None = None
+    """Nodes of one age are replaced over so long before their expireAfter, instead of all at once."""
+    hard_after: Duration | None = None
+    """How long after its expireAfter a node that could not be replaced is deleted in any case; left out, at once."""
+
+
 class DisruptionPolicySpec(ApiModel):
-    """When nodes may begin to leave."""
+    """When nodes may begin to leave, and how those that grow old do."""
 
     node_pool_selector: NodePoolSelector | None = None
     """The NodePools that it is about; every NodePool where it is left out."""
@@ -91,6 +109,8 @@ class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave. A reason that one of these names is closed outside all that name it."""
     deny: Windows | None = None
     """When nodes may not begin to leave; wins over allow."""
+    expiry: PolicyExpiry | None = None
+    """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
 
 
 class PolicyOpening(ApiModel):

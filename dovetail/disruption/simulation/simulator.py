@@ -8,6 +8,7 @@ for none, and only what the candidates cause is held against them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from typing import Final
 
 from dovetail.disruption.nodes.candidates import Candidate
@@ -180,7 +181,7 @@ class PlacementSimulator:
         Nodes that are to be replaced too are their pods' last choice: whoever went there would soon move again.
         """
         self._asked.update(_names(candidates))
-        due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet.now))
+        due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet))
         return PlacementWave(self, candidates, replace(self._options, spared=due))
 
     @property
@@ -239,9 +240,10 @@ def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
     return is_reschedulable(pod) or (on_leaving_node and not (is_mirror(pod) or tolerates_disrupted(pod)))
 
 
-def _is_due(claim: NodeClaim, now: float) -> bool:
+def _is_due(claim: NodeClaim, fleet: Fleet) -> bool:
     """Whether its node is to be replaced, now or when its turn comes."""
-    return claim.is_true(names.DRIFTED) or claim.is_expired(now) or names.REPLACE in claim.annotations
+    asked = claim.is_true(names.DRIFTED) or names.REPLACE in claim.annotations
+    return asked or claim.is_expired(fleet.now) or fleet.replaced_from.get(claim.name, inf) <= fleet.now
 
 
 def _names(candidates: Sequence[Candidate]) -> frozenset[str]:

@@ -169,6 +169,7 @@ def whole_objects() -> dict[str, Json]:
                 "timeZone": "Europe/Berlin",
                 "allow": [{"days": ["Mon"], "from": "22:00", "to": "05:00", "reasons": ["Drifted"]}],
                 "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
+                "expiry": {"spread": "24h", "hardAfter": "72h"},
             },
             "status": {
                 "nodePools": ["default"],

@@ -6,26 +6,29 @@ object then holds what it is about; a policy whose selector cannot be read eithe
 
 from collections.abc import Callable, Iterator
 from datetime import date
+from math import inf
 from typing import Any, Final, TypedDict, TypeVar
 from zoneinfo import ZoneInfo
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
+from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
-from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyWindow
+from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyExpiry, PolicyWindow
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import Dates, Window
 from dovetail.model.pods import LabelSelector
-from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
 
+_HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -66,6 +69,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         zone=zone,
         allow=allow,
         deny=deny,
+        expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -132,6 +136,16 @@ def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
     if given is None:
         return None
     return parse_label_selector(parse_spec(NodePoolSelector, given).as_object())
+
+
+def _expiry(raw: ReadOnlyJson) -> Expiry | None:
+    """Judged by itself too. What cannot be read holds expiry: a slip in a manifest must not delete what waits for its
+    replacement."""
+    given = raw["spec"].get("expiry")
+    if given is None:
+        return None
+    said = parse_spec(PolicyExpiry, given)
+    return Expiry(spread=lasting(said.spread) or 0.0, hard_after=lasting(said.hard_after))
 
 
 @remembered(MEGABYTE)
