@@ -52,7 +52,7 @@ def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
     if (moment := fleet.replaced_from.get(claim.name, inf)) < inf:
         yield moment
     for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_active(pod):
+        if pod.asks_to_stay and is_active(pod):
             held = fleet.judging.judge(pod, "disruption", protection, pod, fleet.now)
             if not isinstance(held, Unjudged) and held.until is not None:
                 yield held.until

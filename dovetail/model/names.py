@@ -34,6 +34,7 @@ NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+DISRUPTION_WINDOW: Final = "dovetail.sh/disruption-window"  # on a pod: when it may be moved
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 # On virtual pods, which stand in no API server

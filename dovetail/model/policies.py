@@ -141,6 +141,14 @@ class Closed:
         return f"{end}, by DisruptionPolicy {self.policy}: {self.why}"
 
 
+def zone_named(name: str) -> str | None:
+    """The name, if the system's files or the package tzdata have such a zone."""
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, LookupError):
+        return None
+
+
 def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy, ...]:
     """Those that are about the pool, by name."""
     return tuple(policies[name] for name in sorted(policies) if policies[name].selects(pool))

@@ -230,9 +230,10 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
     found: list[HeldPod] = []
     for pod in sorted(pods, key=lambda p: p.key):
         if is_protected(pod, snapshot.now):
-            until = protection(pod, snapshot.now).until
-            detail = f"until {moment_text(until)}" if until else "until the annotation is taken off"
-            found.append(HeldPod(pod=pod.key, by=names.DO_NOT_DISRUPT, detail=detail))
+            held = protection(pod, snapshot.now)
+            end = moment_text(held.until) if held.until else "the annotation is taken off"
+            detail = f"{held.why}, until {end}" if held.why else f"until {end}"
+            found.append(HeldPod(pod=pod.key, by=held.by, detail=detail))
         for pdb in index.blocking(pod):
             counted = ", ".join(pdb.disrupted_pods)
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.

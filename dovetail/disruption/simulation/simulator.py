@@ -199,7 +199,7 @@ class PlacementSimulator:
         leaving = {item.node_name for item in self.index.leaving if item.node is not None}
         for name in sorted(leaving | self._asked):
             for pod in self.index.on_node.get(name, ()):
-                if pod.do_not_disrupt is None or not _is_judged(pod, on_leaving_node=name in leaving):
+                if not pod.asks_to_stay or not _is_judged(pod, on_leaving_node=name in leaving):
                     continue
                 notice = pod_notice(pod, self._fleet.now)
                 if notice is not None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from math import inf
 from typing import Any, Final, TypedDict, TypeVar
-from zoneinfo import ZoneInfo
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
@@ -19,9 +18,9 @@ from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSel
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.openings import Dates, Window
+from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
-from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, zone_named
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time, time_or_none
@@ -29,7 +28,6 @@ from dovetail.model.time import optional_time, time_or_none
 T = TypeVar("T")
 
 _HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
-DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class _Fault(ValueError):
@@ -150,26 +148,20 @@ def _expiry(raw: ReadOnlyJson) -> Expiry | None:
 
 @remembered(MEGABYTE)
 def _zone(name: str) -> str:
-    """The name, if the system's files or the package tzdata have such a zone."""
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, LookupError) as error:
-        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin") from error
+    found = zone_named(name)
+    if found is None:
+        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin")
+    return found
 
 
 def _window(given: PolicyWindow, place: str) -> Window:
     return Window(
-        start=_second(given.from_),
-        end=_second(given.to),
+        start=second_of(given.from_),
+        end=second_of(given.to),
         days=frozenset(DAYS.index(day) for day in given.days or ()),
         dates=tuple([_dates(text, f"{place}.dates[{n}]") for n, text in enumerate(given.dates or ())]),
         reasons=frozenset(given.reasons or ()),
     )
-
-
-def _second(text: str) -> int:
-    hours, minutes = text.split(":")
-    return int(hours) * 3600 + int(minutes) * 60
 
 
 def _dates(text: str, place: str) -> Dates:
