@@ -133,8 +133,10 @@ class CarryOutOrders:
         """Why what the order says is not so now, by the live objects; empty where it is."""
         match order.reason:
             case "expired":
-                stands = claim.expires_at is not None and claim.expires_at <= self.now() + CLOCKS_APART
-                return "" if stands else "it has not expired"
+                pauses = self.marking.pauses
+                moment = claim.expires_at if pauses is None else await pauses.deleted_at(claim)
+                stands = moment is not None and moment <= self.now() + CLOCKS_APART
+                return "" if stands else "it has not expired, or is left to its replacement"
             case "garbage_collected":
                 return "its instance is there after all" if await self._has_instance(claim) else ""
             case "node_deleted":

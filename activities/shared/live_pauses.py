@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of
+from dovetail.model.expiries import deleted_at
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Pause, pause_of_pool, pauses_of_all
 from dovetail.model.policies import TimeRules, policies_of
 from dovetail.model.pools import NodePool
@@ -56,6 +58,11 @@ class LivePauses:
             pauses=general if own is None else (*general, own),
             policies=policies_of(rules.policies, pool) if pool is not None else (),
         )
+
+    async def deleted_at(self, claim: NodeClaim) -> float | None:
+        """When the claim is deleted for its age, as its NodePool and policies have it now."""
+        rules, pool = await self._rules(), claim.labels.get(names.NODE_POOL, "")
+        return deleted_at(rules.policies, await self.pools.read(pool) if pool else None, claim)
 
     def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
         return pauses_of_all(system, rules.freezes, self.now())

@@ -4,6 +4,7 @@ It is never in the past; otherwise the loop would run without a pause.
 """
 
 from collections.abc import Iterator
+from math import inf
 
 from dovetail.disruption.budgets.allowances import budget_states
 from dovetail.disruption.nodes.fleet import Fleet, Member
@@ -46,11 +47,10 @@ def _of_member(fleet: Fleet, member: Member) -> Iterator[float]:
     after = pool.disruption.consolidate_after
     if after is not None and claim.is_true(names.INITIALIZED_CONDITION):
         yield quiet_since(claim) + after
-    expiry = claim.expires_at
-    if expiry is not None and pool.replaces_first(claim):
-        yield expiry
+    if (moment := fleet.replaced_from.get(claim.name, inf)) < inf:
+        yield moment
     for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_active(pod):
+        if pod.asks_to_stay and is_active(pod):
             held = fleet.judging.judge(pod, "disruption", protection, pod, fleet.now)
             if not isinstance(held, Unjudged) and held.until is not None:
                 yield held.until

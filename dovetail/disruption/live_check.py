@@ -10,7 +10,7 @@ from dovetail.messages.plans import Target
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal
+from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal, protection
 from dovetail.model.pods import Pod
 
 
@@ -34,7 +34,7 @@ def _why_pod_holds(pod: Pod, claim: NodeClaim, known: frozenset[str], now: float
     if is_terminal(pod):
         return ""
     if is_protected(pod, now) and claim.termination_grace is None:
-        return f"pod {pod.key} carries {DO_NOT_DISRUPT}"
+        return f"pod {pod.key} {protection(pod, now).says}"
     if is_reschedulable(pod) and pod.uid not in known:
         return f"pod {pod.key} was bound after the decision"
     return ""

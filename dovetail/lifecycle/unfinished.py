@@ -13,11 +13,11 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, hold_of, said_in
+from dovetail.model.expiries import deleted_at
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pauses import next_end
 from dovetail.model.snapshot import Snapshot
 
-NODE_START_SECONDS = 120.0  # what a node may take from its launch to its first pod
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag
 ORPHANS_AT_LEAST = 3  # more than this, and more than the share below, are no leak but a lost API server
 ORPHANS_SHARE = 0.1
@@ -121,34 +121,32 @@ def marks(snapshot: Snapshot) -> tuple[TakeOffMark, ...]:
 def expired(snapshot: Snapshot) -> tuple[DeleteClaim, ...]:
     """LIF-60: the claim's own expireAfter, counted from its creation."""
     return tuple(
-        DeleteClaim(claim=reference(claim), reason="expired", message="expireAfter has passed")
+        DeleteClaim(claim=reference(claim), reason="expired", message=_expired_words(snapshot, claim))
         for claim in snapshot.claims.values()
-        if claim.is_expired(snapshot.now)
+        if _is_over(snapshot, claim)
         and is_ours(snapshot, claim)
-        and not _is_replaced_first(snapshot, claim)
         and hold_of(said_in(snapshot, claim.labels.get(names.NODE_POOL, "")), Cause.EXPIRED_HARD) is None
     )
 
 
-def _is_replaced_first(snapshot: Snapshot, claim: NodeClaim) -> bool:
-    """Left to the disruption that launches a replacement first, where the pool asks for that.
+def _is_over(snapshot: Snapshot, claim: NodeClaim) -> bool:
+    moment = _deleted_at(snapshot, claim)
+    return claim.deleting_since is None and moment is not None and moment <= snapshot.now
 
-    It ends: with a termination grace period the pods would be gone by expiry plus grace, so no longer than until
-    then; and where that is too short for a node to start, not at all.
-    """
-    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-    if pool is None or not pool.replaces_first(claim) or not claim.is_true(names.INITIALIZED_CONDITION):
-        return False
-    grace = claim.termination_grace
-    if grace is None or claim.expires_at is None:
-        return True
-    return grace >= NODE_START_SECONDS and snapshot.now < claim.expires_at + grace
+
+def _deleted_at(snapshot: Snapshot, claim: NodeClaim) -> float | None:
+    return deleted_at(snapshot.policies, snapshot.pools.get(claim.labels.get(names.NODE_POOL, "")), claim)
+
+
+def _expired_words(snapshot: Snapshot, claim: NodeClaim) -> str:
+    left = _deleted_at(snapshot, claim) != claim.expires_at
+    return "expireAfter has passed" + (", and no replacement has come first in time" if left else "")
 
 
 def next_expiry(snapshot: Snapshot) -> float | None:
     """The next moment at which a claim expires, or may expire because a pause ends."""
     staying = (claim for claim in snapshot.claims.values() if claim.deleting_since is None)
-    moments = [m for claim in staying if (m := claim.expires_at) is not None and m > snapshot.now]
+    moments = [m for claim in staying if (m := _deleted_at(snapshot, claim)) is not None and m > snapshot.now]
     if (end := next_end(snapshot)) is not None:
         moments.append(end)
     return min(moments, default=None)

@@ -116,6 +116,14 @@ class WhyNot(StrEnum):
             "drift goes on where the claim has a terminationGracePeriod"
         ),
     )
+    # Ours: windows of the pod's own.
+    POD_WINDOW = (
+        "PodOutsideWindow",
+        (
+            f"wait until a window of {names.DISRUPTION_WINDOW} of the pod opens, put it right, or move the pod; "
+            "drift goes on where the claim has a terminationGracePeriod"
+        ),
+    )
     SEVERAL_PDBS = (
         "SeveralPdbs",
         "the eviction API refuses pods that several PodDisruptionBudgets select: leave one",

@@ -39,6 +39,7 @@ DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
+DISRUPTION_WINDOW: Final = "dovetail.sh/disruption-window"  # on a pod: when it may be moved
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 # On virtual pods, which stand in no API server

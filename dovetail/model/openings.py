@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Final
 
 DAY: Final = 86_400
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_DAYS: Final = 400  # a change that lies further ahead is not looked for: a window of one date comes again in a year
 _A_WEEK: Final = (
     15  # days in which windows without dates come again, also where one lies in an hour that a change leaves out
@@ -62,6 +63,12 @@ class Window:
         if self.days and (day + _THURSDAY) % 7 not in self.days:
             return False
         return not self.dates or any(dates.has(date.fromordinal(_FIRST_DAY + day)) for dates in self.dates)
+
+
+def second_of(text: str) -> int:
+    """The second of the day that 22:00 is."""
+    hours, minutes = text.split(":")
+    return int(hours) * 3600 + int(minutes) * 60
 
 
 def offset(moment: float, zone: tzinfo) -> int:

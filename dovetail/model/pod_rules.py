@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.durations import DurationError, parse_nanoseconds
+from dovetail.model.pod_windows import opens_at, why_outside
 from dovetail.model.pods import Pod, Toleration
 from dovetail.model.quoting import quoted
 
@@ -88,11 +89,19 @@ def tolerates_disrupted(pod: Pod) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
-    """What a pod's do-not-disrupt annotation means now. `until`: when a timed one ends. `fault`: why it is ignored."""
+    """What a pod's annotations mean now. `until`: when a timed one ends. `fault`: why do-not-disrupt is ignored; `by`:
+    the annotation that holds, and `why` where that is not do-not-disrupt."""
 
     active: bool
     until: float | None = None
     fault: str = ""
+    by: str = names.DO_NOT_DISRUPT
+    why: str = ""
+
+    @property
+    def says(self) -> str:
+        """Why the pod stays, after its name."""
+        return f"carries {self.by}" + (f": {self.why}" if self.why else "")
 
 
 UNPROTECTED: Final = Protection(active=False)
@@ -100,7 +109,20 @@ PROTECTED: Final = Protection(active=True)
 
 
 def protection(pod: Pod, now: float) -> Protection:
-    """What the annotation says: `true`, or a duration measured from the pod's start (DIS-41)."""
+    """Whether the pod stays: because of do-not-disrupt, or because it is outside windows of its own."""
+    own = do_not_disrupt_of(pod, now)
+    if pod.disruption_window is None or (own.active and own.until is None):
+        return own
+    why = why_outside(pod.disruption_window, now)
+    if not why:
+        return own
+    opens = opens_at(pod.disruption_window, now)
+    until = max(opens, own.until or opens) if opens is not None and own.active else opens
+    return Protection(active=True, until=until, by=names.DISRUPTION_WINDOW, why=why)
+
+
+def do_not_disrupt_of(pod: Pod, now: float) -> Protection:
+    """What that annotation says: `true`, or a duration measured from the pod's start (DIS-41)."""
     text = pod.do_not_disrupt
     if text is None:
         return UNPROTECTED
@@ -119,8 +141,8 @@ def protection(pod: Pod, now: float) -> Protection:
 
 
 def is_protected(pod: Pod, now: float) -> bool:
-    """Whether do-not-disrupt protects it now; a pod that has ended or was deleted is not protected."""
-    return pod.do_not_disrupt is not None and is_active(pod) and protection(pod, now).active
+    """Whether its annotations protect it now; a pod that has ended or was deleted is not protected."""
+    return pod.asks_to_stay and is_active(pod) and protection(pod, now).active
 
 
 def is_evictable(pod: Pod, now: float) -> bool:
@@ -129,7 +151,7 @@ def is_evictable(pod: Pod, now: float) -> bool:
         is_active(pod)
         and not is_mirror(pod)
         and not tolerates_disrupted(pod)
-        and not (pod.do_not_disrupt is not None and protection(pod, now).active)
+        and not (pod.asks_to_stay and protection(pod, now).active)
     )
 
 

@@ -147,9 +147,15 @@ class Pod:
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
     do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.pod_rules judges it
+    disruption_window: str | None = None  # the annotation's text; dovetail.model.pod_windows judges it
     deletion_cost: str | None = None
     disruption_cost: str | None = None  # the annotation's text; it comes before the deletion cost
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods
+
+    @property
+    def asks_to_stay(self) -> bool:
+        """Whether an annotation of it may keep its node; whether it does, pod_rules.protection says."""
+        return self.do_not_disrupt is not None or self.disruption_window is not None
 
     @property
     def namespace(self) -> str:

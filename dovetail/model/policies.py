@@ -43,6 +43,15 @@ class PolicyStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """How nodes of its pools grow old, in seconds. `hard_after`: how long after its expiry a node is deleted in any
+    case; None: as without a policy."""
+
+    spread: float = 0.0
+    hard_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One DisruptionPolicy. `selector`: None for every NodePool."""
 
@@ -56,6 +65,7 @@ class Policy:
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
+    expiry: Expiry | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 
@@ -131,6 +141,14 @@ class Closed:
         """Until when, and by which rule."""
         end = f"until {format_time(self.until)}" if self.until is not None else "until it is changed"
         return f"{end}, by DisruptionPolicy {self.policy}: {self.why}"
+
+
+def zone_named(name: str) -> str | None:
+    """The name, if the system's files or the package tzdata have such a zone."""
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, LookupError):
+        return None
 
 
 def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy, ...]:

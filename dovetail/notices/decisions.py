@@ -7,7 +7,8 @@ twice. The object's UID is not known everywhere here, and is added before they a
 from typing import Final, Literal
 
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import protection
+from dovetail.model.pod_rules import do_not_disrupt_of
+from dovetail.model.pod_windows import window_fault, window_words
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 from dovetail.notices.about import notice_about
@@ -27,10 +28,12 @@ def decision_notice(
 
 
 def pod_notice(pod: Pod, now: float) -> Notice | None:
-    """What a pod's do-not-disrupt annotation comes to; None where there is nothing to say (DIS-42)."""
+    """What a pod's annotations come to; None where there is nothing to say (DIS-42)."""
+    if fault := window_fault(pod):
+        return notice_about(pod, "InvalidDisruptionWindow", window_words(fault), "Warning", distinct=fault)
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
-    held = protection(pod, now)
+    held = do_not_disrupt_of(pod, now)
     if held.fault:
         message = f"Invalid karpenter.sh/do-not-disrupt annotation: {held.fault}, ignoring annotation"
         return notice_about(pod, "InvalidDoNotDisruptAnnotation", message, "Warning", distinct=message)

@@ -7,7 +7,8 @@ alone as upstream does, which mixes up namespaces.
 from typing import Literal
 
 from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import protection
+from dovetail.model.pod_rules import do_not_disrupt_of
+from dovetail.model.pod_windows import window_fault, window_words
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 from dovetail.notices.about import notice_about
@@ -29,10 +30,12 @@ def deleted_by_force(pod: Pod, grace: int) -> Notice:
 
 
 def protection_notice(pod: Pod, now: float) -> Notice | None:
-    """What its do-not-disrupt annotation comes to; None where there is nothing to say (EVT-9 to EVT-11)."""
+    """What its annotations come to; None where there is nothing to say (EVT-9 to EVT-11)."""
+    if fault := window_fault(pod):
+        return _of(pod, "Warning", "InvalidDisruptionWindow", window_words(fault))
     if pod.do_not_disrupt is None or pod.do_not_disrupt == "true":
         return None
-    found = protection(pod, now)
+    found = do_not_disrupt_of(pod, now)
     if found.fault:
         return _of(pod, "Warning", "InvalidDoNotDisruptAnnotation", f"{found.fault}; the annotation is ignored")
     if found.until is None:

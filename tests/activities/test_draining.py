@@ -272,6 +272,15 @@ async def test_a_protected_pod_holds_the_node_until_its_annotation_goes(stage: S
     assert (stage.evictions(), stage.world.clock > 2000.0) == (["web-1"], True)
 
 
+async def test_a_pod_outside_its_own_window_holds_the_node_until_it_opens(stage: Stage) -> None:
+    """At 1200 it is twenty minutes past midnight."""
+    stage.holds(a_pod(disruption_window="Thu 00:20-01:00"))
+
+    await stage.run()
+
+    assert (stage.evictions(), 1200.0 <= stage.world.clock < 1300.0) == (["web-1"], True)
+
+
 async def test_a_bad_annotation_is_reported_and_holds_nothing(stage: Stage) -> None:
     """TRM-24, EVT-9, BEH-118."""
     stage.holds(a_pod(do_not_disrupt="1d"))

@@ -17,6 +17,7 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
+from dovetail.model.policies import Expiry, Policy, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
@@ -60,6 +61,16 @@ class OneNamespace:
 
     async def patch(self, namespace: Namespace, change: MetadataChange) -> Namespace | None:
         raise NotImplementedError
+
+
+class GivenRules:
+    """The policies that are there."""
+
+    def __init__(self, rules: TimeRules) -> None:
+        self.rules = rules
+
+    async def read(self, _: str) -> TimeRules:
+        return self.rules
 
 
 def a_joined_world() -> World:
@@ -144,6 +155,22 @@ async def test_an_order_is_carried_out_unless_a_pause_has_begun_since(reason: st
     await ActivityEnvironment().run(caretaking.delete_claim_for, order)
 
     assert (world.claims["pool-1"].deleting_since is None) == stays
+
+
+@pytest.mark.parametrize(("hard_after", "goes"), [(None, True), (60.0, True), (7200.0, False)])
+async def test_what_has_expired_is_left_to_its_replacement_as_the_policies_say_at_that_moment(
+    hard_after: float | None, goes: bool
+) -> None:
+    """The order was made before a policy came."""
+    world = World()
+    world.put(a_joined_claim(expire_after=0.0, created=world.now() - 3600), a_joined_node())
+    rules = TimeRules(policies={"p": Policy(name="p", expiry=Expiry(hard_after=hard_after))})
+    live = replace(pauses(world), rules=GivenRules(rules))
+    caretaking = CarryOutOrders("c", FakeClaims(world), FakeCloud(world), marking(world, live), world.now)
+
+    await ActivityEnvironment().run(caretaking.delete_claim_for, DeleteClaim(claim=REF, reason="expired"))
+
+    assert (world.claims["pool-1"].deleting_since is not None) == goes
 
 
 @pytest.mark.parametrize(("general", "own", "made"), [("launches", "", 0), ("", "all", 0), ("disruption", "", 1)])

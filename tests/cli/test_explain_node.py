@@ -287,3 +287,18 @@ async def test_pods_whose_preferences_can_prevent_consolidation_are_named(tmp_pa
         ("default/spread", "preferred spread over topology.kubernetes.io/zone"),
     ]
     assert "Pods whose preferences can prevent consolidation:\n  - default/choosy" in node_text(answer)
+
+
+async def test_explain_says_from_when_a_node_is_replaced_for_its_age_and_when_it_is_deleted(tmp_path: Path) -> None:
+    claim, node = a_managed_node()
+    claim["spec"]["expireAfter"] = "720h"
+    world = a_world(tmp_path, a_ready_pool(), claim, node)
+    spec = {"expiry": {"spread": "24h", "hardAfter": "48h"}}
+    policy = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": "p"}}
+    world.apply({**policy, "spec": spec})
+
+    answer = explain_node_now(await looked(world), "n1")
+
+    assert answer.expires_at is not None and answer.replaced_from is not None
+    assert (answer.replaced_from, answer.deleted_at) == (answer.expires_at - 86_400, answer.expires_at + 172_800)
+    assert f": to be replaced first, from {moment_text(answer.replaced_from)} on; deleted in " in node_text(answer)

@@ -26,6 +26,12 @@ WRITTEN_BY_PEOPLE: Final = (
         '`"true"`: before a node expires its replacement is launched, within the budget for drift',
     ),
     Word(
+        names.DISRUPTION_WINDOW,
+        "Pod",
+        "when it may be moved: `Sat,Sun 02:00-06:00 Europe/Berlin`, several with semicolons; "
+        'outside it counts as `karpenter.sh/do-not-disrupt: "true"`',
+    ),
+    Word(
         names.PAUSED,
         "NodePool; Namespace `kube-system` for all",
         "what is not begun: `disruption`, `expiry`, `launches`, `drains`, `all`, with commas",

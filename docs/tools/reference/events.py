@@ -121,6 +121,12 @@ WARNINGS: Final = (
         "mend it; meanwhile it is ignored",
     ),
     Said(
+        "InvalidDisruptionWindow",
+        "Pod",
+        "the value of `dovetail.sh/disruption-window` cannot be read",
+        "mend it; meanwhile the pod is not moved",
+    ),
+    Said(
         "SpotInterrupted",
         "NodeClaim, Node",
         "the cloud takes the spot instance in two minutes",

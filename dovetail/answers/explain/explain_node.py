@@ -16,6 +16,7 @@ from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
+from dovetail.model.expiries import deleted_at, replaced_from
 from dovetail.model.moves import RESTART, MovablePods, MoveStep
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
@@ -91,6 +92,8 @@ class NodeAnswer:
     quiet_since: float | None = None
     consolidate_after: float | None = None
     expires_at: float | None = None
+    replaced_from: float | None = None  # for its age, where that comes before its expiry or holds it up
+    deleted_at: float | None = None  # for its age, whatever its pods are; None for never
     checks: tuple[Check, ...] = ()
     methods: tuple[Check, ...] = ()
     goes_for: tuple[str, ...] = ()
@@ -128,6 +131,8 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         quiet_since=found.quiet_since,
         consolidate_after=pool.disruption.consolidate_after if pool else None,
         expires_at=found.expires_at,
+        replaced_from=_replaced_from(snapshot, pool, claim),
+        deleted_at=deleted_at(snapshot.policies, pool, claim) if claim else None,
         checks=tuple(Check(asked="", why=c.why or "", message=c.message) for c in found.checks if not c.passes),
         methods=tuple(_method(m, found) for m in found.methods),
         goes_for=found.goes_for,
@@ -139,6 +144,13 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         notes=look.notes,
         pauses=look.pauses,
     )
+
+
+def _replaced_from(snapshot: Snapshot, pool: NodePool | None, claim: NodeClaim | None) -> float | None:
+    if pool is None or claim is None or claim.expires_at is None:
+        return None
+    claims = [each for each in snapshot.claims.values() if each.labels.get(names.NODE_POOL) == pool.name]
+    return replaced_from(snapshot.policies, pool, claims).get(claim.name)
 
 
 def _unknown(look: Look, name: str) -> CommandFailed:
@@ -218,9 +230,10 @@ def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:
     found: list[HeldPod] = []
     for pod in sorted(pods, key=lambda p: p.key):
         if is_protected(pod, snapshot.now):
-            until = protection(pod, snapshot.now).until
-            detail = f"until {moment_text(until)}" if until else "until the annotation is taken off"
-            found.append(HeldPod(pod=pod.key, by=names.DO_NOT_DISRUPT, detail=detail))
+            held = protection(pod, snapshot.now)
+            end = moment_text(held.until) if held.until else "the annotation is taken off"
+            detail = f"{held.why}, until {end}" if held.why else f"until {end}"
+            found.append(HeldPod(pod=pod.key, by=held.by, detail=detail))
         for pdb in index.blocking(pod):
             counted = ", ".join(pdb.disrupted_pods)
             # Kubernetes keeps an evicted pod in that list until it has seen it go, two minutes at most.

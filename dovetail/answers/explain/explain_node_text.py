@@ -55,7 +55,7 @@ def _identity(answer: NodeAnswer) -> Iterator[str]:
 
 def _timers(answer: NodeAnswer) -> Iterator[str]:
     if answer.expires_at is not None:
-        yield f"  expires   {moment_text(answer.expires_at)} ({when(answer.expires_at, answer.now)})"
+        yield f"  expires   {moment_text(answer.expires_at)} ({when(answer.expires_at, answer.now)}){_ageing(answer)}"
     if answer.quiet_since is None or answer.consolidate_after is None:
         return
     due = answer.quiet_since + answer.consolidate_after
@@ -63,6 +63,14 @@ def _timers(answer: NodeAnswer) -> Iterator[str]:
     after = duration_text(answer.consolidate_after)
     state = "" if due <= answer.now else f", may be consolidated {when(due, answer.now)}"
     yield f"  quiet     for {quiet} (consolidateAfter {after}){state}"
+
+
+def _ageing(answer: NodeAnswer) -> str:
+    if answer.replaced_from is None:
+        return ""
+    end = "never deleted for its age" if answer.deleted_at is None else f"deleted {when(answer.deleted_at, answer.now)}"
+    from_then = "being replaced" if answer.replaced_from <= answer.now else "to be replaced"
+    return f": {from_then} first, from {moment_text(answer.replaced_from)} on; {end}"
 
 
 def _checks(answer: NodeAnswer) -> Iterator[str]:

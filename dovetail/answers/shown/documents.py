@@ -20,8 +20,8 @@ _Read = Callable[[Any], Any]
 # The fields of answers that hold a moment, as seconds since the epoch.
 MOMENTS: Final = frozenset(
     {
-        *("at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
-        *("silent_since", "since", "started", "until"),
+        *("at", "deleted_at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
+        *("replaced_from", "silent_since", "since", "started", "until"),
         *("dovetail_since", "karpenter_at"),
         *("began", "drained", "instance_gone"),
     }

@@ -14,7 +14,7 @@ from dovetail.messages.states import Held
 from dovetail.model import names
 from dovetail.model.endings import ended_of
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal
+from dovetail.model.pod_rules import is_daemon, is_drainable, is_mirror, is_protected, is_terminal, protection
 from dovetail.model.pods import Pod
 from dovetail.placement.pdbs import PdbIndex, pdbs_of
 from dovetail.termination.leaving import held_words
@@ -127,7 +127,8 @@ def blockers_of(pods: list[Pod], pdbs: PdbIndex, now: float) -> Iterator[str]:
     counts: dict[str, int] = {}
     for pod in pods:
         found = [f"PDB {pdb.namespace}/{pdb.name}" for pdb in pdbs.blocking(pod)]
-        found += [f"do-not-disrupt of {pod.key}"] if is_protected(pod, now) else []
+        if is_protected(pod, now):
+            found.append(f"{protection(pod, now).by.partition('/')[2]} of {pod.key}")
         found += [words] if (words := pdbs.says_of_move(pod)) else []
         for each in found:
             counts[each] = counts.get(each, 0) + 1

@@ -1,6 +1,7 @@
 """Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may leave now."""
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Final
 
 from dovetail.answers.status.answer import Allowed, Move, PoolStatus
@@ -10,6 +11,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, HeldBy, PoolHold, hold_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.expiries import expiry_rules, replaced_from
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
@@ -47,7 +49,7 @@ def _pool(
 ) -> PoolStatus:
     nodes = [claim.node_name for claim in claims]
     cpu, memory = facts.use_of(nodes)
-    due, what = _next(facts.snapshot, claims, dues.get(pool.name))
+    due, what = _next(facts.snapshot, pool, claims, dues.get(pool.name))
     return PoolStatus(
         name=pool.name,
         nodes=len(claims),
@@ -93,9 +95,12 @@ def _budget_words(budget: Budget | None) -> str:
     return f"budget {budget.nodes}{window}"
 
 
-def _next(snapshot: Snapshot, claims: list[NodeClaim], due: float | None) -> tuple[float | None, str]:
-    """What time alone brings next: a second look, or a node that expires."""
+def _next(snapshot: Snapshot, pool: NodePool, claims: list[NodeClaim], due: float | None) -> tuple[float | None, str]:
+    """What time alone brings next: a second look, or a node that is replaced for its age, or expires."""
     if due is not None:
         return due, "second look"
+    if expiry_rules(snapshot.policies, pool):
+        first = min(replaced_from(snapshot.policies, pool, claims).values(), default=inf)
+        return (first, "first node is replaced for its age") if first < inf else (None, "")
     ends = [claim.expires_at for claim in claims if claim.expires_at is not None and claim.deleting_since is None]
     return (min(ends), "first node expires") if ends else (None, "")

@@ -91,8 +91,26 @@ class PolicyRate(ApiModel):
     """The reasons for which nodes leave that it counts and holds; all where it names none."""
 
 
+_SAYS_SOMETHING = Rule(
+    message="spread or hardAfter must be given",
+    cel="has(self.spread) || has(self.hardAfter)",
+    holds=lambda e: e.spread is not None or e.hard_after is not None,
+)
+
+
+class PolicyExpiry(ApiModel):
+    """How nodes that grow old are replaced before they are deleted."""
+
+    rules = (_SAYS_SOMETHING,)
+
+    spread: Duration | None = None
+    """Nodes of one age are replaced over so long before their expireAfter, instead of all at once."""
+    hard_after: Duration | None = None
+    """How long after its expireAfter a node that could not be replaced is deleted in any case; left out, at once."""
+
+
 class DisruptionPolicySpec(ApiModel):
-    """When nodes may begin to leave."""
+    """When nodes may begin to leave, and how those that grow old do."""
 
     node_pool_selector: NodePoolSelector | None = None
     """The NodePools that it is about; every NodePool where it is left out."""
@@ -104,6 +122,8 @@ class DisruptionPolicySpec(ApiModel):
     """When nodes may not begin to leave; wins over allow."""
     rates: Annotated[tuple[PolicyRate, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None = None
     """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
+    expiry: PolicyExpiry | None = None
+    """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
 
 
 class PolicyOpening(ApiModel):

@@ -1,9 +1,10 @@
-"""Expiration: replaces an expired node before it is deleted, where its pool asks for that. Upstream no longer does.
+"""Expiration: replaces an expired node before it is deleted, where its pool or a DisruptionPolicy asks for that.
 
-Without it the Caretaker deletes a claim at the moment of its expiry (DIS-181), and all pods of nodes of one age are
-down until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold it up as they hold up
-drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the template, as when it
-has drifted; were its pods only placed elsewhere, its pool would have to make up for the node afterwards.
+Upstream no longer does. Without it the Caretaker deletes a claim at the moment of its expiry (DIS-181), and all pods of
+nodes of one age are down until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold
+it up as they hold up drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the
+template, as when it has drifted; were its pods only placed elsewhere, its pool would have to make up for the node
+afterwards.
 """
 
 from dataclasses import replace
@@ -18,17 +19,17 @@ from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not expired, or is deleted without a replacement."""
-    if not candidate.pool.replaces_first(candidate.claim):
-        return Block(
-            why=WhyNot.NOT_ASKED_FOR, message="Neither NodePool nor NodeClaim asks for a replacement first", event=None
-        )
-    if not candidate.claim.is_expired(round_.fleet.now):
+    moment = round_.fleet.replaced_from.get(candidate.claim.name)
+    if moment is None:
+        words = "Neither NodePool nor NodeClaim nor a DisruptionPolicy asks for a replacement first"
+        return Block(why=WhyNot.NOT_ASKED_FOR, message=words, event=None)
+    if moment > round_.fleet.now:
         return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event=None)
     return None
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """Those that expired first come first, equals by name; static pools before the others."""
+    """Those that expire first come first, equals by name; static pools before the others."""
     ordered = sorted(candidates, key=lambda c: (c.claim.expires_at or 0.0, c.name))
     static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
     if static.commands:

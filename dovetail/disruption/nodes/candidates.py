@@ -15,9 +15,10 @@ from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
+from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
+from dovetail.model.time import format_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +171,14 @@ def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
     """Why the node's pods hold it: first the protected ones, then those that are not moved (TRM-44), then each that a
     PDB holds (DIS-43)."""
     for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_protected(pod, fleet.now):
-            message = f'Pod has "{names.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-            yield Block(why=WhyNot.POD_PROTECTED, message=message)
+        if not is_protected(pod, fleet.now):
+            continue
+        held = protection(pod, fleet.now)
+        if held.why:
+            end = "" if held.until is None else f" until {format_time(held.until)}"
+            yield Block(why=WhyNot.POD_WINDOW, message=f"Pod {held.says}{end} (Pod={pod.key})")
+        else:
+            yield Block(why=WhyNot.POD_PROTECTED, message=f'Pod has "{held.by}" annotation (Pod={pod.key})')
     yield from _held_pods(fleet, member)
     for pod in member.pods:
         blocking = fleet.pdbs.blocking(pod)

@@ -10,6 +10,7 @@ from functools import cached_property
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
+from dovetail.model.expiries import replaced_from
 from dovetail.model.judging import Judging
 from dovetail.model.moves import movable_pods
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
@@ -89,6 +90,15 @@ class Fleet:
         for member in self.members:
             result.setdefault(member.pool_name, []).append(member)
         return result
+
+    @cached_property
+    def replaced_from(self) -> dict[str, float]:
+        """From when claims are replaced for their age, by name."""
+        found: dict[str, float] = {}
+        for name, pool in self.pools.items():
+            claims = [member.claim for member in self.by_pool.get(name, ()) if member.claim is not None]
+            found |= replaced_from(self.snapshot.policies, pool, claims)
+        return found
 
     @cached_property
     def unreadable(self) -> dict[str, Unreadable]:

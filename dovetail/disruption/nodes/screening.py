@@ -133,7 +133,7 @@ def screen(fleet: Fleet) -> Screening:
 
 def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
     for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_active(pod):
+        if pod.asks_to_stay and is_active(pod):
             notice = pod_notice(pod, now)
             if notice is not None:
                 yield notice

@@ -15,6 +15,8 @@ from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.beginnings import Cause, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.expiries import deleted_at, expiry_rules
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Pause, pause_of_freeze, pauses
 from dovetail.model.policies import next_opening, policies_of
 from dovetail.model.pools import NodePool
@@ -96,13 +98,23 @@ def _expiries(fleet: Fleet, until: float) -> Iterator[Coming]:
         claim, pool = member.claim, fleet.pools.get(member.pool_name)
         if claim is None or pool is None or claim.deleting_since is not None:
             continue
-        moment = claim.expires_at
-        if moment is None or moment > until:
-            continue
-        how = "is replaced first" if pool.replaces_first(claim) else "is deleted, and its pods wait for new nodes"
-        due = "has expired" if moment <= fleet.now else "expires"
-        text = f"{member.name} {due} and {how}"
-        yield Coming(at=max(moment, fleet.now), what="expiry", pool=pool.name, text=text, nodes=(member.name,))
+        for moment, text in _of_age(fleet, pool, claim):
+            if moment is not None and moment <= until:
+                said = f"{member.name} {text}"
+                yield Coming(at=max(moment, fleet.now), what="expiry", pool=pool.name, text=said, nodes=(member.name,))
+
+
+def _of_age(fleet: Fleet, pool: NodePool, claim: NodeClaim) -> Iterator[tuple[float | None, str]]:
+    """Its moments, and what comes then."""
+    expires, replaced = claim.expires_at, fleet.replaced_from.get(claim.name)
+    due = "has expired" if expires is not None and expires <= fleet.now else "expires"
+    if replaced is None or not expiry_rules(fleet.snapshot.policies, pool):
+        how = "is deleted, and its pods wait for new nodes" if replaced is None else "is replaced first"
+        yield expires, f"{due} and {how}"
+        return
+    yield replaced, "is replaced from then on for its age" if replaced > fleet.now else "is being replaced for its age"
+    ends = deleted_at(fleet.snapshot.policies, pool, claim)
+    yield ends, "is deleted for its age if it still stands, and its pods wait for new nodes"
 
 
 def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:

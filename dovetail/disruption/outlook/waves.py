@@ -228,7 +228,7 @@ def _next_change(fleet: Fleet, pool: str) -> float | None:
 
 def _protections(fleet: Fleet, member: Member) -> Iterator[float]:
     for pod in member.pods:
-        if pod.do_not_disrupt is not None and is_active(pod):
+        if pod.asks_to_stay and is_active(pod):
             held = fleet.judging.judge(pod, "disruption", protection, pod, fleet.now)
             if not isinstance(held, Unjudged) and held.until is not None:
                 yield held.until

@@ -8,6 +8,7 @@ for none, and only what the candidates cause is held against them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from typing import Final
 
 from dovetail.disruption.nodes.candidates import Candidate
@@ -180,7 +181,7 @@ class PlacementSimulator:
         Nodes that are to be replaced too are their pods' last choice: pods that go there would soon move again.
         """
         self._asked.update(_names(candidates))
-        due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet.now))
+        due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet))
         return PlacementWave(self, candidates, replace(self._options, spared=due))
 
     @property
@@ -198,7 +199,7 @@ class PlacementSimulator:
         leaving = {item.node_name for item in self.index.leaving if item.node is not None}
         for name in sorted(leaving | self._asked):
             for pod in self.index.on_node.get(name, ()):
-                if pod.do_not_disrupt is None or not _is_judged(pod, on_leaving_node=name in leaving):
+                if not pod.asks_to_stay or not _is_judged(pod, on_leaving_node=name in leaving):
                     continue
                 notice = pod_notice(pod, self._fleet.now)
                 if notice is not None:
@@ -239,9 +240,10 @@ def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
     return is_reschedulable(pod) or (on_leaving_node and not (is_mirror(pod) or tolerates_disrupted(pod)))
 
 
-def _is_due(claim: NodeClaim, now: float) -> bool:
+def _is_due(claim: NodeClaim, fleet: Fleet) -> bool:
     """Whether its node is to be replaced, now or when its turn comes."""
-    return claim.is_true(names.DRIFTED) or claim.is_expired(now) or names.REPLACE in claim.annotations
+    asked = claim.is_true(names.DRIFTED) or names.REPLACE in claim.annotations
+    return asked or claim.is_expired(fleet.now) or fleet.replaced_from.get(claim.name, inf) <= fleet.now
 
 
 def _names(candidates: Sequence[Candidate]) -> frozenset[str]:

@@ -1,11 +1,13 @@
 """DisruptionPolicies and Freezes as they are read: none is left out, and what is not understood holds its pools."""
 
+from math import inf
 from typing import Any
 
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.model.openings import Dates, Window
+from dovetail.model.policies import Expiry
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
@@ -80,6 +82,25 @@ def test_what_cannot_be_understood_closes_the_pools_that_are_selected_and_no_oth
     assert field in policy.fault and len(policy.fault) < 600
     assert policy.why_closed("Drifted", 0.0).startswith("it cannot be understood: ")
     assert (policy.selects(PROD), policy.selects(DEV)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "expiry"),
+    [
+        (None, None),
+        ({"spread": "24h"}, Expiry(spread=24.0 * HOUR)),
+        ({"spread": "1h30m", "hardAfter": "72h"}, Expiry(spread=1.5 * HOUR, hard_after=72.0 * HOUR)),
+        ({}, Expiry(hard_after=inf)),
+        ({"hardAfter": "3d"}, Expiry(hard_after=inf)),
+        ("24h", Expiry(hard_after=inf)),
+    ],
+)
+def test_what_cannot_be_read_of_expiry_holds_it(given: Any, expiry: Expiry | None) -> None:
+    policy = parse_policy(an_object({"expiry": given}))
+
+    assert (policy.expiry, policy.fault != "") == (expiry, expiry == Expiry(hard_after=inf))
+    # A slip elsewhere leaves what can be read of it.
+    assert parse_policy(an_object({"expiry": given, "timeZone": "Europe/Nowhere"})).expiry == expiry
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ def whole_objects() -> dict[str, Json]:
                 "allow": [{"days": ["Mon"], "from": "22:00", "to": "05:00", "reasons": ["Drifted"]}],
                 "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
                 "rates": [{"nodes": "30%", "per": "10m", "reasons": ["Drifted"]}],
+                "expiry": {"spread": "24h", "hardAfter": "72h"},
             },
             "status": {
                 "nodePools": ["default"],

@@ -117,9 +117,11 @@ def _build(raw: ReadOnlyJson) -> Pod:
     draft.nominated_node = text_of(status.get("nominatedNodeName") or "")
     draft.unschedulable, draft.ready, infeasible = _conditions(status)
     draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
-    draft.do_not_disrupt = draft.deletion_cost = draft.disruption_cost = draft.annotations = None
+    draft.do_not_disrupt = draft.disruption_window = None
+    draft.deletion_cost = draft.disruption_cost = draft.annotations = None
     if annotations:
         draft.do_not_disrupt = optional_text(annotations.get(names.DO_NOT_DISRUPT))
+        draft.disruption_window = optional_text(annotations.get(names.DISRUPTION_WINDOW))
         draft.deletion_cost = optional_text(annotations.get(names.POD_DELETION_COST))
         if names.DO_NOT_EVICT in annotations:
             draft.annotations = {names.DO_NOT_EVICT: ""}
@@ -141,7 +143,12 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
                 "metadata": lambda pod: (text_of(pod["metadata"]["name"]), parse_owners(pod["metadata"])),
                 "metadata.annotations": lambda pod: [
                     optional_text((pod["metadata"].get("annotations") or {}).get(key))
-                    for key in (names.DO_NOT_DISRUPT, names.POD_DELETION_COST, names.DISRUPTION_COST)
+                    for key in (
+                        names.DO_NOT_DISRUPT,
+                        names.DISRUPTION_WINDOW,
+                        names.POD_DELETION_COST,
+                        names.DISRUPTION_COST,
+                    )
                 ],
                 "metadata timestamps": lambda pod: [
                     optional_time(pod["metadata"].get(field)) for field in ("creationTimestamp", "deletionTimestamp")

@@ -6,21 +6,28 @@ object then holds what it is about; a policy whose selector cannot be read eithe
 
 from collections.abc import Callable, Iterator
 from datetime import date
+from math import inf
 from typing import Any, Final, TypedDict, TypeVar
-from zoneinfo import ZoneInfo
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
+from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
-from dovetail.api.own.disruption_policy import DisruptionPolicySpec, NodePoolSelector, PolicyRate, PolicyWindow
+from dovetail.api.own.disruption_policy import (
+    DisruptionPolicySpec,
+    NodePoolSelector,
+    PolicyExpiry,
+    PolicyRate,
+    PolicyWindow,
+)
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.openings import Dates, Window
+from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
-from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
+from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, zone_named
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
@@ -30,7 +37,7 @@ T = TypeVar("T")
 
 SHORTEST: Final = 60.0  # seconds of a rate's period
 LONGEST: Final = 7 * 86_400.0
-DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
 
 
 class _Fault(ValueError):
@@ -73,6 +80,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         allow=allow,
         deny=deny,
         rates=rates,
+        expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -141,19 +149,28 @@ def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
     return parse_label_selector(parse_spec(NodePoolSelector, given).as_object())
 
 
+def _expiry(raw: ReadOnlyJson) -> Expiry | None:
+    """Judged by itself too. What cannot be read holds expiry: a slip in a manifest must not delete what waits for its
+    replacement."""
+    given = raw["spec"].get("expiry")
+    if given is None:
+        return None
+    said = parse_spec(PolicyExpiry, given)
+    return Expiry(spread=lasting(said.spread) or 0.0, hard_after=lasting(said.hard_after))
+
+
 @remembered(MEGABYTE)
 def _zone(name: str) -> str:
-    """The name, if the system's files or the package tzdata have such a zone."""
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, LookupError) as error:
-        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin") from error
+    found = zone_named(name)
+    if found is None:
+        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin")
+    return found
 
 
 def _window(given: PolicyWindow, place: str) -> Window:
     return Window(
-        start=_second(given.from_),
-        end=_second(given.to),
+        start=second_of(given.from_),
+        end=second_of(given.to),
         days=frozenset(DAYS.index(day) for day in given.days or ()),
         dates=tuple([_dates(text, f"{place}.dates[{n}]") for n, text in enumerate(given.dates or ())]),
         reasons=frozenset(given.reasons or ()),
@@ -165,11 +182,6 @@ def _rate(given: PolicyRate, place: str) -> Rate:
     if not SHORTEST <= per <= LONGEST:
         raise _Fault(f"{place}.per: {shown(given.per)} is not between 1m and 168h")
     return Rate(nodes=given.nodes, per=per, reasons=frozenset(given.reasons or ()))
-
-
-def _second(text: str) -> int:
-    hours, minutes = text.split(":")
-    return int(hours) * 3600 + int(minutes) * 60
 
 
 def _dates(text: str, place: str) -> Dates:
