@@ -93,14 +93,13 @@ class AwaitDisruptionPlan:
             judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
             if judged is not None:
                 return judged
-            if self.beside is not None:
-                self.beside(snapshot)
+            again = self.beside(snapshot) if self.beside is not None else until
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
             await self._pause((self.now() - started) * REST_FACTOR)
             moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
-            wake = min([until, next_due, *[m for m in moments if m > self.now()]])
+            wake = min([until, next_due, again, *[m for m in moments if m > self.now()]])
             await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 

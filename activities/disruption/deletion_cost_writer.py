@@ -5,6 +5,7 @@ Beside the decision, and no promise: what cannot be written is written in the ne
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -30,11 +31,16 @@ class DeletionCostWriter:
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.turn: asyncio.Task[None] | None = None
 
-    def write_beside(self, snapshot: Snapshot) -> None:
-        """Begin a turn where one is due and none is under way."""
-        if self.now() >= self.next and (self.turn is None or self.turn.done()):
-            self.next = self.now() + EVERY_SECONDS
-            self.turn = asyncio.create_task(self.write(snapshot), name="deletion costs of pods")
+    def write_beside(self, snapshot: Snapshot) -> float:
+        """Begin a turn where one is due and none is under way. Returns when the cluster is to be looked at again for
+        its sake: after a turn not before something changes."""
+        if self.now() < self.next:
+            return self.next
+        self.next = self.now() + EVERY_SECONDS
+        if self.turn is not None and not self.turn.done():
+            return self.next
+        self.turn = asyncio.create_task(self.write(snapshot), name="deletion costs of pods")
+        return math.inf
 
     async def write(self, snapshot: Snapshot) -> None:
         """All that is due on this snapshot."""

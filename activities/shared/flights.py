@@ -42,9 +42,9 @@ class NoFlights:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFollowers:
     """What hears of each decision: the metrics, and what keeps its inputs. `beside`: begun with each look at the
-    cluster for a disruption."""
+    cluster for a disruption; it says when the cluster is to be looked at again for its sake."""
 
     decisions: Decisions = field(default_factory=Decisions)
     faults: Faults = field(default_factory=Faults)
     flights: Flights = field(default_factory=NoFlights)
-    beside: Callable[[Snapshot], None] | None = None
+    beside: Callable[[Snapshot], float] | None = None

@@ -1,5 +1,6 @@
 """Deletion costs are written once a minute, beside the decision; what changes or fails waits for the next turn."""
 
+import math
 from dataclasses import replace
 
 from dovetail.activities.disruption.deletion_cost_writer import EVERY_SECONDS, DeletionCostWriter
@@ -18,8 +19,9 @@ async def test_a_turn_writes_what_differs_and_the_next_begins_a_minute_later() -
     pods.fails[gone.uid] = Forbidden(gone.key, "no right to patch pods")
     snapshot = a_world([a_pair("n1")], [one, other, gone], pools=[a_pool()])
 
-    for _ in range(3):
-        writer.write_beside(snapshot)
+    began = world.clock
+    for again in (math.inf, began + EVERY_SECONDS, began + EVERY_SECONDS):
+        assert writer.write_beside(snapshot) == again, "what comes before a turn is due is looked at again then"
         assert writer.turn is not None
         await writer.turn
     first = writer.turn

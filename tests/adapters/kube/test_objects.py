@@ -125,6 +125,21 @@ class TestPods:
             {"metadata": same, "status": {"nominatedNodeName": None}},
         ]
 
+    async def test_an_annotation_is_for_this_very_pod_as_it_was_seen(self, tmp_path: Path) -> None:
+        """DIQ-30. None takes it away; a pod that is gone needs none."""
+        async with talking(tmp_path) as (server, client):
+            server.on(self.PATH, says(200), says(200), says(404), says(409, {"reason": "Conflict", "message": "new"}))
+            for value in ("-1", None, "-1"):
+                await KubePods(client).annotate(the_pod(), "cost", value)
+            with pytest.raises(Conflict, match="new"):
+                await KubePods(client).annotate(the_pod(), "cost", "-1")
+
+        same = {"uid": "u", "resourceVersion": "5"}
+        assert [asked[3] for asked in server.asked[:2]] == [
+            {"metadata": {**same, "annotations": {"cost": "-1"}}},
+            {"metadata": {**same, "annotations": {"cost": None}}},
+        ]
+
     async def test_a_pod_is_read_as_the_same_one_or_not_at_all(self, tmp_path: Path) -> None:
         successor = {**stored(a_pod("web", "n")), "metadata": {"name": "web", "namespace": "default", "uid": "another"}}
         async with talking(tmp_path) as (server, client):

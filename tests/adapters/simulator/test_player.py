@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
@@ -9,6 +11,7 @@ from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
+from dovetail.ports.failures import Conflict
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import (
     a_deployment,
@@ -425,3 +428,18 @@ async def test_a_nomination_goes_with_a_try_in_vain(stage: Stage, adapter: Simul
 
     [found] = stage.world.objects("Pod")
     assert "nominatedNodeName" not in found["status"] and "nodeName" not in found["spec"]
+
+
+async def test_a_pod_is_annotated_as_it_was_seen(stage: Stage, adapter: SimulatedAdapter) -> None:
+    stage.world.apply(a_pod("web"))
+    [pod] = map(parse_pod, stage.world.objects("Pod"))
+
+    await adapter.pods.annotate(pod, names.POD_DELETION_COST, "-1")
+
+    [found] = map(parse_pod, stage.world.objects("Pod"))
+    assert found.deletion_cost == "-1"
+    with pytest.raises(Conflict):
+        await adapter.pods.annotate(pod, names.POD_DELETION_COST, "-2")
+    await adapter.pods.annotate(found, names.POD_DELETION_COST, None)
+    [found] = map(parse_pod, stage.world.objects("Pod"))
+    assert found.deletion_cost is None
