@@ -237,6 +237,30 @@ class TestRendering:
         assert not read_settings(variables_of(pod_of(helm.rendered(NAMED)))).moves
         assert not [one for one in helm.rendered(NAMED) if one["metadata"]["name"] == "dovetail-moves"]
 
+    def test_who_pauses_is_kept_to_it_where_the_api_server_can(self, helm: Helm) -> None:
+        role, policy, binding, _ = yaml.safe_load_all((ROOT / "deploy/kubernetes/operators.yaml").read_text())
+        objects = helm.rendered(NAMED)
+
+        assert named(objects, "ClusterRole", "dovetail-operator")["rules"] == role["rules"]
+        for one in (policy, binding):
+            assert named(objects, one["kind"], "dovetail-orders")["spec"] == one["spec"]
+        for given, *older in (({}, "--kube-version", "1.29.3"), ({"operatorRole": {"create": False}},)):
+            rendered = helm.rendered({**NAMED, **given}, *older)
+            assert not [one for one in rendered if one["metadata"]["name"] == "dovetail-orders"]
+
+    def test_the_temporal_of_a_trial_is_for_the_workers_alone(self, helm: Helm) -> None:
+        objects = helm.rendered({**NAMED, "temporal": {"mode": "dev"}})
+
+        policy = named(objects, "NetworkPolicy", "dovetail-temporal")["spec"]
+        pods, workers = named(objects, "StatefulSet", "dovetail-temporal"), named(objects, "Deployment")
+        assert policy["podSelector"]["matchLabels"] == pods["spec"]["template"]["metadata"]["labels"]
+        [rule] = policy["ingress"]
+        [peer] = rule["from"]
+        assert peer == {"podSelector": {"matchLabels": workers["spec"]["template"]["metadata"]["labels"]}}
+        assert [each["port"] for each in rule["ports"]] == ["grpc"]
+        off = helm.rendered({**NAMED, "temporal": {"mode": "dev"}, "networkPolicy": {"enabled": False}})
+        assert not [one for one in off if one["kind"] == "NetworkPolicy"]
+
     def test_probes_metrics_and_questions_have_a_port_each(self, helm: Helm) -> None:
         """OPS-7. Who may ask is looked at by the worker; everybody where the cloud is for trials."""
         objects = helm.rendered({**NAMED, "dovetail": {"apiFrom": ["10.0.0.0/8", "ops.example"]}})

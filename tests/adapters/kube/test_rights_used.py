@@ -151,6 +151,7 @@ async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_both_kind
     assert writes == {
         ("karpenter.sh", "nodepools", "patch"),
         ("karpenter.sh", "nodeclaims", "patch"),
+        ("karpenter.sh", "nodepools", "order"),  # of no request: the policy beside it knows its holders by that
         ("", "namespaces", "patch"),
         *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes") for verb in WRITE},
     }
