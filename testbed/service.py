@@ -21,7 +21,7 @@ NAMESPACE: Final = "dovetail"
 SPACE: Final = f"/api/v1/namespaces/{NAMESPACE}"
 POD: Final = "dovetail-0"
 POD_ADDRESS: Final = "10.128.200.1"
-PORT: Final = 8080
+PORTS: Final = {"http-metrics": 8080, "http-api": 8082}  # one port of the worker answers for both
 
 
 async def make_service(api: ApiClient) -> None:
@@ -40,15 +40,15 @@ async def make_service(api: ApiClient) -> None:
     target = {"kind": "Pod", "namespace": NAMESPACE, "name": POD}  # the proxy insists on a pod of that address
     subset = {
         "addresses": [{"ip": POD_ADDRESS, "targetRef": target}],
-        "ports": [{"name": "http-metrics", "port": PORT}],
+        "ports": [{"name": name, "port": port} for name, port in PORTS.items()],
     }
     body = {"kind": "Endpoints", "metadata": {"name": NAMESPACE}, "subsets": [subset]}
     await _create(api, f"{SPACE}/endpoints", body)
 
 
 def network(plane_folder: Path, port: int) -> ClusterNetwork:
-    """Leads the pod's address to the worker's port on loopback."""
-    return ClusterNetwork(plane_folder / "network.sock", {f"{POD_ADDRESS}:{PORT}": port})
+    """Leads the pod's ports to the worker's on loopback."""
+    return ClusterNetwork(plane_folder / "network.sock", {f"{POD_ADDRESS}:{each}": port for each in PORTS.values()})
 
 
 async def _create(api: ApiClient, path: str, body: Json) -> None:

@@ -25,7 +25,7 @@ from dovetail.worker.steps import Wiring, times_of
 
 async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     """Answer until `stop`."""
-    if not settings.metrics_port or not settings.api:
+    if not settings.asked_at or not settings.api:
         raise SettingsError(
             "DOVETAIL_BESIDE_KARPENTER: with METRICS_PORT=0 or DOVETAIL_API=false there is nothing that this worker "
             "could do: it answers questions on that port, and nothing else"

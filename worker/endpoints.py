@@ -6,10 +6,15 @@ Started by the entry point where a port is named. Questions are answered by `dov
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
-from dovetail.answers.serving.replies import Answer, Followed, Page
+from dovetail.answers.serving.askers import Askers, Visitor
+from dovetail.answers.serving.headers import headers_of
+from dovetail.answers.serving.replies import ASKER, Answer, Followed, Page
 from dovetail.settings.deciding import disruption_settings
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
@@ -32,12 +37,17 @@ _PLAIN = "text/plain; charset=utf-8"
 _WORDS = {
     200: "OK",
     400: "Bad Request",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
-REQUEST_SECONDS = 10.0  # for a client to say what it wants
+REQUEST_SECONDS: Final = 10.0  # for a client to say what it wants
+READ_SECONDS: Final = 20.0  # for a client to take the next piece of an answer
+ANSWER_SECONDS: Final = 120.0  # to take all of it, but for what is followed
+MOST_OPEN: Final = 200  # connections to one port
+MOST_OF_ONE: Final = 32  # requests of one asker to the pages that are under way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +77,21 @@ class Answers:
 
 @dataclass(slots=True, kw_only=True)
 class Endpoint:
-    """A small HTTP server: GET, one answer a connection."""
+    """A small HTTP server: GET, one answer a connection. `askers`: who may ask for pages; without them everybody.
+
+    Who opens connections and says nothing, or does not read, keeps nobody out: the oldest that says nothing makes
+    room, and an answer that nobody takes is dropped.
+    """
 
     host: str
     port: int
     routes: Mapping[str, Route]
     pages: Mapping[str, Page] = field(default_factory=dict)
+    askers: Askers | None = None
     server: asyncio.Server | None = field(default=None, init=False)
+    _silent: dict[asyncio.StreamWriter, None] = field(default_factory=dict, init=False)  # the oldest first
+    _open: int = field(default=0, init=False)
+    _asking: Counter[str] = field(default_factory=Counter, init=False)  # requests under way, by asker
 
     async def start(self) -> None:
         """Listen; SettingsError names the port where that is not possible."""
@@ -82,7 +100,8 @@ class Endpoint:
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             at = f"port {self.port} of {self.host or 'every address'}"
-            raise SettingsError(f"METRICS_PORT, HEALTH_PROBE_PORT: {at}: {why}; name another one") from None
+            named = "METRICS_PORT, HEALTH_PROBE_PORT, DOVETAIL_API_PORT"
+            raise SettingsError(f"{named}: {at}: {why}; name another one") from None
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -90,36 +109,87 @@ class Endpoint:
             self.server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        self._silent[writer] = None
+        if self._open > MOST_OPEN:
+            next(iter(self._silent)).transport.abort()
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-            status, kind, body = await self._answer(head)
-            words = f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: {kind}\r\nConnection: close\r\n"
-            if isinstance(body, AsyncIterator):
-                await _followed(writer, words, body)
-                return
-            pieces = _pieces(body)
-            writer.write(f"{words}Content-Length: {sum(map(len, pieces))}\r\n\r\n".encode())
-            for piece in gathered(pieces):  # the loop has heartbeats to send between two of them
-                writer.write(piece)
-                await writer.drain()
+            del self._silent[writer]
+            await self._reply(writer, head)
+            writer.close()
+            async with asyncio.timeout(READ_SECONDS):
+                await writer.wait_closed()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
             return  # the client has gone away
         finally:
-            writer.close()
+            self._open -= 1
+            self._silent.pop(writer, None)
+            writer.transport.abort()  # what is still to be sent is not waited for
 
-    async def _answer(self, head: bytes) -> Answer | Pieces | Followed:
-        method, _, rest = head.partition(b" ")
-        target = rest.partition(b" ")[0].decode("ascii", "replace")
-        if method != b"GET":
-            return 405, _PLAIN, "only GET\n"
+    async def _reply(self, writer: asyncio.StreamWriter, head: bytes) -> None:
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, _, rest = first.partition(" ")
+        target = rest.partition(" ")[0]
+        if method != "GET":
+            await _send(writer, (405, _PLAIN, "only GET\n"))
+            return
         route = self.routes.get(target.partition("?")[0])
         if route is not None:
-            return await route()
+            await _send(writer, await route())
+            return
         for below, page in self.pages.items():
             if target.startswith(below):
-                return await page(target[len(below) :])
-        return 404, _PLAIN, f"only {', '.join(sorted([*self.routes, *self.pages]))}\n"
+                await self._ask(writer, partial(page, target[len(below) :]), _headers_in(lines))
+                return
+        await _send(writer, (404, _PLAIN, f"only {', '.join(sorted([*self.routes, *self.pages]))}\n"))
+
+    async def _ask(
+        self, writer: asyncio.StreamWriter, page: Callable[[], Awaitable[Answer | Followed]], headers: dict[str, str]
+    ) -> None:
+        visitor = Visitor(address=str(writer.get_extra_info("peername")[0]), headers=headers)
+        refused = await self.askers.refusal(visitor) if self.askers is not None else None
+        who = self.askers.who(visitor) if self.askers is not None else visitor.address
+        if refused is None and self._asking[who] >= MOST_OF_ONE:
+            refused = 503, _PLAIN, f"{MOST_OF_ONE} questions from {who} are under way\n"
+        if refused is not None:
+            await _send(writer, refused)
+            return
+        self._asking[who] += 1
+        ASKER.set(who)
+        try:
+            await _send(writer, await page())
+        finally:
+            self._asking[who] -= 1
+            self._asking += Counter()  # without those that ask for nothing any more
+
+
+def _headers_in(lines: list[str]) -> dict[str, str]:
+    """By names in small letters; of one that stands twice the last."""
+    parts = [line.partition(":") for line in lines]
+    return {name.strip().lower(): value.strip() for name, colon, value in parts if colon}
+
+
+async def _send(writer: asyncio.StreamWriter, answer: Answer | Pieces | Followed) -> None:
+    """TimeoutError where nobody reads."""
+    status, kind, body = answer
+    said = [("Content-Type", kind), ("Connection", "close"), *headers_of(kind, body)]
+    words = f"HTTP/1.1 {status} {_WORDS[status]}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in said)
+    if isinstance(body, AsyncIterator):
+        await _followed(writer, words, body)
+        return
+    pieces = _pieces(body)
+    writer.write(f"{words}Content-Length: {sum(map(len, pieces))}\r\n\r\n".encode())
+    async with asyncio.timeout(ANSWER_SECONDS):
+        for piece in gathered(pieces):  # the loop has heartbeats to send between two of them
+            await _write(writer, piece)
+
+
+async def _write(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    writer.write(piece)
+    async with asyncio.timeout(READ_SECONDS):
+        await writer.drain()
 
 
 def _pieces(body: str | bytes | list[bytes]) -> list[bytes]:
@@ -132,18 +202,17 @@ def _pieces(body: str | bytes | list[bytes]) -> list[bytes]:
 
 async def _followed(writer: asyncio.StreamWriter, words: str, body: AsyncIterator[str]) -> None:
     """Piece by piece, until there is no more or nobody reads."""
-    writer.write(f"{words}Cache-Control: no-store\r\n\r\n".encode())
+    writer.write(f"{words}\r\n".encode())
     try:
         async for piece in body:
-            writer.write(piece.encode())
-            await writer.drain()
+            await _write(writer, piece.encode())
     finally:
         if isinstance(body, AsyncGenerator):
             await body.aclose()
 
 
 def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Mapping[str, Page]) -> list[Endpoint]:
-    """Metrics and probes, each where a port is named; both may be one. The pages are at that of the metrics."""
+    """Metrics, probes and pages, each where a port is named; they may be one."""
     world, times, observed = wiring.world, wiring.times, wiring.observed
     duties = times.duties
     world.view.cache.listen("Pod", times.heard)
@@ -171,12 +240,18 @@ def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Ma
     answers = Answers(scrape=scrape, watch=watch)
     routes: dict[int, dict[str, Route]] = {settings.metrics_port: {"/metrics": answers.metrics}}
     routes.setdefault(settings.health_port, {}).update({"/healthz": answers.alive, "/readyz": answers.ready})
+    routes.setdefault(settings.asked_at, {})
+    askers = Askers(settings.api_from, world.inspection.servers)
     return [
         Endpoint(
-            host=settings.listen_address, port=port, routes=paths, pages=pages if port == settings.metrics_port else {}
+            host=settings.listen_address,
+            port=port,
+            routes=paths,
+            pages=pages if port == settings.asked_at else {},
+            askers=askers,
         )
         for port, paths in routes.items()
-        if port
+        if port and (paths or pages)
     ]
 
 

@@ -1,6 +1,6 @@
 """What a person at a terminal may ask of a cluster, beyond what decisions need. Facts only, no judgement."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,6 +29,9 @@ class Inspection(Protocol):
 
     async def version(self) -> str:
         """Of the API server."""
+
+    async def servers(self) -> Collection[str]:
+        """The addresses from which the API server comes to a pod."""
 
     async def objects(self) -> RawObjects:
         """Every object that decisions read, as JSON."""

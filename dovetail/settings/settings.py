@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from dovetail.model.pods import SpreadConstraint
 from dovetail.model.setting_texts import MOST_NODE_COST, gates_of, seconds_of
 from dovetail.ports.provider import Provider
+from dovetail.settings.askers import askers_of
 from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named
 from dovetail.settings.scheduler_config import default_spread
 from dovetail.termination.timing import OWNER_SHARE
@@ -59,7 +60,9 @@ class Settings(BaseModel):
     metrics_port: int = Field(0, alias="METRICS_PORT")  # 0: no endpoint
     health_port: int = Field(0, alias="HEALTH_PROBE_PORT")  # 0: no endpoint
     listen_address: str = Field("127.0.0.1", alias="DOVETAIL_LISTEN_ADDRESS")  # in a pod: 0.0.0.0
-    api: bool = Field(True, alias="DOVETAIL_API")  # read-only answers on the port of the metrics
+    api: bool = Field(True, alias="DOVETAIL_API")  # read-only answers
+    api_port: int = Field(0, alias="DOVETAIL_API_PORT")  # 0: on the port of the metrics
+    api_from: tuple[str, ...] = Field((), alias="DOVETAIL_API_FROM")  # networks and names, beside the API server
     context: str = Field("", alias="DOVETAIL_CONTEXT")  # of the kubeconfig; empty: the current one
     service: str = Field("", alias="DOVETAIL_SERVICE")  # of the workers, as namespace/name:port, for the command line
     unobserved: bool = Field(False, alias="DISABLE_CLUSTER_STATE_OBSERVABILITY")
@@ -142,6 +145,11 @@ class Settings(BaseModel):
     def _list(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
+    @field_validator("api_from", mode="before")
+    @classmethod
+    def _askers(cls, value: Any) -> Any:
+        return askers_of(value)
+
     @field_validator("kubeconfig", "world", "api_key_file", "codec_keys", mode="before")
     @classmethod
     def _path(cls, value: Any) -> Any:
@@ -172,6 +180,11 @@ class Settings(BaseModel):
     @classmethod
     def _gates(cls, value: Any) -> Any:
         return gates_of(value, GATES)
+
+    @property
+    def asked_at(self) -> int:
+        """The port of the read-only answers; 0: there is none."""
+        return self.api_port or self.metrics_port
 
     @property
     def sends_traces(self) -> bool:

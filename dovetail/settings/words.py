@@ -14,7 +14,7 @@ WORDS: Final[dict[str, str]] = {
     "DOVETAIL_ROLES": "which queues this worker serves: `plan` decides, `control` acts",
     "METRICS_PORT": "where `/metrics` is served; `0`: nowhere. The chart sets 8080",
     "HEALTH_PROBE_PORT": "where `/healthz` and `/readyz` are served; `0`: nowhere. The chart sets 8081",
-    "DOVETAIL_LISTEN_ADDRESS": "the address of both; in a pod `0.0.0.0`, which the chart sets",
+    "DOVETAIL_LISTEN_ADDRESS": "the address of all of them; in a pod `0.0.0.0`, which the chart sets",
     "DISABLE_CLUSTER_STATE_OBSERVABILITY": "`true`: leave out the gauges of nodes, pods and conditions",
     "LOG_LEVEL": "`debug`, `info`, `warning` or `error`",
     "BATCH_IDLE_DURATION": "how long no further pending pod must come before pods are placed",
@@ -86,7 +86,12 @@ WORDS: Final[dict[str, str]] = {
         "of a worker with a version: `pinned` workflows end on the version that they began on, "
         "`auto-upgrade` ones move with their next task"
     ),
-    "DOVETAIL_API": "`false`: the port of the metrics answers no questions under `/api/v1`",
+    "DOVETAIL_API": "`false`: no questions are answered under `/api/v1`",
+    "DOVETAIL_API_PORT": "where `/api/v1` is served; `0`: on the port of the metrics. The chart sets 8082",
+    "DOVETAIL_API_FROM": (
+        "who may ask there besides the API server's proxy and this machine: networks such as `10.0.0.0/8`, and names "
+        "of hosts by which a browser may call a worker; `0.0.0.0/0,::/0`: everybody"
+    ),
     "DOVETAIL_CONTEXT": "of commands: the context of the kubeconfig; without it the current one",
     "DOVETAIL_SERVICE": "of commands: the workers' Service, as `NAMESPACE/NAME:PORT`",
     "LOG_FORMAT": "`json` or `text`; without it text where standard output is a terminal, else JSON",

@@ -11,7 +11,7 @@ import base64
 import json
 import ssl
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -53,8 +53,9 @@ class ApiClient:
         if self._session is not None:
             await self._session.close()
 
-    async def get(self, path: str) -> ApiResponse:
-        return await self._request("GET", path, None, None)
+    async def get(self, path: str, **said: str) -> ApiResponse:
+        """`said`: headers."""
+        return await self._request("GET", path, None, None, said)
 
     async def post(self, path: str, body: dict[str, Any]) -> ApiResponse:
         return await self._request("POST", path, body, "application/json")
@@ -80,9 +81,11 @@ class ApiClient:
             raise TimeoutError(f"{path} is not as it should be after {seconds} s: {answer.text[:2000]}") from error
         return answer
 
-    async def _request(self, method: str, path: str, body: Any, content_type: str | None) -> ApiResponse:
+    async def _request(
+        self, method: str, path: str, body: Any, content_type: str | None, said: Mapping[str, str] | None = None
+    ) -> ApiResponse:
         assert self._session is not None, "use ApiClient as an async context manager"
-        headers = {**self._headers, **({"Content-Type": content_type} if content_type else {})}
+        headers = {**self._headers, **({"Content-Type": content_type} if content_type else {}), **(said or {})}
         data = None if body is None else json.dumps(body)
         async with self._session.request(method, self.server + path, data=data, headers=headers) as answer:
             text = await answer.text()

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dovetail.answers.serving.headers import headers_of
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status.answer import NodeRow, NodesAnswer
 from tests.cli.test_status_text import NOW, a_status
 
-PREFIX = "/api/v1/namespaces/dovetail/services/dovetail:http-metrics/proxy/api/v1/"
+PREFIX = "/api/v1/namespaces/dovetail/services/dovetail:http-api/proxy/api/v1/"
 TYPES = (("c7g.2xlarge", 0.2896), ("m7i.xlarge", 0.2016), ("r7g.4xlarge", 0.8568), ("g6.xlarge", 0.8048))
 POOLS = ("default", "default", "batch", "gpu")
 
@@ -110,7 +111,7 @@ def documents(count: int) -> dict[str, Any]:
 
 def kind_of(body: bytes) -> str:
     """As a worker says it."""
-    kinds = {b"<": "text/html", b"e": "text/event-stream"}
+    kinds = {b"<": "text/html; charset=utf-8", b"e": "text/event-stream"}
     return kinds.get(body[:1], "application/json")
 
 
@@ -149,6 +150,8 @@ def serving_by(folder: Path, answer: Callable[[str], Reply]) -> Iterator[Served]
             self.send_response(code)
             self.send_header("Content-Type", content)
             self.send_header("Content-Length", str(len(body.encode())))
+            for name, value in headers_of(content, body):
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body.encode())
 

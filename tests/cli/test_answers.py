@@ -144,12 +144,12 @@ async def test_whoever_follows_sees_each_status_and_is_let_go(
     assert (code, content) == (200, "text/event-stream") and isinstance(body, AsyncGenerator)
 
     pieces = [await anext(body) for _ in range(3)]
-    followed = asked[0]._followed
+    followed = asked[0]._followed.total()
     await body.aclose()
 
     assert pieces[0].startswith("retry: ") and pieces[1].startswith("event: status\ndata: {")
     assert json.loads(pieces[1].partition("data: ")[2])["kind"] == "ClusterStatus"
-    assert (pieces[2], followed, asked[0]._followed) == (": the same\n\n", 1, 0)
+    assert (pieces[2], followed, asked[0]._followed.total()) == (": the same\n\n", 1, 0)
 
 
 async def test_no_more_may_follow_than_a_worker_has_room_for(

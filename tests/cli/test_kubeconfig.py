@@ -94,11 +94,15 @@ def test_the_way_to_the_server_may_lead_through_a_proxy() -> None:
 
 
 def test_the_workers_service_is_looked_for_where_it_may_be() -> None:
-    assert services_of(Where()) == (
-        "/api/v1/namespaces/dovetail/services/dovetail:http-metrics",
-        "/api/v1/namespaces/kube-system/services/dovetail:http-metrics",
+    assert services_of(Where()) == tuple(
+        f"/api/v1/namespaces/{namespace}/services/dovetail:{port}"
+        for namespace in ("dovetail", "kube-system")
+        for port in ("http-api", "http-metrics")
     )
-    assert services_of(Where(namespace="ops")) == ("/api/v1/namespaces/ops/services/dovetail:http-metrics",)
+    assert services_of(Where(namespace="ops")) == (
+        "/api/v1/namespaces/ops/services/dovetail:http-api",
+        "/api/v1/namespaces/ops/services/dovetail:http-metrics",
+    )
     assert services_of(Where(service="ops/nodes:web")) == ("/api/v1/namespaces/ops/services/nodes:web",)
     with pytest.raises(CommandFailed, match="NAMESPACE/NAME:PORT"):
         services_of(Where(service="what ever"))

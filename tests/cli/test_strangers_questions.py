@@ -19,7 +19,9 @@ from dovetail.answers.questions import ahead, decisions, fleet
 from dovetail.answers.serving import api as serving_api
 from dovetail.answers.serving import budget
 from dovetail.answers.serving.api import OLD_SECONDS, Api
+from dovetail.answers.serving.askers import Askers
 from dovetail.answers.serving.budget import AT_ONCE_SECONDS, KEPT_FACTOR, KEPT_MOST_SECONDS, KEPT_SECONDS, SHARE
+from dovetail.answers.serving.replies import ASKER
 from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.status.status import status_of
 from dovetail.connection.presence import TemporalPresence
@@ -41,11 +43,11 @@ class Door:
     def __init__(self, api: Api, endpoint: Endpoint) -> None:
         self.api, self._endpoint = api, endpoint
 
-    async def get(self, target: str) -> Reply:
-        """GET /api/v1/TARGET over the network."""
+    async def get(self, target: str, asker: str = "10.0.0.1") -> Reply:
+        """GET /api/v1/TARGET over the network, from an address that the API server's proxy names."""
         assert self._endpoint.server is not None
         reader, writer = await asyncio.open_connection(*self._endpoint.server.sockets[0].getsockname()[:2])
-        writer.write(f"GET /api/v1/{target} HTTP/1.1\r\n\r\n".encode())
+        writer.write(f"GET /api/v1/{target} HTTP/1.1\r\nX-Forwarded-For: {asker}\r\n\r\n".encode())
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         return int(head.split()[1]), json.loads(body)
@@ -56,7 +58,8 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
     simulated = a_world(tmp_path, a_ready_pool(), a_deployment(3))
     world: World = await open_world(settings_of(simulated))
     api = Api(WorkerSource(settings_of(simulated), world, TemporalPresence("demo")))
-    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": api.reply})
+    askers = Askers((), world.inspection.servers)
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": api.reply}, askers=askers)
     await endpoint.start()
     yield Door(api, endpoint)
     await endpoint.stop()
@@ -209,7 +212,7 @@ async def test_errors_count_and_waiting_for_others_does_not(door: Door, monkeypa
     costs.work = 0.0
     for number in range(12):
         await door.get(f"status?pool={number}")
-    assert set(costs.slept) == {0.0} and door.api.budget.owed() == 0.0
+    assert set(costs.slept) == {0.0} and door.api.budget.spent.owed(costs.now) == 0.0
 
     def fails(_: object) -> object:
         costs.now += 10.0
@@ -218,17 +221,17 @@ async def test_errors_count_and_waiting_for_others_does_not(door: Door, monkeypa
 
     monkeypatch.setattr(fleet, "status_of", fails)
     await door.get("status")
-    assert door.api.budget.owed() == pytest.approx(10.0)
+    assert door.api.budget.spent.owed(costs.now) == pytest.approx(10.0)
 
 
 async def test_who_would_wait_too_long_for_the_share_is_refused_and_leaves_the_turn_to_others(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "BUSY_SECONDS", 0.05)
-    door.api.budget.spent = (AT_ONCE_SECONDS + 100.0, door.api.budget.clock())
+    door.api.budget.spent.pay(AT_ONCE_SECONDS + 100.0, door.api.budget.clock())
 
     status, found = await door.get("status")
-    door.api.budget.spent = (0.0, 0.0)
+    door.api.budget.spent.seconds = 0.0
 
     assert status == 503 and "busy with other questions" in found["message"]
     assert (await door.get("status"))[0] == 200
@@ -287,7 +290,8 @@ async def test_who_needs_no_temporal_never_waits_for_one_that_does(door: Door, m
 
     door.api.until_away = until_away
     monkeypatch.setattr(WorkerSource, "temporal", hangs)
-    asked = [asyncio.create_task(door.get(f"{path}?since={n}d")) for n in range(1, 9) for path in ("log", "savings")]
+    questions = [(f"{path}?since={n}d", f"10.0.0.{n}") for n in range(1, 9) for path in ("log", "savings")]
+    asked = [asyncio.create_task(door.get(*question)) for question in questions]
     await until(lambda: door.api.budget.waits.locked())
 
     for path in ("status", "nodes", "plan", "explain/pod/default/web-1", "names"):
@@ -297,3 +301,55 @@ async def test_who_needs_no_temporal_never_waits_for_one_that_does(door: Door, m
 
     assert {status for status, _ in replies} == {503}
     assert {found["message"].partition(",")[0] for _, found in replies} == {"Temporal does not answer"}
+
+
+async def test_a_strangers_dear_questions_keep_nobody_else_out(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are: the next turn is another's, and who has used up the half waits alone."""
+    costs = Costs(door.api, monkeypatch)
+    costs.takes = costs.work = 4.0
+    makes, made = asyncio.Event(), list[str]()
+    plain: Any = vars(fleet)["status_of"]  # which costs
+
+    async def held(seconds: float) -> None:
+        costs.slept.append(seconds)
+        if seconds:
+            await asyncio.Event().wait()  # until the share is paid for, which takes longer than this test
+        await makes.wait()
+
+    def noted(look: Any) -> Any:
+        made.append(ASKER.get())
+        return plain(look)
+
+    monkeypatch.setattr(budget, "rest", held)
+    monkeypatch.setattr(fleet, "status_of", noted)
+    stranger = [asyncio.create_task(door.get(f"status?pool={n}", "10.9.9.9")) for n in range(20)]
+    await until(lambda: len(costs.slept) == 1)
+
+    operator = asyncio.create_task(door.get("status?pool=mine", "10.0.0.7"))
+    await until(lambda: sum(asker.asks for asker in door.api.budget._askers.values()) == 21)
+    makes.set()
+
+    assert (await operator)[0] == 200 and made.index("10.0.0.7") <= 1, "one of the stranger's came before at most"
+    await until(lambda: any(costs.slept))
+    assert (await door.get("status?pool=other", "10.0.0.7"))[0] == 200, "the stranger waits for their own share"
+    assert not all(each.done() for each in stranger)
+    for each in stranger:
+        each.cancel()
+
+
+async def test_an_asker_holds_two_of_the_turns_that_wait_for_temporal(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[object] = []
+
+    async def hangs(asked: object) -> None:
+        begun.append(asked)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(WorkerSource, "temporal", hangs)
+    stranger = [asyncio.create_task(door.get(f"log?since={n}d", "10.9.9.9")) for n in range(1, 11)]
+    await until(lambda: len(begun) == 2)
+    operator = asyncio.create_task(door.get("log", "10.0.0.7"))
+    await until(lambda: len(begun) == 3)
+    for each in (*stranger, operator):
+        each.cancel()

@@ -17,8 +17,14 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.connection import ClusterAddress
+from dovetail.adapters.kube.inspection import KubeInspection
+from dovetail.answers.serving.askers import Askers, Visitor
+from dovetail.answers.serving.replies import ASKER
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model import names
+from dovetail.worker.endpoints import Endpoint
 from testbed.service import POD, SPACE, make_service, network
 from testbed.up import give_rights
 from testing.cluster.ground import Ground, node_pool
@@ -58,10 +64,10 @@ class Person:
 @pytest_asyncio.fixture(loop_scope="session")
 async def served(ground: Ground) -> AsyncIterator[Ground]:
     """One node with its pod; a worker that answers questions, behind a Service; roles for people."""
-    (port,) = free_ports(1)
+    port, metrics = free_ports(2)
     ground.kill_workers()
-    flights = str(ground.everything.folder / "flights")
-    answering = {**ground.everything.environment, "METRICS_PORT": str(port), "DOVETAIL_FLIGHTS": flights}
+    own = {"DOVETAIL_API_PORT": str(port), "METRICS_PORT": str(metrics)}
+    answering = {**ground.everything.environment, **own, "DOVETAIL_FLIGHTS": str(ground.everything.folder / "flights")}
     ground.workers.append(replace(ground.everything, environment=answering).start_worker())
     await settle(ground, 1)
     await make_service(ground.api)
@@ -178,6 +184,41 @@ async def test_the_same_person_looks_ahead_at_a_change_and_back_at_a_decision(se
     assert shadow[0] == 1 and "this worker acts" in shadow[2]
     done = {(e.verb, e.resource, e.subresource) for e in served.audit.entries(since) if e.user == READER}
     assert done == {("get", "services", "proxy")}
+
+
+async def test_the_api_server_says_where_a_person_is_and_where_it_comes_from_itself(ground: Ground) -> None:
+    """OPS-7: what a worker tells strangers and askers apart by, and that a person cannot say it for themselves."""
+    asked: list[str] = []
+
+    async def noted(target: str) -> tuple[int, str, str]:
+        asked.append(ASKER.get())
+        return 200, "text/plain", "noted"
+
+    # An API server whose address is one of loopback makes no such object.
+    slices, of = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {"apiVersion": "discovery.k8s.io/v1"}
+    one = {"metadata": {"name": "kubernetes"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.128.0.1"]}]}
+    assert (await ground.api.post(slices, {**of, "kind": "EndpointSlice", **one})).status == 201
+    client = Client(ClusterAddress(kubeconfig=ground.everything.plane.kubeconfig))
+    await client.open()
+    addresses = await KubeInspection(client).servers()
+    askers = Askers((), KubeInspection(client).servers)
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": noted}, askers=askers)
+    await endpoint.start()
+    assert endpoint.server is not None
+    await make_service(ground.api)
+    async with network(ground.everything.plane.folder, endpoint.server.sockets[0].getsockname()[1]):
+        for name, code in (("http-api", 200), ("http-metrics", 200), ("nobody", 503)):
+            path = f"{SPACE}/services/dovetail:{name}/proxy/page"
+            assert (await ground.api.get(path, **{"X-Forwarded-For": "203.0.113.7"})).status == code
+    await endpoint.stop()
+    await ground.api.delete(f"{SPACE}/pods/{POD}", {"gracePeriodSeconds": 0})
+
+    assert asked == ["127.0.0.1", "127.0.0.1"], "the last address is the one that the API server saw"
+    visitors = [Visitor(address=each, headers={"host": "any.name"}) for each in (*addresses, "10.128.200.9")]
+    refusals = [await askers.refusal(each) for each in visitors]
+    await client.close()
+    await ground.api.delete(f"{slices}/kubernetes")
+    assert addresses == ["10.128.0.1"] and not any(refusals[:-1]) and refusals[-1] is not None
 
 
 async def test_every_document_is_what_its_schema_says(served: Ground, tmp_path: Path) -> None:

@@ -170,6 +170,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"controller": {"metrics": {"port": 70000}}}, "/controller/metrics/port"),
     ({"controller": {"healthProbe": {"port": 8080}}}, "controller.healthProbe.port"),
     ({"controller": {"env": [{"value": "x"}]}}, "/controller/env/0"),
+    ({"dovetail": {"apiPort": 8081}}, "dovetail.apiPort"),
+    ({"dovetail": {"apiFrom": ["10.0.0.0/8; rm"]}}, "/dovetail/apiFrom/0"),
     ({"image": {"digest": "sha256:abc"}}, "/image/digest"),
     ({"terminationGracePeriodSeconds": 10}, "terminationGracePeriodSeconds"),
     ({"temporal": {"mode": "embedded"}}, "/temporal/mode"),

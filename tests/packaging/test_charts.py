@@ -82,9 +82,9 @@ class TestRendering:
 
         settings = read_settings(variables)
         silent = {name: value for name, value in variables.items() if name in _ALIASES}
-        assert settings.metrics_port == 8080 and settings.health_port == 8081
+        assert (settings.metrics_port, settings.health_port, settings.api_port) == (8080, 8081, 8082)
         defaults = read_settings({})
-        changed = {"metrics_port", "health_port", "listen_address", "of_cloud"}
+        changed = {"metrics_port", "health_port", "api_port", "listen_address", "of_cloud"}
         same = [name for name in Settings.model_fields if name not in changed]
         assert {name: getattr(settings, name) for name in same} == {name: getattr(defaults, name) for name in same}
         assert settings.of_cloud == defaults.of_cloud
@@ -254,6 +254,46 @@ class TestRendering:
         assert read_settings(variables_of(pod_of(objects))).moves
         assert not read_settings(variables_of(pod_of(helm.rendered(NAMED)))).moves
         assert not [one for one in helm.rendered(NAMED) if one["metadata"]["name"] == "dovetail-moves"]
+
+    def test_who_pauses_is_kept_to_it_where_the_api_server_can(self, helm: Helm) -> None:
+        role, policy, binding, _ = yaml.safe_load_all((ROOT / "deploy/kubernetes/operators.yaml").read_text())
+        objects = helm.rendered(NAMED)
+
+        assert named(objects, "ClusterRole", "dovetail-operator")["rules"] == role["rules"]
+        for one in (policy, binding):
+            assert named(objects, one["kind"], "dovetail-orders")["spec"] == one["spec"]
+        for given, *older in (({}, "--kube-version", "1.29.3"), ({"operatorRole": {"create": False}},)):
+            rendered = helm.rendered({**NAMED, **given}, *older)
+            assert not [one for one in rendered if one["metadata"]["name"] == "dovetail-orders"]
+
+    def test_the_temporal_of_a_trial_is_for_the_workers_alone(self, helm: Helm) -> None:
+        objects = helm.rendered({**NAMED, "temporal": {"mode": "dev"}})
+
+        policy = named(objects, "NetworkPolicy", "dovetail-temporal")["spec"]
+        pods, workers = named(objects, "StatefulSet", "dovetail-temporal"), named(objects, "Deployment")
+        assert policy["podSelector"]["matchLabels"] == pods["spec"]["template"]["metadata"]["labels"]
+        [rule] = policy["ingress"]
+        [peer] = rule["from"]
+        assert peer == {"podSelector": {"matchLabels": workers["spec"]["template"]["metadata"]["labels"]}}
+        assert [each["port"] for each in rule["ports"]] == ["grpc"]
+        off = helm.rendered({**NAMED, "temporal": {"mode": "dev"}, "networkPolicy": {"enabled": False}})
+        assert not [one for one in off if one["kind"] == "NetworkPolicy"]
+
+    def test_probes_metrics_and_questions_have_a_port_each(self, helm: Helm) -> None:
+        """OPS-7. Who may ask is looked at by the worker; everybody where the cloud is for trials."""
+        objects = helm.rendered({**NAMED, "dovetail": {"apiFrom": ["10.0.0.0/8", "ops.example"]}})
+
+        ports = {one["name"]: one["containerPort"] for one in pod_of(objects)["containers"][0]["ports"]}
+        assert ports == {"http-metrics": 8080, "http-api": 8082, "http": 8081}
+        assert [one["targetPort"] for one in named(objects, "Service")["spec"]["ports"]] == ["http-metrics", "http-api"]
+        policy = named(objects, "NetworkPolicy")["spec"]["ingress"]
+        assert {port["port"] for rule in policy for port in rule["ports"]} == set(ports)
+        assert read_settings(variables_of(pod_of(objects))).api_from == ("10.0.0.0/8", "ops.example")
+        assert read_settings(variables_of(pod_of(helm.rendered(NAMED)))).api_from == ()
+        trial = read_settings(variables_of(pod_of(helm.rendered({**NAMED, "cloud": "kwok"}))))
+        assert trial.api_from == ("0.0.0.0/0", "::/0")
+        without = helm.rendered({**NAMED, "dovetail": {"api": False}})
+        assert "http-api" not in json.dumps([pod_of(without)["containers"][0]["ports"], named(without, "Service")])
 
     def test_with_kwok_a_worker_gets_that_cloud_and_the_right_to_make_nodes(self, helm: Helm) -> None:
         objects = helm.rendered({**NAMED, "cloud": "kwok"})

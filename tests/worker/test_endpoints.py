@@ -150,4 +150,6 @@ async def test_a_port_in_use_is_one_line() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError) as refused:
             await Endpoint(host="127.0.0.1", port=port, routes={}).start()
-    assert str(refused.value).startswith(f"METRICS_PORT, HEALTH_PROBE_PORT: port {port} of 127.0.0.1: Address already")
+    assert str(refused.value).startswith(
+        f"METRICS_PORT, HEALTH_PROBE_PORT, DOVETAIL_API_PORT: port {port} of 127.0.0.1: Address"
+    )

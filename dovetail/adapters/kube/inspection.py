@@ -7,7 +7,7 @@ kinds that an open feature gate watches, are asked for where a worker needs them
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ RIGHTS: Final = (
     *[("dovetail.sh", f"{name}/status", _CHANGE) for name in ("disruptionpolicies", "freezes")],
     ("", "events", ("create", "patch")),
     ("coordination.k8s.io", "leases", ("list",)),
+    ("discovery.k8s.io", "endpointslices", ("get",)),
 )
 
 # In the namespace of the worker: (group, resource, verbs).
@@ -62,7 +63,11 @@ MOVES_RIGHTS: Final = (
 )
 
 # Of these kinds one object alone may be seen and changed. What is created cannot be named.
-NAMES: Final = {"leases": "karpenter-leader-election", "configmaps": "dovetail-shortages"}
+NAMES: Final = {
+    "leases": "karpenter-leader-election",
+    "configmaps": "dovetail-shortages",
+    "endpointslices": "kubernetes",
+}
 
 # Of the kinds that a feature gate opens, those that are written.
 _WRITTEN: Final = frozenset({"nodeoverlays", "capacitybuffers"})
@@ -94,6 +99,11 @@ _OLD_KINDS: Final = {
 _OLD_SETTINGS: Final = ("karpenter", "kube-system")
 
 _VERSION: Final = Request(method="GET", path="/version", subject="cluster")
+_SERVERS: Final = Request(
+    method="GET",
+    path="/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes",
+    subject="EndpointSlice default/kubernetes, the addresses of the API server",
+)
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -161,6 +171,10 @@ class KubeInspection:
 
     async def version(self) -> str:
         return _version_in((await self._client.call(_VERSION)).body)
+
+    async def servers(self) -> Collection[str]:
+        listed = (await self._client.call(_SERVERS)).body.get("endpoints") or ()
+        return [address for endpoint in listed for address in endpoint.get("addresses") or ()]
 
     async def _missing_memory(self) -> str:
         name = NAMES["configmaps"]

@@ -6,6 +6,7 @@ is decided by the budget. Loaded with the first request, so that a worker that n
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,7 +21,7 @@ from dovetail.answers.failures import CommandFailed, NotUnderstood
 from dovetail.answers.questions.asking import Answered, Ask, Asked, Source
 from dovetail.answers.questions.table import CARRIED, QUESTIONS, question
 from dovetail.answers.serving.budget import OF_OTHERS, Budget
-from dovetail.answers.serving.replies import Answer, Followed
+from dovetail.answers.serving.replies import ASKER, Answer, Followed
 from dovetail.answers.shown.documents import API_VERSION, Document
 from dovetail.answers.status.columns import page_columns
 from dovetail.model.time import format_time
@@ -28,6 +29,7 @@ from dovetail.model.time import format_time
 MOST_WORDS: Final = 32  # of a query
 WORDS: Final = frozenset(key for place in QUESTIONS.values() for key in place.parameters)  # no other one asks anything
 MOST_FOLLOWERS: Final = 16
+MOST_OF_ONE: Final = 8  # of one asker
 FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
 STREAM_SECONDS: Final = 2.0
 PAGE: Final = "page"
@@ -67,15 +69,16 @@ class Api:
     budget: Budget = field(default_factory=Budget)
     until_away: Callable[[], Awaitable[None]] = forever  # until Temporal does not answer
     _asks: Mapping[str, Ask] = field(default_factory=lambda: {route: question(route) for route in QUESTIONS})
-    _followed: int = 0  # how many follow the stream
+    _followed: Counter[str] = field(default_factory=Counter)  # how many follow the stream, by asker
 
     async def reply(self, target: str) -> Answer | Followed:
         """Answer one request; `target` is what follows /api/v1/, with its query."""
         if target.partition("?")[0].strip("/") != STREAM:
             return await self.answer(target)
-        if self._followed >= MOST_FOLLOWERS:
-            return 503, JSON, _error(f"{MOST_FOLLOWERS} follow already; ask for status instead")
-        return 200, EVENTS, self._statuses()
+        asker = ASKER.get()
+        if self._followed.total() >= MOST_FOLLOWERS or self._followed[asker] >= MOST_OF_ONE:
+            return 503, JSON, _error(f"{self._followed.total()} follow already; ask for status instead")
+        return 200, EVENTS, self._statuses(asker)
 
     async def answer(self, target: str) -> Answer:
         """Answer what has one answer."""
@@ -126,9 +129,9 @@ class Api:
             away.cancel()
             asked.cancel()
 
-    async def _statuses(self) -> AsyncIterator[str]:
+    async def _statuses(self, asker: str) -> AsyncIterator[str]:
         """The status each time that it has changed, as server-sent events, until it is time to ask anew."""
-        self._followed += 1
+        self._followed[asker] += 1
         clock = self.budget.clock
         try:
             ends, last = clock() + FOLLOWED_SECONDS, ""
@@ -143,7 +146,7 @@ class Api:
                 last = body
                 await asyncio.sleep(STREAM_SECONDS)
         finally:
-            self._followed -= 1
+            self._followed -= Counter((asker,))
 
 
 @cache

@@ -3,7 +3,8 @@
 One answer is made at a time and kept for a few times the processor's time that it took, as is an error, and never for
 longer than a person takes for now; when the making has used up its share of the processor, questions wait. However many
 people ask, no heartbeat and no step waits for them. Questions that wait for Temporal have turns of their own: one that
-hangs there holds up nobody who asks for what the worker knows by itself.
+hangs there holds up nobody who asks for what the worker knows by itself. Askers take turns, one question each, and who
+has used up the half of what all have waits for that alone: nobody's dear questions keep the others out.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from typing import Any, Final
 from temporalio.service import RPCError
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.serving.replies import ASKER
 from dovetail.model.quoting import one_line
 from dovetail.ports.failures import Failure
 from dovetail.workflows.converter import UnreadablePayload
@@ -26,9 +28,11 @@ KEPT_SECONDS: Final = 1.0  # an answer is kept for at least this long,
 KEPT_FACTOR: Final = 4.0  # for this many times the processor's time that it took,
 KEPT_MOST_SECONDS: Final = 5.0  # and for no longer than this
 WAIT_AT_ONCE: Final = 8  # questions to Temporal: waiting takes nothing of the processor
+OF_ONE: Final = 2  # of these at once for one asker
 MOST_KEPT: Final = 64
 SHARE: Final = 0.2  # of one core, for all that is asked, over time
 AT_ONCE_SECONDS: Final = 20.0  # of processor time that questions may use up before they are held to their share
+SHARE_OF_ONE: Final = 0.5  # of both of them, for one asker
 
 OF_OTHERS: Final = (Failure, RPCError, UnreadablePayload, TimeoutError)  # that may answer again in a moment
 
@@ -39,6 +43,33 @@ rest: Final = asyncio.sleep  # until the share allows another question
 
 
 @dataclass(slots=True)
+class Spent:
+    """Seconds of the processor beyond a share of one core, and when that was so."""
+
+    share: float
+    seconds: float = 0.0
+    at: float = 0.0
+
+    def owed(self, now: float) -> float:
+        """Those that are not paid for yet by the time that has passed."""
+        return max(0.0, self.seconds - self.share * (now - self.at))
+
+    def pay(self, seconds: float, now: float) -> None:
+        """They have been used."""
+        self.seconds, self.at = self.owed(now) + seconds, now
+
+
+@dataclass(slots=True)
+class Asker:
+    """Who asks: their turns, and what they have spent."""
+
+    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    waits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OF_ONE))
+    spent: Spent = field(default_factory=lambda: Spent(SHARE * SHARE_OF_ONE))
+    asks: int = 0  # how many questions
+
+
+@dataclass(slots=True)
 class Budget:
     """Of one worker."""
 
@@ -46,53 +77,64 @@ class Budget:
     processor: Callable[[], float] = time.process_time
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     waits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WAIT_AT_ONCE))  # for Temporal
-    spent: tuple[float, float] = (0.0, 0.0)  # seconds of the processor beyond the share, and when that was so
+    spent: Spent = field(default_factory=lambda: Spent(SHARE))
+    _askers: dict[str, Asker] = field(default_factory=dict)
     _kept: dict[Hashable, tuple[float, Made]] = field(default_factory=dict)
-    _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict)  # those that are being answered
+    _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict)  # those that are being answered, by asker
 
     async def answer(self, question: Hashable, make: Callable[[], Awaitable[Any]], *, waits: bool = False) -> Any:
-        """From what is kept, or made now; those who ask the same at the same time wait for one answer. `waits`: for
-        Temporal, which may hang."""
+        """From what is kept, or made now; an asker who asks the same at the same time waits for one answer. `waits`:
+        for Temporal, which may hang."""
         made = self._fresh(question)
         if made is None:
-            making = self._made.get(question)
+            asked = ASKER.get(), question
+            making = self._made.get(asked)
             if making is None:
-                making = self._made[question] = asyncio.create_task(self._made_in_turn(question, make, waits))
-                making.add_done_callback(lambda _: self._made.pop(question, None))
+                making = self._made[asked] = asyncio.create_task(self._made_in_turn(question, make, waits))
+                making.add_done_callback(lambda _: self._made.pop(asked, None))
             made = await asyncio.shield(making)
         if isinstance(made, Exception):
             raise made.with_traceback(None)
         return made
 
     async def _made_in_turn(self, question: Hashable, make: Callable[[], Awaitable[Any]], waits: bool) -> Made:
-        async with self._its_turn(self.waits if waits else self.turn):
-            return await self._make(question, make)
+        async with self._its_turn(waits) as asker:
+            made = self._fresh(question)  # of another who asked the same meanwhile
+            return await self._make(question, make, asker) if made is None else made
 
     @asynccontextmanager
-    async def _its_turn(self, turn: asyncio.Semaphore) -> AsyncIterator[None]:
-        """So many questions at a time, and none while the share of all of them is used up."""
-        taken = False
+    async def _its_turn(self, waits: bool) -> AsyncIterator[Asker]:
+        """So many questions at a time, one of each asker, and none while a share is used up."""
+        asker = self._asker()
+        asker.asks += 1
+        taken: list[asyncio.Semaphore] = []
         try:
-            async with asyncio.timeout(BUSY_SECONDS):
-                taken = await turn.acquire()
-                await rest(max(0.0, self.owed() - AT_ONCE_SECONDS) / SHARE)
-        except BaseException as error:
-            if taken:
-                turn.release()
-            if isinstance(error, TimeoutError):
+            try:
+                async with asyncio.timeout(BUSY_SECONDS):
+                    await _take(asker.waits if waits else asker.turn, taken)
+                    if wait := self._too_much(asker.spent):
+                        await rest(wait)
+                    await _take(self.waits if waits else self.turn, taken)
+                    await rest(self._too_much(self.spent))
+            except TimeoutError:
                 raise TimeoutError("the worker is busy with other questions; ask again") from None
-            raise
-        try:
-            yield
+            yield asker
         finally:
-            turn.release()
+            asker.asks -= 1
+            for turn in taken:
+                turn.release()
 
-    def owed(self) -> float:
-        """Seconds of the processor that were spent and are not paid for yet by the time that has passed."""
-        spent, at = self.spent
-        return max(0.0, spent - SHARE * (self.clock() - at))
+    def _asker(self) -> Asker:
+        """Those who ask for nothing and owe nothing are forgotten."""
+        now = self.clock()
+        self._askers = {name: one for name, one in self._askers.items() if one.asks or one.spent.owed(now)}
+        return self._askers.setdefault(ASKER.get(), Asker())
 
-    async def _make(self, question: Hashable, make: Callable[[], Awaitable[Any]]) -> Made:
+    def _too_much(self, spent: Spent) -> float:
+        """Seconds until the share allows another question."""
+        return max(0.0, spent.owed(self.clock()) - AT_ONCE_SECONDS * spent.share / SHARE) / spent.share
+
+    async def _make(self, question: Hashable, make: Callable[[], Awaitable[Any]], asker: Asker) -> Made:
         """Make it, pay for it and keep it, whatever it came to: the same question again costs nothing."""
         began, before = self.clock(), self.processor()
         made: Made
@@ -105,7 +147,8 @@ class Budget:
         now = self.clock()
         # While a question waits for others it costs nothing; what the worker does meanwhile is counted for it too.
         worked = min(now - began, self.processor() - before)
-        self.spent = (self.owed() + worked, now)
+        for spent in (self.spent, asker.spent):
+            spent.pay(worked, now)
         factor = 0.0 if isinstance(made, OF_OTHERS) else KEPT_FACTOR
         kept = min(KEPT_MOST_SECONDS, max(KEPT_SECONDS, factor * worked))
         self._kept = {key: kept for key, kept in self._kept.items() if kept[0] > now}
@@ -116,3 +159,8 @@ class Budget:
     def _fresh(self, question: Hashable) -> Made | None:
         until, made = self._kept.get(question, (0.0, None))
         return made if until > self.clock() else None
+
+
+async def _take(turn: asyncio.Semaphore, taken: list[asyncio.Semaphore]) -> None:
+    await turn.acquire()
+    taken.append(turn)

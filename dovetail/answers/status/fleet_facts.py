@@ -75,8 +75,9 @@ class FleetFacts:
             return
         self.running += 1
         room.pods += 1
-        room.cpu_used += pod.requests.get(CPU, 0) / NANO
-        room.memory_used += pod.requests.get(MEMORY, 0)
+        # A pod that asks for more than its node has, which no kubelet lets run, fills it and no more: 1e400 is written.
+        room.cpu_used += min(pod.requests.get(CPU, 0) / NANO, room.cpu)
+        room.memory_used += min(pod.requests.get(MEMORY, 0), room.memory)
 
     def use_of(self, nodes: Mapping[str, object] | list[str] | None = None) -> tuple[Use, Use]:
         """Cpu and memory of these nodes, or of all."""

@@ -23,7 +23,7 @@ def add_place(command: argparse.ArgumentParser, *, namespace: bool = True) -> No
         "--service",
         default="",
         metavar="NAMESPACE/NAME:PORT",
-        help="the workers' Service (DOVETAIL_SERVICE; default: dovetail:http-metrics in dovetail or kube-system)",
+        help="the workers' Service (DOVETAIL_SERVICE; default: dovetail:http-api in dovetail or kube-system)",
     )
     command.add_argument(
         "--url", default="", help="a worker's own address, http://HOST:PORT, asked without an API server (DOVETAIL_URL)"

@@ -14,7 +14,7 @@ from dovetail.cli.remote.link import SECONDS, Link, Reply
 
 NAMESPACES: Final = ("dovetail", "kube-system")  # where the Service is looked for, in this order
 SERVICE: Final = "dovetail"
-PORT: Final = "http-metrics"
+PORTS: Final = ("http-api", "http-metrics")  # the second of a worker whose questions have no port of their own
 API: Final = "/api/v1/"
 DIRECT: Final = ""  # no Service: the worker itself
 
@@ -46,8 +46,7 @@ class Workers:
     @property
     def below(self) -> str:
         """The path before that of a question, once they have been asked."""
-        service = self._services[0]
-        return API if service == DIRECT else f"{service}/proxy{API}"
+        return _below(self._services[0])
 
     def document(self, path: str, words: Mapping[str, str] | None = None) -> Document:
         """The answer of /api/v1/PATH as a document. `words`: what else is asked."""
@@ -67,23 +66,33 @@ class Workers:
         self._link.close()
 
     def _asked(self, path: str) -> Reply:
-        refusals = []
-        while True:
-            service = self._services[0]
+        left, refusals = self._services, list[str]()
+        while left:
             try:
-                reply = self._link.get(f"{self.below}{path}")
+                reply = self._link.get(f"{_below(left[0])}{path}")
             except NoWorkerAnswers:
                 raise
             except CommandFailed as error:
                 raise NoWorkerAnswers(str(error)) from None
-            if reply.status == 200:
+            if reply.status == 200 or _is_of_worker(reply):
+                self._services = left
+                if reply.status != 200:
+                    raise CommandFailed(reply.message)
                 return reply
-            if _is_of_worker(reply):
-                raise CommandFailed(reply.message)
-            refusals.append(_refusal(service, reply))
-            if reply.status != 404 or len(self._services) == 1:
-                raise NoWorkerAnswers("; ".join(refusals))
-            self._services = self._services[1:]
+            refusals.append(_refusal(left[0], reply))
+            left = _others(left, reply.status)
+        raise NoWorkerAnswers("; ".join(dict.fromkeys(refusals)))
+
+
+def _below(service: str) -> str:
+    return API if service == DIRECT else f"{service}/proxy{API}"
+
+
+def _others(services: tuple[str, ...], status: int) -> tuple[str, ...]:
+    """Where else they may be: in another place where there is no such Service; else behind another port of it, which it
+    may lack (503 as where nobody is ready), or to which a person may have a right."""
+    place = services[0].rpartition(":")[0]
+    return tuple(each for each in services[1:] if (each.rpartition(":")[0] == place) != (status == 404))
 
 
 def _direct(url: str) -> Access:
@@ -100,7 +109,11 @@ def services_of(where: Where) -> tuple[str, ...]:
         raise CommandFailed(f"--service {where.service}: it is written as NAMESPACE/NAME:PORT")
     namespace, name, port = found.groups()
     namespaces = (where.namespace,) if where.namespace else (namespace,) if namespace else NAMESPACES
-    return tuple(f"/api/v1/namespaces/{quote(each, safe='')}/services/{name}:{port or PORT}" for each in namespaces)
+    return tuple(
+        f"/api/v1/namespaces/{quote(each, safe='')}/services/{name}:{chosen}"
+        for each in namespaces
+        for chosen in ((port,) if port else PORTS)
+    )
 
 
 def _is_of_worker(reply: Reply) -> bool:

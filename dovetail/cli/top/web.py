@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.serving.headers import HANDED_ON
 from dovetail.cli.output import say
 from dovetail.cli.remote.link import Link
 from dovetail.cli.remote.workers import Workers
@@ -89,8 +90,8 @@ def _handler(prefix: str, service: str, link: Callable[[], Link]) -> type[BaseHT
             """As it comes, so that a stream is one."""
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.getheader("Content-Type", "text/plain"))
-            self.send_header("Cache-Control", "no-store")
-            self.send_header("Referrer-Policy", "no-referrer")
+            for name, value in [each for each in answer.getheaders() if each[0] in HANDED_ON]:
+                self.send_header(name, value)
             self.end_headers()
             while piece := answer.read1(PIECE):
                 self.wfile.write(piece)

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.interruptions import queue
 from dovetail.adapters.aws.interruptions.instance_checks import read_status
-from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
+from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
 from dovetail.model import names as core
 from dovetail.model.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer
+from testbed.cloud.settings import ACCOUNT
 from testing.aws_worlds import ClassStore, a_claim, any_kind, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
 
@@ -33,8 +37,8 @@ def envelope(detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", 
         "id": "e1",
         "detail-type": detail_type,
         "source": source,
-        "account": "111122223333",
-        "time": "2026-01-01T00:00:00Z",
+        "account": ACCOUNT,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "region": "us-west-2",
         "resources": [],
         "detail": detail,
@@ -223,6 +227,54 @@ async def test_one_hostile_message_does_not_hold_up_the_others(stage: Stage) -> 
 
     assert sorted(each.interruption.instances[0] if each.interruption else "" for each in read) == ["", FIRST]
     assert next(each for each in read if each.interruption is None).problem.startswith("not a message of EventBridge")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"account": "999999999999"},
+        {"region": "eu-west-1"},
+        {"time": "2020-01-01T00:00:00Z"},
+        {"time": "2096-01-01T00:00:00Z"},
+        {"detail": {"instance-id": FIRST, "affectedAccount": "999999999999"}},
+    ],
+    ids=str,
+)
+async def test_a_warning_of_another_account_region_or_time_is_dropped_counted_and_said_once(
+    stage: Stage, change: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS-189."""
+    counted: list[Mapping[str, str]] = []
+    monkeypatch.setattr(queue, "count", lambda _, labels: counted.append(labels))
+    warning, other = {"detail": {"instance-id": FIRST}, **change}, {"detail": {}, **change}
+    bodies = [envelope(SPOT_WARNING, **warning)] * 3 + [envelope("Something New", **other)]
+    for body in bodies:
+        stage.server.control("POST", "sqs", {"body": body})
+    stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": SECOND})})
+    interruptions, read = stage.adapter.interruptions, list[Message]()
+
+    while len(read) < 5:
+        read += await interruptions.receive()
+
+    assert sorted(each.interruption.instances for each in read if each.interruption) == [(), (), (), (), (SECOND,)]
+    assert [each.problem for each in read] == [""] * 5
+    assert sorted(each["message_type"] for each in counted) == ["foreign"] * 3 + ["no_op", "spot_interrupted"]
+    assert caplog.text.count("warnings are dropped") == 1
+
+
+def test_an_event_of_health_is_of_the_region_that_it_names_itself() -> None:
+    """AWS sends a copy of each to another region."""
+    detail = {
+        "service": "EC2",
+        "eventTypeCategory": "scheduledChange",
+        "affectedEntities": [{"entityValue": FIRST}],
+        "eventRegion": "us-west-2",
+    }
+    body = envelope("AWS Health Event", detail, "aws.health", region="us-east-1")
+
+    assert read_message(body, Place(account=ACCOUNT, region="us-west-2")).instances == (FIRST,)
+    with pytest.raises(ForeignMessage):
+        read_message(body, Place(region="us-east-1"))
 
 
 async def test_without_a_queue_ec2_is_asked_for_its_checks_all_the_same(

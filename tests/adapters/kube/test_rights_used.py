@@ -11,6 +11,7 @@ from dovetail.adapters.aws.catalogue.shortage_store import NAME as SHORTAGES
 from dovetail.adapters.aws.cluster_facts import DNS_NAMESPACE
 from dovetail.adapters.aws.provider import NODE_CLASS
 from dovetail.adapters.kube.client import Client
+from dovetail.adapters.kube.inspection import KubeInspection
 from dovetail.adapters.kube.objects.buffers import KubeCapacityBuffers
 from dovetail.adapters.kube.objects.claims import KubeNodeClaims
 from dovetail.adapters.kube.objects.deployments import KubeDeployments
@@ -117,6 +118,7 @@ async def everything_that_is_asked() -> set[Right]:
     classes = KubeRawObjects(client, NODE_CLASS.kind, NODE_CLASS.path)
     services = KubeRawObjects(client, "Service", "/api/v1/services", DNS_NAMESPACE)
     await used(classes.patch(raw, {}), classes.patch(raw, {}, "status"), services.read("kube-dns"))
+    await used(KubeInspection(client).servers())
     watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *MOVE_KINDS, NODE_OVERLAY)} | {NODE_CLASS.path}
     for path in watched:
         group, rest = _split(path)
@@ -158,6 +160,7 @@ async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_both_kind
     assert writes == {
         ("karpenter.sh", "nodepools", "patch"),
         ("karpenter.sh", "nodeclaims", "patch"),
+        ("karpenter.sh", "nodepools", "order"),  # of no request: the policy beside it knows its holders by that
         ("", "namespaces", "patch"),
         *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes") for verb in WRITE},
     }

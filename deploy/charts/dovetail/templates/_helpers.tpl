@@ -183,6 +183,8 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 - {name: DOVETAIL_FLIGHTS, value: {{ $d.flights | quote }}}
 - {name: DOVETAIL_FLIGHTS_MEGABYTES, value: {{ $d.flightsMegabytes | quote }}}
 - {name: DOVETAIL_API, value: {{ $d.api | quote }}}
+- {name: DOVETAIL_API_PORT, value: {{ $d.apiPort | quote }}}
+- {name: DOVETAIL_API_FROM, value: {{ join "," (ternary (list "0.0.0.0/0" "::/0") $d.apiFrom (and (ne .Values.cloud "aws") (empty $d.apiFrom))) | quote }}}
 - {name: DOVETAIL_BESIDE_KARPENTER, value: {{ $d.besideKarpenter | quote }}}
 - {name: DOVETAIL_VERSIONING, value: {{ .Values.versioning.behavior | quote }}}
 {{- with .Values.otlp.endpoint }}
@@ -363,6 +365,9 @@ seccompProfile:
 {{- end -}}
 {{- if eq (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port) -}}
 {{- fail "controller.healthProbe.port: the same as controller.metrics.port; each needs a port of its own" -}}
+{{- end -}}
+{{- if has (int .Values.dovetail.apiPort) (list (int .Values.controller.metrics.port) (int .Values.controller.healthProbe.port)) -}}
+{{- fail "dovetail.apiPort: the same as controller.metrics.port or controller.healthProbe.port; each needs a port of its own" -}}
 {{- end -}}
 {{- if lt (include "dovetail.grace" . | int) 40 -}}
 {{- fail (printf "terminationGracePeriodSeconds: %s is less than the 40 that a worker needs to end while Temporal is away" (include "dovetail.grace" .)) -}}

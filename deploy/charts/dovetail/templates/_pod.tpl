@@ -58,6 +58,9 @@ spec:
       {{- end }}
       ports:
         - {name: http-metrics, containerPort: {{ .Values.controller.metrics.port }}, protocol: TCP}
+        {{- if .Values.dovetail.api }}
+        - {name: http-api, containerPort: {{ .Values.dovetail.apiPort }}, protocol: TCP}
+        {{- end }}
         - {name: http, containerPort: {{ .Values.controller.healthProbe.port }}, protocol: TCP}
       # Alive is asked of the process alone. Ready needs Temporal too, and no restart brings that back.
       livenessProbe:

@@ -8,6 +8,7 @@ id of EC2 or none at all, and no text of a message goes on at full length.
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -24,19 +25,54 @@ _STOPPED: Final = frozenset({"stopping", "stopped"})
 _ENDED: Final = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 
 
+OLDEST_SECONDS: Final = 3600.0  # what still holds is found by EC2's own checks, or the instance is gone
+_AHEAD_SECONDS: Final = 300.0
+
+
 class UnreadableMessage(ValueError):
     """A body that is no EventBridge envelope."""
 
 
-def read_message(body: str) -> Interruption:
-    """The warning of a body. Raises UnreadableMessage."""
+class ForeignMessage(ValueError):
+    """A warning of another account or region, or of another time; the text is the same for all of a kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Whose warnings are believed; what is empty is not compared."""
+
+    account: str = ""
+    region: str = ""
+    now: float = 0.0
+
+    def check(self, envelope: Json, at: float) -> None:
+        """Raises ForeignMessage. An event of health says itself whom and where it concerns: copies of it are sent to
+        another region."""
+        detail = envelope.get("detail") or {}
+        for ours, named, of_health in (
+            (self.account, "account", "affectedAccount"),
+            (self.region, "region", "eventRegion"),
+        ):
+            theirs = str(detail.get(of_health) or envelope.get(named) or ours)
+            if ours and theirs not in (ours, "global"):
+                raise ForeignMessage(f"{named} {theirs[:_ID_CHARACTERS]!r} is not ours, {ours}")
+        if self.now and at and not -_AHEAD_SECONDS < self.now - at < OLDEST_SECONDS:
+            raise ForeignMessage("its time is not of the last hour")
+
+
+def read_message(body: str, place: Place | None = None) -> Interruption:
+    """The warning of a body. Raises UnreadableMessage, and ForeignMessage for one that is not of that place."""
     try:
         envelope: Json = json.loads(body)
         key = (str(envelope["version"]), str(envelope["source"]), str(envelope["detail-type"]))
         read = _KINDS.get(key)
         reason, instances = _NOTHING if read is None else read(envelope.get("detail") or {})
         at = _moment(envelope["time"]) if "time" in envelope else 0.0
+        if place is not None and reason != "no_op":
+            place.check(envelope, at)
         return Interruption(id=_identity(envelope.get("id", "")), reason=reason, instances=instances, at=at)
+    except ForeignMessage:
+        raise
     except Exception as error:  # whatever a stranger's text makes of the reading (lists in lists without end, …)
         text = f"not a message of EventBridge: {type(error).__name__}: {error}"
         raise UnreadableMessage(text[:_PROBLEM_CHARACTERS]) from error

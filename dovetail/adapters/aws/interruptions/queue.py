@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.adapters.aws.interruptions.messages import UnreadableMessage, read_message
+from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
 from dovetail.adapters.aws.meters import count, observe
+from dovetail.messages.interruptions import Interruption
 from dovetail.model.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
@@ -23,6 +25,8 @@ WAIT_SECONDS: Final = 20
 _MOST: Final = 10
 _VISIBLE_AGAIN_SECONDS: Final = 20
 _REMEMBERED: Final = 10_000
+_MOST_SAID: Final = 100
+_FOREIGN: Final = Interruption(id="", reason="no_op", instances=(), at=0.0)
 
 
 class WarningQueue:
@@ -31,6 +35,7 @@ class WarningQueue:
     def __init__(self, calls: Calls, name: str, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._queue, self._clock = calls, name, clock
         self._url = ""
+        self._said: set[str] = set()
         self._arrived: dict[str, float] = {}  # by receipt, the time that a message not yet deleted gives itself
 
     async def receive(self) -> tuple[Message, ...]:
@@ -47,10 +52,12 @@ class WarningQueue:
         )
         if isinstance(answer, Denied):
             raise self._lost("sqs:ReceiveMessage", answer)
-        messages = tuple(_message(raw) for raw in answer.get("Messages") or ())
+        place = Place(account=_account_in(self._url), region=self._calls.region, now=self._clock())
+        messages = tuple([self._message(raw, place) for raw in answer.get("Messages") or ()])
         for message in messages:
             if message.interruption is not None:  # one that cannot be read is of no kind (AWS-125)
-                count("interruption_received_messages_total", {"message_type": message.interruption.reason})
+                kind = "foreign" if message.interruption == _FOREIGN else message.interruption.reason
+                count("interruption_received_messages_total", {"message_type": kind})
                 self._arrived[message.receipt] = message.interruption.at
         while len(self._arrived) > _REMEMBERED:
             del self._arrived[next(iter(self._arrived))]
@@ -97,10 +104,21 @@ class WarningQueue:
         self._url = ""
         return Unreachable(subject, f"queue {self._queue} does not exist ({denied.code})", after=10.0)
 
+    def _message(self, raw: Json, place: Place) -> Message:
+        """One that is not for this cluster's place is nothing to do, and each such trouble is said once."""
+        receipt: str = raw["ReceiptHandle"]
+        try:
+            return Message(receipt=receipt, interruption=read_message(raw.get("Body") or "", place))
+        except UnreadableMessage as error:
+            return Message(receipt=receipt, problem=str(error))
+        except ForeignMessage as error:
+            if str(error) not in self._said and len(self._said) < _MOST_SAID:
+                self._said.add(str(error))
+                _log.warning("queue %s: warnings are dropped: %s", self._queue, error)
+            return Message(receipt=receipt, interruption=_FOREIGN)
 
-def _message(raw: Json) -> Message:
-    receipt: str = raw["ReceiptHandle"]
-    try:
-        return Message(receipt=receipt, interruption=read_message(raw.get("Body") or ""))
-    except UnreadableMessage as error:
-        return Message(receipt=receipt, problem=str(error))
+
+def _account_in(url: str) -> str:
+    """The account of the queue, which is that of the rules that fill it; empty where the address does not say."""
+    account = urlsplit(url).path.strip("/").partition("/")[0]
+    return account if account.isdecimal() and len(account) == 12 else ""

@@ -1,6 +1,6 @@
 """The port Inspection over the simulated world: nothing is forbidden, nothing is missing, and there is one clock."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
@@ -23,6 +23,9 @@ class SimulatedInspection:
 
     async def version(self) -> str:
         return "embedded"
+
+    async def servers(self) -> Collection[str]:
+        return ()
 
     async def objects(self) -> RawObjects:
         return await self._calls.read(lambda c: {kind: list(objects.every(c, kind)) for kind in self._kinds})

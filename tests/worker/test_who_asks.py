@@ -1,0 +1,205 @@
+"""Who may ask a worker, what a browser is held to, and that nobody keeps others out by saying or reading nothing."""
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import Collection
+
+import pytest
+
+from dovetail.answers.serving.api import page
+from dovetail.answers.serving.askers import LOOK_SECONDS, Askers, Visitor
+from dovetail.answers.serving.headers import POLICY
+from dovetail.answers.serving.replies import ASKER, Answer
+from dovetail.ports.failures import Unreachable
+from dovetail.settings.settings import SettingsError, read_settings
+from dovetail.worker import endpoints
+from dovetail.worker.endpoints import Endpoint
+from tests.waiting import until
+
+SERVER, STRANGER = "10.0.0.5", "10.244.1.9"
+
+
+class Cluster:
+    """Where the API server comes from, and how often that was asked."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses, self.asked, self.away = addresses, 0, False
+        self.now = 1000.0
+
+    async def servers(self) -> Collection[str]:
+        self.asked += 1
+        if self.away:
+            raise Unreachable("EndpointSlice", "no answer")
+        return self.addresses
+
+    def askers(self, *named: str) -> Askers:
+        return Askers(named, self.servers, clock=lambda: self.now)
+
+
+async def may(askers: Askers, address: str, host: str = "", **more: str) -> bool:
+    refused = await askers.refusal(Visitor(address=address, headers={"host": host, **more}))
+    assert refused is None or (refused[0] == 403 and '"kind": "Error"' in str(refused[2]))
+    return refused is None
+
+
+async def test_nobody_but_the_api_server_and_this_machine_may_ask() -> None:
+    askers = Cluster(SERVER, "fd00::5").askers()
+
+    assert await may(askers, "127.0.0.1") and await may(askers, "::1") and await may(askers, "::ffff:127.0.0.1")
+    assert await may(askers, SERVER) and await may(askers, f"::ffff:{SERVER}") and await may(askers, "fd00:0:0::5")
+    assert not await may(askers, STRANGER) and not await may(askers, f"::ffff:{STRANGER}")
+
+
+async def test_a_network_may_be_let_in_and_everybody_too() -> None:
+    assert await may(Cluster().askers("10.244.0.0/16"), STRANGER)
+    assert not await may(Cluster().askers("10.245.0.0/16", "10.244.1.8"), STRANGER)
+    everybody = Cluster().askers("0.0.0.0/0", "::/0")
+    assert await may(everybody, STRANGER) and await may(everybody, "fd00::9")
+
+
+async def test_strangers_make_a_worker_look_twice_a_minute_at_most() -> None:
+    cluster = Cluster("10.0.0.6")
+    askers = cluster.askers()
+    for _ in range(100):
+        assert not await may(askers, STRANGER)
+    assert not await may(askers, SERVER) and cluster.asked == 1
+
+    cluster.addresses = (SERVER,)  # the API server has moved
+    cluster.now += LOOK_SECONDS
+    assert await may(askers, SERVER) and cluster.asked == 2
+    cluster.away = True
+    cluster.now += LOOK_SECONDS
+    assert not await may(askers, STRANGER) and await may(askers, SERVER), "what was known is known"
+
+
+OURS = ("10.0.0.9:8082", "localhost:8080", "[::1]:80", "dovetail", "d.ops.svc:8082", "", "A.b")
+ANOTHERS = ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "svc.evil:1", "x.svc.co")
+
+
+@pytest.mark.parametrize("host", OURS)
+async def test_a_worker_is_called_by_an_address_or_a_name_that_no_stranger_can_have(host: str) -> None:
+    assert await may(Cluster().askers("a.B"), "127.0.0.1", host)
+
+
+@pytest.mark.parametrize("host", ANOTHERS)
+async def test_a_page_of_another_origin_that_calls_itself_ours_is_refused(host: str) -> None:
+    """DNS rebinding: the browser comes from this machine, and says the name under which it found us."""
+    askers = Cluster(SERVER).askers("10.0.0.0/8")
+
+    assert not await may(askers, "127.0.0.1", host) and not await may(askers, "10.3.3.3", host)
+
+
+async def test_the_api_server_calls_by_the_name_that_the_person_typed() -> None:
+    askers = Cluster(SERVER).askers()
+    assert await may(askers, SERVER, "abc.gr7.eu-west-1.eks.amazonaws.com")
+
+
+async def test_askers_are_told_apart_by_what_the_api_server_saw_and_by_nothing_that_they_say() -> None:
+    askers = Cluster(SERVER).askers("10.244.0.0/16")
+    assert await may(askers, SERVER)
+
+    def who(address: str, forwarded: str) -> str:
+        return askers.who(Visitor(address=address, headers={"x-forwarded-for": forwarded}))
+
+    assert who(SERVER, "1.1.1.1, 203.0.113.4") == "203.0.113.4"
+    assert who(STRANGER, "203.0.113.4") == STRANGER
+    assert who(SERVER, "") == SERVER and len(who(SERVER, "x" * 9999)) == 100
+
+
+def test_the_setting_says_what_it_cannot_read() -> None:
+    found = read_settings({"CLUSTER_NAME": "c", "DOVETAIL_API_FROM": "10.0.0.0/8, ::/0,ops.example"})
+    assert found.api_from == ("10.0.0.0/8", "::/0", "ops.example") and found.asked_at == 0
+    for wrong in ("10.0.0.0/40", "10.0.0", "a/b", "*"):
+        with pytest.raises(SettingsError, match=r"^DOVETAIL_API_FROM: .*neither a network"):
+            read_settings({"CLUSTER_NAME": "c", "DOVETAIL_API_FROM": wrong})
+
+
+async def served(target: str, endpoint: Endpoint) -> tuple[int, dict[str, str], str]:
+    assert endpoint.server is not None
+    reader, writer = await asyncio.open_connection(*endpoint.server.sockets[0].getsockname()[:2])
+    writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    first, *lines = head.split("\r\n")
+    writer.close()
+    return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+
+async def test_the_page_allows_no_script_but_its_own() -> None:
+    async def of_page(target: str) -> Answer:
+        return 200, "text/html; charset=utf-8", page()
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": of_page}, askers=Cluster().askers())
+    await endpoint.start()
+    status, headers, body = await served("/page", endpoint)
+    await endpoint.stop()
+
+    policy = dict(part.split(" ", 1) for part in headers[POLICY].split("; "))
+    assert status == 200 and "unsafe-inline" not in headers[POLICY] and policy["default-src"] == "'none'"
+    for kind, part in (("script", "script-src"), ("style", "style-src-elem")):
+        for text in re.findall(rf"<{kind}>(.*?)</{kind}>", body, re.DOTALL):
+            hashed = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            assert f"'sha256-{hashed}'" in policy[part]
+    assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY")
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+
+
+async def test_who_says_nothing_makes_room_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MOST_OPEN", 3)
+
+    async def alive() -> Answer:
+        return 200, "text/plain", "ok\n"
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={"/healthz": alive})
+    await endpoint.start()
+    assert endpoint.server is not None
+    place = endpoint.server.sockets[0].getsockname()[:2]
+    silent = [await asyncio.open_connection(*place) for _ in range(3)]
+    await until(lambda: endpoint._open == 3)
+
+    assert [(await served("/healthz", endpoint))[0] for _ in range(5)] == [200] * 5
+    [dropped] = await asyncio.gather(silent[0][0].read(), return_exceptions=True)
+    assert dropped == b"" or isinstance(dropped, ConnectionError), "the oldest makes room"
+    for _, writer in silent:
+        writer.close()
+    await endpoint.stop()
+
+
+async def test_an_answer_that_nobody_reads_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "READ_SECONDS", 0.2)
+
+    async def large() -> tuple[int, str, list[bytes]]:
+        return 200, "text/plain", [b"x" * 65536] * 1000
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={"/metrics": large})
+    await endpoint.start()
+    assert endpoint.server is not None
+    _, writer = await asyncio.open_connection(*endpoint.server.sockets[0].getsockname()[:2], limit=1)
+    writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+    await until(lambda: endpoint._open == 1)
+
+    await until(lambda: endpoint._open == 0)
+    writer.close()
+    await endpoint.stop()
+
+
+async def test_one_asker_has_so_many_requests_under_way_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MOST_OF_ONE", 2)
+    goes_on, asked = asyncio.Event(), list[str]()
+
+    async def waits(target: str) -> Answer:
+        asked.append(ASKER.get())
+        await goes_on.wait()
+        return 200, "text/plain", "ok\n"
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/": waits}, askers=Cluster().askers())
+    await endpoint.start()
+    first = [asyncio.create_task(served("/a", endpoint)) for _ in range(2)]
+    await until(lambda: len(asked) == 2)
+
+    assert (await served("/a", endpoint))[0] == 503
+    goes_on.set()
+    assert [status for status, _, _ in await asyncio.gather(*first)] == [200, 200]
+    assert (await served("/a", endpoint))[0] == 200 and not endpoint._asking
+    await endpoint.stop()
