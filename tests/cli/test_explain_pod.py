@@ -10,8 +10,9 @@ from dovetail.answers.explain.explain_pod import explain_pod
 from dovetail.answers.explain.explain_pod_text import pod_text
 from dovetail.answers.explain.pod_words import POOL_WORDS
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.status.nodes import pods_of
 from dovetail.model.placements import PoolRefusal, Reason
-from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
 from tests.placement.test_kept_places import joining
 
@@ -190,3 +191,14 @@ async def test_a_pod_that_no_claim_can_suit_is_promised_no_node(tmp_path: Path) 
         'spec.requirements.key: label domain "karpenter.k8s.aws" is restricted'
     )
     assert slip.says in pod_text(slip)
+
+
+async def test_many_pods_are_explained_at_once_as_each_alone(tmp_path: Path) -> None:
+    homeless = a_pod("homeless", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    look = await looked(a_world(tmp_path, a_ready_pool(), a_deployment(2, cpu="6"), homeless))
+
+    rows = pods_of(look).pods
+
+    alone = [explain_pod(look, row.name) for row in rows]
+    assert [(row.state, row.says, row.pool) for row in rows] == [(one.state, one.says, one.pool) for one in alone]
+    assert {row.state for row in rows} == {"new_node", "refused"}
