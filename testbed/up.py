@@ -181,7 +181,8 @@ async def with_worker(everything: Everything) -> Everything:
     (port,) = free_ports(1)
     log = everything.folder / "worker.log"
     log.unlink(missing_ok=True)  # an earlier one's "serving" must not be taken for this one's
-    answering = replace(everything, environment={**everything.environment, "METRICS_PORT": str(port)})
+    more = {"METRICS_PORT": str(port), "DOVETAIL_TEMPORAL_UI": everything.temporal_ui}
+    answering = replace(everything, environment={**everything.environment, **more})
     started = answering.start_worker()
     processes = {**everything.processes, "worker": _identity(started.pid)}
     _write(everything.folder, processes)

@@ -9,8 +9,11 @@ does (`dovetail shadow report`). It stays so when Karpenter ends.
 """
 
 import asyncio
+from functools import partial
 
-from dovetail.answers.serving.pages import pages
+from dovetail.answers.record.trend import Trend
+from dovetail.answers.serving.duties import keep_trend
+from dovetail.answers.serving.pages import Known, pages
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.background.supervised import stop as stop_tasks
 from dovetail.background.supervised import supervised
@@ -35,7 +38,8 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, presence=presence, only_looks=True)
     wiring = Wiring(settings=settings, world=world, times=times_of(watch.steps, presence))
     shadow = Shadow(settings, world, world.clock.now)
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, watch.failures, shadow))
+    known = Known(fails=watch.failures, past=Trend(), shadow=shadow)
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, known))
     deciding: list[asyncio.Task[None]] = []
     try:
         for endpoint in endpoints:
@@ -49,6 +53,7 @@ async def look_on(settings: Settings, stop: asyncio.Event) -> None:
         deciding = [
             supervised("shadow of disruption", shadow.watch_nodes),
             supervised("shadow of provisioning", shadow.watch_pods),
+            supervised("trend", partial(keep_trend, settings, world, presence, known.past)),
         ]
         await stop.wait()
     finally:

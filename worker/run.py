@@ -30,9 +30,10 @@ from dovetail.activities.shared.step_guard import StepGuard
 from dovetail.activities.shared.step_health import StepHealth
 from dovetail.activities.shared.step_lines import StepLines
 from dovetail.activities.shared.step_notices import StepNotices
-from dovetail.answers.serving.duties import count_savings, duties, report_cluster
+from dovetail.answers.record.trend import Trend
+from dovetail.answers.serving.duties import count_savings, duties, keep_trend, report_cluster
 from dovetail.answers.serving.gate import findings
-from dovetail.answers.serving.pages import pages
+from dovetail.answers.serving.pages import Known, pages
 from dovetail.background.loop_watch import watch_loop
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.background.supervised import stop as stop_tasks
@@ -156,7 +157,9 @@ async def serve(
     )
     stand_in = stand_in_of(wiring, presence, steps) if "control" in settings.roles else None
     watch = SelfWatch(view=world.view, why_unfit=world.why_unfit, steps=steps, presence=presence, stand_in=stand_in)
-    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, watch.failures))
+    past = Trend()
+    known = Known(fails=watch.failures, past=past)
+    endpoints = endpoints_of(settings, wiring, watch, pages(settings, world, presence, known))
     try:
         for endpoint in endpoints:
             await endpoint.start()
@@ -166,6 +169,7 @@ async def serve(
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
             supervised("what was saved", partial(count_savings, settings, world, presence, speaks)),
+            supervised("trend", partial(keep_trend, settings, world, presence, past)),
             supervised("report", partial(report_cluster, settings, world, presence, watch.failures, speaks)),
         ]
         if stand_in is not None:

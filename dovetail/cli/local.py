@@ -17,6 +17,7 @@ from dovetail.answers.look.troubles import scheduler_silent, temporal_away
 from dovetail.answers.questions.asking import Answered, Asked
 from dovetail.answers.questions.table import question
 from dovetail.answers.record.entries import MOST
+from dovetail.answers.record.trend import TrendAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
 from dovetail.connection import temporal
@@ -83,6 +84,9 @@ class LocalSource:
 
     async def doctor(self, *, preflight: bool) -> DoctorAnswer:
         return await (checks.preflight if preflight else checks.doctor)(self.settings)
+
+    def trend(self) -> TrendAnswer:
+        raise CommandFailed("trend: a worker keeps it; it cannot be made from here")
 
     def shadow(self) -> ShadowReport:
         raise CommandFailed(

@@ -19,7 +19,7 @@ from dovetail.placement.cost.worth import worth_of_pods
 from dovetail.placement.earlier_claims import EarlierClaims
 from dovetail.placement.index.free_room import FreeRoom
 from dovetail.placement.index.index import Index
-from dovetail.placement.index.waiting_pods import pending_pods
+from dovetail.placement.index.waiting_pods import WaitingPods, pending_pods
 from dovetail.placement.search.packing import ClosingPacking, Packing, emptiest_first
 from dovetail.placement.search.solve import Pass, PassOptions
 
@@ -28,6 +28,7 @@ __all__ = [
     "Index",
     "SimulationOptions",
     "StepwiseSimulation",
+    "WaitingPods",
     "cost_pools",
     "is_asked_for",
     "pending_pods",

@@ -112,6 +112,7 @@ class Settings(BaseModel):
     api_key_file: Path | None = Field(None, alias="DOVETAIL_TEMPORAL_API_KEY_FILE")  # read again while we run
     payload_codec: str = Field("", alias="DOVETAIL_PAYLOAD_CODEC")  # module:factory
     codec_keys: Path | None = Field(None, alias="DOVETAIL_CODEC_KEYS")  # the folder that the factory is given
+    temporal_ui: str = Field("", alias="DOVETAIL_TEMPORAL_UI")  # where people read workflows; empty: no link to them
     pod: str = Field("", alias="POD_NAME")  # in the worker's identity, where it is not the host name
     versioning: Literal["pinned", "auto-upgrade"] = Field("pinned", alias="DOVETAIL_VERSIONING")
     of_cloud: Any = Field(default_factory=lambda chosen: provider_named(chosen["cloud"]).settings())
@@ -155,7 +156,7 @@ class Settings(BaseModel):
     def _path(cls, value: Any) -> Any:
         return value or None
 
-    @field_validator("cluster_endpoint")
+    @field_validator("cluster_endpoint", "temporal_ui")
     @classmethod
     def _absolute(cls, value: str) -> str:
         if value and not re.match(r"https?://[^/]", value):

@@ -81,6 +81,7 @@ WORDS: Final[dict[str, str]] = {
     ),
     "DOVETAIL_PAYLOAD_CODEC": "`module:factory` that encodes what Temporal keeps; workers and commands need the same",
     "DOVETAIL_CODEC_KEYS": "the folder of keys that the factory is given",
+    "DOVETAIL_TEMPORAL_UI": "the address of Temporal's Web UI as people open it, to which the web page links workflows",
     "POD_NAME": "the worker's name in Temporal's lists where its host name is not its own (`hostNetwork`)",
     "DOVETAIL_VERSIONING": (
         "of a worker with a version: `pinned` workflows end on the version that they began on, "

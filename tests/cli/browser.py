@@ -120,3 +120,10 @@ class Browser:
         self._process.wait()
         os.close(self._in)
         os.close(self._out)
+
+
+def seen(browser: Browser, name: str) -> None:
+    """A picture of the whole, where somebody wants to look at them: DOVETAIL_SCREENS says where."""
+    if folder := os.environ.get("DOVETAIL_SCREENS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        browser.picture(Path(folder) / f"{name}.png")

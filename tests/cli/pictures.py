@@ -9,15 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from docs.tools.terminal_picture import LONGEST, picture
-from dovetail.answers.serving.api import page
 from dovetail.answers.shown.screen import Screen
 from dovetail.cli.remote.workers import Where, Workers
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.questions import look
 from dovetail.cli.top.view import View, items_of
 from tests.cli.browser import Browser
-from tests.cli.fleet import Served, documents, serving
-from tests.cli.paged import FLIGHTS, LOG, SAVINGS, a_stream, forwarded
+from tests.cli.fleet import Served, serving_by
+from tests.cli.paged import forwarded, replying, the_page
 
 NODES: Final = 143  # as many as the status of the made-up cluster counts
 LINES: Final = 30
@@ -37,7 +36,7 @@ def the_top(served: Served) -> list[str]:
     return [line.rstrip() for line in frame(shown, view, Size(columns=LONGEST, lines=LINES), screen)]
 
 
-def the_page(served: Served, file: Path) -> None:
+def picture_of_page(served: Served, file: Path) -> None:
     """The status, as the page shows it in the dark."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as profile, forwarded(served) as address:
         browser = Browser(Path(profile))
@@ -45,7 +44,9 @@ def the_page(served: Served, file: Path) -> None:
             browser.goes_to(address)
             browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
             browser.says("document.documentElement.dataset.theme = 'dark'")
-            browser.until("document.querySelectorAll('#price svg').length")
+            browser.until(
+                "document.querySelectorAll('#trend svg').length && document.querySelectorAll('#map .tile').length"
+            )
             browser.picture(file)
         finally:
             browser.ends()
@@ -53,12 +54,11 @@ def the_page(served: Served, file: Path) -> None:
 
 def main(folder: Path) -> None:
     """Both pictures, into that folder."""
-    more = {"page": page(), "stream": a_stream(), "savings document": SAVINGS, "log": LOG, "replay": FLIGHTS}
-    with TemporaryDirectory() as scratch, serving(Path(scratch), {**documents(NODES), **more}) as served:
+    with TemporaryDirectory() as scratch, serving_by(Path(scratch), replying(the_page(NODES))) as served:
         lines = the_top(served)
         (folder / "top.txt").write_text("\n".join(lines) + "\n")
         (folder / "top.svg").write_text(picture(lines))
-        the_page(served, folder / "page.png")
+        picture_of_page(served, folder / "page.png")
 
 
 if __name__ == "__main__":

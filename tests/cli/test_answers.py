@@ -51,6 +51,7 @@ async def connected(_: object) -> None:
         ("status", "ClusterStatus", "totals"),
         ("nodes", "NodeList", "nodes"),
         ("pods", "PendingPodList", "pods"),
+        ("trend", "Trend", "points"),
         ("plan", "Plan", "newNodes"),
         ("doctor", "Checks", "checks"),
         ("names", "Names", "pools"),
@@ -76,6 +77,8 @@ async def test_a_waiting_pod_is_counted_listed_and_explained(asked: tuple[Api, S
 
     assert status["totals"]["pendingPods"] == len(pods["pods"]) == 3
     assert (code, content) == (200, "text/plain; charset=utf-8") and name in text
+    says = {each["says"] for each in pods["pods"]}
+    assert says == {"a new node of NodePool default will be made for it in the next round"}
     assert max(map(len, text.splitlines())) < 100, "it is wrapped for the narrow screen, as far as names let it"
 
 

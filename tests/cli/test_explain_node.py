@@ -84,6 +84,17 @@ async def test_a_node_is_found_by_its_claims_name(tmp_path: Path) -> None:
     assert answer.node == "n1"
 
 
+async def test_the_pods_of_a_node_are_listed_the_largest_first(tmp_path: Path) -> None:
+    pods = [a_bound_pod("small", "n1"), a_bound_pod("large", "n1")]
+    pods[1]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2", "memory": "1Gi"}}
+    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), *pods)
+
+    large, small = (await explained(world)).pods_there
+
+    assert (large.pod, large.cpu, large.memory, large.moves) == ("default/large", 2.0, 2.0**30, True)
+    assert small.pod == "default/small"
+
+
 async def test_the_budget_that_binds_is_named(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(disruption={**OPEN, "budgets": [{"nodes": "0"}]}), *a_managed_node())
 

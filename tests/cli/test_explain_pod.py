@@ -14,10 +14,11 @@ from dovetail.answers.look.sources import with_memory
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.needs import needs_of
+from dovetail.answers.status.nodes import pods_of
 from dovetail.messages.plans import ClaimRefusal
 from dovetail.messages.states import SchedulerState
 from dovetail.model.placements import PoolRefusal, Reason
-from tests.adapters.simulator.manifests import a_node, a_pod, a_pool
+from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
 from tests.placement.test_kept_places import joining
 
@@ -231,3 +232,14 @@ async def test_a_pod_whose_claim_the_api_server_refuses_is_promised_no_node(tmp_
     assert plan.new_nodes == () and why in {refusal.reason for refusal in plan.ignored_pods}
     needs = {need.about: need.what for need in needs_of(FleetFacts.of(look.snapshot), ())}
     assert needs["default/web"].endswith(f": {why}")
+
+
+async def test_many_pods_are_explained_at_once_as_each_alone(tmp_path: Path) -> None:
+    homeless = a_pod("homeless", nodeSelector={"topology.kubernetes.io/zone": "nowhere"})
+    look = await looked(a_world(tmp_path, a_ready_pool(), a_deployment(2, cpu="6"), homeless))
+
+    rows = pods_of(look).pods
+
+    alone = [explain_pod(look, row.name) for row in rows]
+    assert [(row.state, row.says, row.pool) for row in rows] == [(one.state, one.says, one.pool) for one in alone]
+    assert {row.state for row in rows} == {"new_node", "refused"}

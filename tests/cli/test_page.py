@@ -1,27 +1,49 @@
 """The web page, through `dovetail top --web` and in a real browser: what is seen, keys alone, dark and light."""
 
 import json
-import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from dovetail.answers.serving.api import page
+from dovetail.answers.look.troubles import OwnTrouble, failing, scheduler_silent, watches_broken
+from dovetail.answers.serving.page_files import file_of_page, files_of_page
 from dovetail.answers.shown.documents import document
-from tests.cli.browser import Browser
-from tests.cli.fleet import Served, documents, serving
-from tests.cli.paged import FLIGHTS, LOG, ROLES, SAVINGS, VIEWS, a_stream, forwarded
+from tests.cli.browser import Browser, seen
+from tests.cli.fleet import Served, serving_by
+from tests.cli.paged import ROLES, UI, VIEWS, a_stream, forwarded, page_of, replying, the_page
 from tests.cli.test_troubles import TROUBLE
+
+ROOT: Final = Path(__file__).parents[2]
+ALONE: Final = OwnTrouble(what="one worker works alone", stands_still="nothing, until it ends")
+OTHERS: Final = (
+    scheduler_silent("no answer within 3 s"),
+    *watches_broken({"Pod": "the watch was closed"}),
+    *failing(["upkeep: 403"]),
+    ALONE,
+)
+# What each view says once it has its answers.
+SHOWN: Final = {
+    "pods": "a new node of NodePool gpu",
+    "plan": "2 nodes become one m7i.xlarge",
+    "savings": "$31.50",
+    "back": "both decide alike",
+}
+# From one view to the next: a link of it, and what stands where that leads.
+WAY: Final = (
+    ("#pools a", "NodePool default"),
+    ("#nodes tbody a", "it stays: pod web/api-0"),
+    ("#one table a", "it finds no node"),
+)
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    more = {"page": page(), "stream": a_stream(), "savings document": SAVINGS, "log": LOG, "replay": FLIGHTS}
-    with serving(tmp_path, {**documents(1200), **more}) as found:
+    with serving_by(tmp_path, replying(the_page(1200))) as found:
         yield found
 
 
@@ -42,12 +64,39 @@ def fetched(address: str, method: str = "GET", **headers: str) -> tuple[int, str
 
 
 def test_the_page_asks_nobody_but_the_worker_and_makes_no_markup_of_what_it_is_told() -> None:
-    text = page()
+    files = {name: str(body) for name, (_, _, body) in files_of_page().items()}
+    text = "\n".join(files.values())
 
-    assert re.findall(r"""(?:src|href)=["'](?!#|data:)""", text) == [] and "@import" not in text
-    assert [each for each in re.findall(r"https?://[\w./]+", text) if each != "http://www.w3.org/2000/svg"] == []
-    assert "connect-src 'self'" in text
-    assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text) == []
+    outside = [each for each in re.findall(r"https?://[\w./]+", text) if each != "http://www.w3.org/2000/svg"]
+    assert outside == [] and "@import" not in text
+    assert {*re.findall(r"""(?:src|href)="([^#"]+)\"""", files["index.html"])} <= {f"page/{name}" for name in files}
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|srcdoc"
+    assert re.findall(forbidden, text) == []
+    assert [name for name, body in files.items() if "createElement" in body] == ["dom.js"], "elements have one maker"
+
+
+def test_no_script_and_no_style_stands_in_the_markup_so_that_the_policy_allows_none() -> None:
+    markup = str(files_of_page()["index.html"][2])
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', markup)
+
+    words = {each.split()[0]: each.split()[1:] for each in policy.split(";")}
+    assert words["default-src"] == words["base-uri"] == words["form-action"] == ["'none'"]
+    assert words["script-src"] == words["style-src"] == words["connect-src"] == words["img-src"] == ["'self'"]
+    assert re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", markup) == []
+
+
+def test_each_file_is_served_by_its_own_name_and_nothing_else_is() -> None:
+    served = {name: file_of_page(f"page/{name}") for name in files_of_page()}
+    kinds = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+    assert [
+        name for name, file in served.items() if not file or not file[1].startswith(kinds[name.split(".")[1]])
+    ] == []
+    assert file_of_page("page") == served["index.html"]
+    assert [file_of_page(f"page/{name}") for name in ("../api.py", "x.js", "", "/etc/passwd", "page.css/")] == [
+        None
+    ] * 5
+    assert file_of_page("pages") is None
+    assert served["icon.svg"] and served["icon.svg"][2] == (ROOT / "docs/pictures/icon.svg").read_text()
 
 
 def test_the_forwarder_lets_nobody_in_who_does_not_know_its_address(address: str, served: Served) -> None:
@@ -55,6 +104,7 @@ def test_the_forwarder_lets_nobody_in_who_does_not_know_its_address(address: str
     base, _, _ = root.rpartition("/")
 
     assert fetched(address)[0] == 200 and "<title>Dovetail" in fetched(address)[1]
+    assert fetched(f"{root}/page/app.js")[0] == 200 and fetched(f"{root}/page/no.js")[0] == 404
     assert json.loads(fetched(f"{root}/nodes")[1])["kind"] == "NodeList"
     assert fetched(f"{base}/page")[0] == fetched(f"{base}/x/page")[0] == 404
     assert fetched(address, Host="evil.example:80")[0] == 404, "a page of another origin has another name for us"
@@ -72,19 +122,24 @@ def test_the_forwarder_lends_the_kubeconfig_to_nobody_who_writes(address: str, s
 
 
 @pytest.mark.slow
-def test_what_of_dovetail_does_not_work_stands_above_every_view(tmp_path: Path) -> None:
-    trouble = document("x", "y", TROUBLE)
-    found = {**documents(3), "page": page()}
-    found["status"] = {**found["status"], "troubles": [trouble]}
+@pytest.mark.parametrize("trouble", [TROUBLE, *OTHERS], ids=lambda each: each.what)
+def test_what_of_dovetail_does_not_work_stands_in_one_line_above_every_view(
+    tmp_path: Path, trouble: OwnTrouble
+) -> None:
+    found = {**the_page(3), "stream": a_stream(troubles=[document("x", "y", trouble)])}
     browser = Browser(tmp_path / "profile")
     try:
-        with serving(tmp_path, found) as served, forwarded(served) as address:
+        with page_of(tmp_path, found) as address:
             browser.goes_to(address)
             said = browser.until("document.getElementById('troubles').innerText")
-            assert said.startswith("Temporal does not answer for 20s") and "nothing is launched" in said
-            browser.says("document.getElementById('tab-nodes').click()")
-            assert browser.says("document.getElementById('troubles').checkVisibility()") is True
-            assert [each for each in browser.problems if "stream" not in each] == []
+            assert trouble.what in said and trouble.stands_still in said
+            lines = "document.querySelectorAll('#troubles > *').length"
+            assert browser.says(lines) == 1
+            for view in VIEWS:
+                browser.says(f"document.getElementById('tab-{view}').click()")
+                assert browser.says("document.getElementById('troubles').checkVisibility()") is True
+            seen(browser, f"trouble-{trouble.what[:20].replace(' ', '-')}")
+            assert browser.problems == []
     finally:
         browser.ends()
 
@@ -97,42 +152,81 @@ def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: 
         browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
         assert "$59.00/h" in browser.until("document.getElementById('totals').innerText")
         assert "drain held for 12m" in browser.says("document.getElementById('needs').innerText")
-        assert "from $61.42 to $59.00" in browser.until(
-            "document.querySelector('#price svg') && document.querySelector('#price svg').getAttribute('aria-label')"
+        browser.until("document.querySelectorAll('#map .tile[href]').length === 1200")
+        assert "price an hour: from $61.90/h to " in browser.until(
+            "document.querySelector('#trend svg')?.getAttribute('aria-label')"
         )
+        browser.says("document.querySelector('#map .tile[href]').focus()")
+        browser.presses("ArrowRight")
+        beside = browser.says("document.activeElement.hash")
+        browser.presses("ArrowDown")
+        below = browser.says("document.activeElement.hash")
+        assert len({beside, below, browser.says("document.querySelector('#map .tile[href]').hash")}) == 3
         browser.presses("/")
         browser.until("document.querySelectorAll('#nodes tbody tr').length === 100")
         for letter in "pool=gpu":
             browser.presses(letter)
         browser.until("document.getElementById('where').textContent === '1–100 of 300'")
-        browser.says("document.querySelector('#nodes tbody tr').focus()")
-        browser.presses("ArrowDown")
-        second = browser.says("document.activeElement.dataset.claim")
+        browser.says("document.querySelector('#nodes tbody a').focus()")
+        first = browser.says("document.activeElement.hash")
         browser.presses("Enter")
-        browser.until("document.getElementById('about-text').textContent.includes('it stays')")
-        assert second.startswith("gpu-") and browser.says("document.getElementById('about').open")
-        browser.says("document.getElementById('show-history').click()")
-        browser.until("document.querySelectorAll('#gantt rect').length === 3")
-        browser.presses("Escape")
-        browser.until("!document.getElementById('about').open")
-        browser.says("document.getElementById('tab-nodes').focus()")
-        browser.presses("ArrowRight")
-        browser.until("document.getElementById('plan').textContent.includes('nothing would be done')")
-        browser.presses("ArrowRight")
-        browser.until("document.querySelectorAll('#by-pool svg, #over-time svg').length === 2")
-        assert "$31.50" in browser.says("document.getElementById('saved').innerText")
-        browser.says("document.getElementById('tab-savings').focus()")
-        browser.presses("ArrowRight")
-        browser.until("document.querySelectorAll('#flights tbody tr').length === 1")
-        browser.until("document.getElementById('shadow').textContent.includes('both decide alike')")
+        browser.until("document.getElementById('one').innerText.includes('it stays')")
+        assert first.startswith("#/node/gpu-") and browser.says("document.activeElement.id") == "one-title"
+        browser.until("document.querySelectorAll('#one-more .timeline li').length === 3")
+        browser.says("history.back()")
+        browser.until("!document.getElementById('view-nodes').hidden")
+        for view, wanted in SHOWN.items():
+            browser.says(f"document.getElementById('tab-{view}').focus()")
+            browser.presses("Enter")
+            browser.until(f"document.getElementById('view-{view}').innerText.includes({wanted!r})")
         browser.says("document.querySelector('#flights button').click()")
-        browser.until("document.getElementById('replayed').textContent.includes('17-26-40')")
+        browser.until("document.getElementById('replayed').textContent.includes('The same comes out')")
         light = browser.says("getComputedStyle(document.body).backgroundColor")
         browser.says("document.getElementById('theme').click()")
         assert browser.says("getComputedStyle(document.body).backgroundColor") != light
         assert browser.problems == []
-        if folder := os.environ.get("DOVETAIL_SCREENS"):
-            take_pictures(browser, Path(folder))
+    finally:
+        browser.ends()
+
+
+@pytest.mark.slow
+def test_one_thing_leads_to_the_next_from_pool_to_workflow(address: str, tmp_path: Path) -> None:
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.goes_to(address)
+        for link, wanted in WAY:
+            browser.until(f"Boolean(document.querySelector({link!r}))")
+            browser.says(f"document.querySelector({link!r}).click()")
+            browser.until(f"document.getElementById('main').innerText.includes({wanted!r})")
+        browser.says("history.back()")
+        workflow = browser.until("document.querySelector('#one dl a[target=_blank]')?.href")
+        assert workflow == f"{UI}prod-eu1%2Fclaim%2Fbatch-00002"
+        assert browser.problems == []
+    finally:
+        browser.ends()
+
+
+@pytest.mark.slow
+def test_without_the_web_ui_s_address_a_workflow_is_no_link(tmp_path: Path) -> None:
+    browser = Browser(tmp_path / "profile")
+    try:
+        with page_of(tmp_path, {**the_page(3), "stream": a_stream(workflows="")}) as address:
+            browser.goes_to(f"{address}#/node/batch-00002")
+            browser.until("document.getElementById('one-more').innerText.includes('prod-eu1/claim/')")
+            assert browser.says("document.querySelectorAll('a[target=_blank]').length") == 0
+    finally:
+        browser.ends()
+
+
+@pytest.mark.slow
+def test_a_command_is_copied_as_it_stands(address: str, tmp_path: Path) -> None:
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.asks("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        browser.goes_to(f"{address}#/node/batch-00002")
+        browser.until("document.querySelectorAll('#one .copy').length")
+        browser.says("document.querySelector('#one .copy').click()")
+        browser.until("document.getElementById('said').textContent.includes('dovetail replace batch-00002')")
     finally:
         browser.ends()
 
@@ -144,17 +238,11 @@ def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(addre
         browser.goes_to(address)
         browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
         browser.asks("Accessibility.enable")
-        for view in VIEWS:
-            browser.says(f"document.getElementById('tab-{view}').click()")
-            browser.until(f"!document.getElementById('view-{view}').innerText.includes('asking …')")
+        for view in (*VIEWS, "node/batch-00002", "pod/shop/cart-7f9c4d-x2x9z", "pool/gpu"):
+            browser.says(f"location.hash = '#/{view}'")
+            browser.until("!document.getElementById('main').innerText.includes('asking')")
             assert unnamed(browser) == [], view
-        browser.presses("/")
-        browser.until("document.querySelectorAll('#nodes tbody tr').length === 100")
-        browser.says("document.querySelector('#nodes tbody tr').focus()")
-        browser.presses("Enter")
-        browser.until("document.getElementById('about-text').textContent.includes('it stays')")
-        assert unnamed(browser) == [], "of one node"
-        assert browser.says("document.querySelectorAll('[role=tab]').length") == len(VIEWS)
+        assert browser.says("document.querySelectorAll('#tabs a').length") == len(VIEWS)
         assert browser.says("document.documentElement.lang") == "en"
     finally:
         browser.ends()
@@ -169,14 +257,3 @@ def unnamed(browser: Browser) -> list[tuple[str, str]]:
         if not node.get("ignored") and node.get("role", {}).get("value") in ROLES
         if not node.get("name", {}).get("value")
     ]
-
-
-def take_pictures(browser: Browser, folder: Path) -> None:
-    """Of every view, dark and light, to be looked at."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for theme in ("dark", "light"):
-        browser.says(f"document.documentElement.dataset.theme = '{theme}'")
-        for view in VIEWS:
-            browser.says(f"document.getElementById('tab-{view}').click()")
-            browser.until("!document.body.innerText.includes('asking …')")
-            browser.picture(folder / f"{view}-{theme}.png")

@@ -16,7 +16,7 @@ from dovetail.cli.commands.asking import Question
 from dovetail.cli.main import parser
 
 # What the page and the completion of a shell ask; no command prints it.
-WITHOUT_COMMAND = {"pods", "names"}
+WITHOUT_COMMAND = {"pods", "trend", "names"}
 # Of a command that asks no worker.
 OF_HERE = {"preflight"}
 

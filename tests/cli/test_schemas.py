@@ -39,6 +39,7 @@ ANSWERED = {
     "status": "ClusterStatus",
     "nodes": "NodeList",
     "pods": "PendingPodList",
+    "trend": "Trend",
     "plan": "Plan",
     f"plan?{CHANGE}": "PlannedChange",
     "forecast": "Forecast",

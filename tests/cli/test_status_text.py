@@ -145,7 +145,7 @@ def a_status() -> Document:
         recent=(Done(at=NOW - 65, text="created 2 NodeClaims"),),
         unreadable=("NodePool odd: spec.limits: 'many' is no quantity",),
     )
-    return {**document("ClusterStatus", "prod-eu1", answer), "workers": 2}
+    return {**document("ClusterStatus", "prod-eu1", answer), "workers": 2, "workflows": ""}
 
 
 def some_nodes() -> Document:

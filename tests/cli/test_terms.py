@@ -1,13 +1,12 @@
 """One grammar chooses nodes: for `nodes -l` and `replace -l`, for the filter of `top`, and on the web page."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.serving.api import page
+from dovetail.answers.serving.page_files import files_of_page
 from dovetail.answers.status.columns import FIELDS, page_columns
 from dovetail.answers.status.terms import Term, meets, selector, sieve
 from tests.cli.fleet import the_nodes
@@ -60,10 +59,11 @@ def test_what_is_no_term_is_refused_where_it_acts_and_is_a_word_while_it_is_type
 
 
 def test_the_page_has_the_same_fields_and_signs() -> None:
-    columns = re.search(r"^const \{ .* fields: FIELDS, .*\} = (\{.*\});$", page(), re.MULTILINE)
-    assert columns is not None and json.loads(columns[1]) == page_columns()
-    assert json.loads(columns[1])["fields"] == {**dict(zip(FIELDS, FIELDS, strict=True)), "market": "capacityType"}
-    assert "(!=|==?|~)" in page() and '.replaceAll(" ", "-")' in page()
+    words, script = (str(files_of_page()[name][2]) for name in ("words.js", "nodes.js"))
+    columns = json.loads(words.removeprefix("export default ").removesuffix(";\n"))["nodes"]
+    assert columns == page_columns()
+    assert columns["fields"] == {**dict(zip(FIELDS, FIELDS, strict=True)), "market": "capacityType"}
+    assert "(!=|==?|~)" in script and '.replaceAll(" ", "-")' in script
 
 
 def test_a_space_in_a_field_is_typed_as_a_hyphen() -> None:

@@ -98,6 +98,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "a server of one's own with TLS and a Job that prepares it": {
         "temporal": {
             "address": "temporal.example:7233",
+            "ui": "https://temporal.example",
             "tls": {"serverName": "temporal", "clientSecret": "client", "caSecret": {"name": "authority"}},
             "setup": {"enabled": True, "retention": "72h"},
         }

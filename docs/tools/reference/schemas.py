@@ -23,6 +23,7 @@ from dovetail.answers.questions.versions import VersionsAnswer
 from dovetail.answers.record.history import HistoryAnswer
 from dovetail.answers.record.log import LogAnswer
 from dovetail.answers.record.savings import SavingsAnswer
+from dovetail.answers.record.trend import TrendAnswer
 from dovetail.answers.replay.replaying import FlightsAnswer, ReplayAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shown.documents import API_VERSION, MOMENTS, camel
@@ -49,7 +50,9 @@ class Printed:
 # Documents that are made by `document`: names in camelCase, moments in RFC 3339.
 DOCUMENTS: Final[Mapping[str, Printed]] = {
     "ClusterStatus": Printed(
-        answer=StatusAnswer, says="dovetail status", besides={"workers": {"type": ["integer", "null"]}}
+        answer=StatusAnswer,
+        says="dovetail status",
+        besides={"workers": {"type": ["integer", "null"]}, "workflows": {"type": "string"}},
     ),
     "Fleet": Printed(answer=FleetAnswer, says="dovetail fleet"),
     "NodeList": Printed(
@@ -58,6 +61,7 @@ DOCUMENTS: Final[Mapping[str, Printed]] = {
         besides={"notes": {"type": "array", "items": {"type": "string"}}},  # where it was looked from here
     ),
     "PendingPodList": Printed(answer=PodsAnswer, says="the API's pods"),
+    "Trend": Printed(answer=TrendAnswer, says="the API's trend"),
     "Plan": Printed(answer=PlanAnswer, says="dovetail plan"),
     "NodeExplanation": Printed(answer=NodeAnswer, says="dovetail explain node"),
     "PodExplanation": Printed(answer=PodAnswer, says="dovetail explain pod"),

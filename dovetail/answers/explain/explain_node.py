@@ -22,6 +22,7 @@ from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.resources import CPU, MEMORY, NANO
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.pdbs import pdbs_of
 from dovetail.settings.deciding import disruption_settings
@@ -62,6 +63,17 @@ class HeldPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodThere:
+    """A pod on the node. Cpu in cores, memory in bytes. `moves`: it would need another place."""
+
+    pod: str
+    since: float
+    cpu: float
+    memory: float
+    moves: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
     """What consolidation makes of this node alone."""
 
@@ -89,6 +101,7 @@ class NodeAnswer:
     workflow: str = ""
     pods: int = 0
     movable_pods: int = 0
+    pods_there: tuple[PodThere, ...] = ()  # the largest first
     quiet_since: float | None = None
     consolidate_after: float | None = None
     expires_at: float | None = None
@@ -128,6 +141,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         workflow=_workflow(look, claim),
         pods=len(pods),
         movable_pods=sum(1 for p in pods if is_reschedulable(p)),
+        pods_there=tuple(sorted(map(_there, pods), key=lambda each: (-each.cpu, -each.memory, each.pod))),
         quiet_since=found.quiet_since,
         consolidate_after=pool.disruption.consolidate_after if pool else None,
         expires_at=found.expires_at,
@@ -151,6 +165,11 @@ def _replaced_from(snapshot: Snapshot, pool: NodePool | None, claim: NodeClaim |
         return None
     claims = [each for each in snapshot.claims.values() if each.labels.get(names.NODE_POOL) == pool.name]
     return replaced_from(snapshot.policies, pool, claims).get(claim.name)
+
+
+def _there(pod: Pod) -> PodThere:
+    cpu, memory = pod.requests.get(CPU, 0) / NANO, float(pod.requests.get(MEMORY, 0))
+    return PodThere(pod=pod.key, since=pod.created, cpu=cpu, memory=memory, moves=is_reschedulable(pod))
 
 
 def _unknown(look: Look, name: str) -> CommandFailed:

@@ -4,8 +4,9 @@ Asks the function that plans, for all pods that wait, and picks out this one. Wh
 the same function with one thing changed. The answer is made here and written in explain_pod_text.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from dovetail.answers.explain.pod_words import pool_words, requested
@@ -24,8 +25,7 @@ from dovetail.model.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import may_become_its_node
-from dovetail.placement.place_pods import Index, pending_pods, place
-from dovetail.placement.settings import PlacementSettings
+from dovetail.placement.place_pods import Index, WaitingPods, pending_pods, place
 from dovetail.settings.deciding import placement_settings
 
 TYPES = 5
@@ -72,21 +72,57 @@ class PodAnswer:
 
 def explain_pod(look: Look, name: str) -> PodAnswer:
     """The answer for the pod of that name."""
-    pod = find_pod(look, name)
-    settings = placement_settings(look.settings)
-    settled = _settled(look, pod, settings)
-    if settled is not None:
-        return settled
-    index = Index(with_unplanned_as_nodes(look.snapshot), settings)
-    placement = place(index)
-    for node in placement.new:
-        if _is_in(pod, node.pods):
-            return _new_node(look, pod, node)
-    for node_name, pods in placement.existing.items():
-        if _is_in(pod, pods):
-            says = f"it fits on {node_name}, which is there or on its way; the kube-scheduler is expected to bind it"
-            return _answer(look, pod, "existing_node", says, node=node_name)
-    return replace(_refused(look, pod, placement, index), pools_left_out=pools_left_out(index))
+    pod, round_ = find_pod(look, name), _Round(look)
+    found = _settled(look, pod, round_) or _placed(look, pod, round_)
+    if found is not None:
+        return found
+    return replace(_refused(look, pod, round_), pools_left_out=pools_left_out(round_.index))
+
+
+def explain_each(look: Look, pods: Iterable[Pod]) -> Iterator[PodAnswer]:
+    """The answers for many pods, of one placement. What would have helped is not in them: it takes a placement each."""
+    round_ = _Round(look)
+    for pod in pods:
+        yield _settled(look, pod, round_) or _placed(look, pod, round_) or _plainly_refused(look, pod, round_)
+
+
+@dataclass
+class _Round:
+    """What is asked of all pods that wait together, once it is wanted."""
+
+    look: Look
+
+    @cached_property
+    def waiting(self) -> WaitingPods:
+        return pending_pods(self.look.snapshot, placement_settings(self.look.settings))
+
+    @cached_property
+    def ignored(self) -> Mapping[str, str]:
+        return {each.pod.uid: each.why for each in self.waiting.ignored}
+
+    @cached_property
+    def promised(self) -> frozenset[str]:
+        return frozenset(pod.uid for pod in self.waiting.promised)
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(with_unplanned_as_nodes(self.look.snapshot), placement_settings(self.look.settings))
+
+    @cached_property
+    def placement(self) -> Placement:
+        return place(self.index)
+
+    @cached_property
+    def places(self) -> Mapping[str, NewNode | str]:
+        """A new node or the name of one that exists, by the UID of each pod that has a place."""
+        found: dict[str, NewNode | str] = {
+            pod.uid: name for name, pods in self.placement.existing.items() for pod in pods
+        }
+        return found | {pod.uid: node for node in self.placement.new for pod in node.pods}
+
+    @cached_property
+    def refused(self) -> Mapping[str, RefusedPod]:
+        return {each.pod.uid: each for each in self.placement.refused}
 
 
 def find_pod(look: Look, name: str) -> Pod:
@@ -102,7 +138,7 @@ def find_pod(look: Look, name: str) -> Pod:
     raise CommandFailed(f"{name}: there is no such pod (name it NAMESPACE/NAME)")
 
 
-def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | None:
+def _settled(look: Look, pod: Pod, round_: _Round) -> PodAnswer | None:
     """The answer where no placement is needed to give it."""
     if is_terminal(pod):
         return _answer(look, pod, "ended", f"it has ended ({pod.phase}); it needs no node")
@@ -119,11 +155,9 @@ def _settled(look: Look, pod: Pod, settings: PlacementSettings) -> PodAnswer | N
     if claim is not None and may_become_its_node(claim, pod, look.snapshot.now):
         says = f"node {pod.nominated_node} is kept for it: NodeClaim {claim.name} was made for it; {_when_kept(claim)}"
         return _answer(look, pod, "place_kept", says, node=pod.nominated_node, claim=claim.name)
-    waiting = pending_pods(look.snapshot, settings)
-    for ignored in waiting.ignored:
-        if ignored.pod.uid == pod.uid:
-            return _answer(look, pod, "ignored", f"it takes no part in provisioning: {ignored.why}")
-    if _is_in(pod, waiting.promised):
+    if pod.uid in round_.ignored:
+        return _answer(look, pod, "ignored", f"it takes no part in provisioning: {round_.ignored[pod.uid]}")
+    if pod.uid in round_.promised:
         coming = _planned_onto(look.snapshot, pod)
         return _answer(look, pod, "spoken_for", _coming(coming), claim=coming.name if coming else "")
     return None
@@ -166,6 +200,14 @@ def _planned_onto(snapshot: Snapshot, pod: Pod) -> NodeClaim | None:
     return next(planned, None)
 
 
+def _placed(look: Look, pod: Pod, round_: _Round) -> PodAnswer | None:
+    place = round_.places.get(pod.uid)
+    if isinstance(place, str):
+        says = f"it fits on {place}, which is there or on its way; the kube-scheduler is expected to bind it"
+        return _answer(look, pod, "existing_node", says, node=place)
+    return _new_node(look, pod, place) if place is not None else None
+
+
 def _new_node(look: Look, pod: Pod, node: NewNode) -> PodAnswer:
     return _answer(
         look,
@@ -179,18 +221,25 @@ def _new_node(look: Look, pod: Pod, node: NewNode) -> PodAnswer:
     )
 
 
-def _refused(look: Look, pod: Pod, placement: Placement, index: Index) -> PodAnswer:
-    refused = next((r for r in placement.refused if r.pod.uid == pod.uid), None)
+def _plainly_refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
+    refused = round_.refused.get(pod.uid)
     if refused is None:
-        why = next((i.why for i in placement.ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
+        ignored = round_.placement.ignored
+        why = next((i.why for i in ignored if i.pod.uid == pod.uid), "it is not among the waiting pods")
         return _answer(look, pod, "ignored", f"nothing is planned for it: {why}")
     if refused.waits_for_reservation:
         says = "it waits for reserved capacity that would suit it; a later round tries again"
         answer = _answer(look, pod, "waits_for_reservation", says)
-        return replace(answer, pools=refused.pools, existing=dict(refused.existing))
-    answer = _answer(look, pod, "refused", _refusal(refused))
-    answer = replace(answer, pools=refused.pools, existing=dict(refused.existing))
-    alone = place(index, [pod])
+    else:
+        answer = _answer(look, pod, "refused", _refusal(refused))
+    return replace(answer, pools=refused.pools, existing=dict(refused.existing))
+
+
+def _refused(look: Look, pod: Pod, round_: _Round) -> PodAnswer:
+    answer, index = _plainly_refused(look, pod, round_), round_.index
+    if answer.state != "refused":
+        return answer
+    refused, alone = round_.refused[pod.uid], place(index, [pod])
     if where := place_text(alone, pod):
         others = Help(change="if no other pod were waiting: those before it take what is left", then=where)
         return replace(answer, helps=(others, *helps(look.snapshot, refused, index.settings)))
@@ -220,7 +269,3 @@ def _answer(look: Look, pod: Pod, state: State, says: str, **more: object) -> Po
         pauses=look.pauses,
         **more,  # type: ignore[arg-type]
     )
-
-
-def _is_in(pod: Pod, pods: tuple[Pod, ...]) -> bool:
-    return any(p.uid == pod.uid for p in pods)

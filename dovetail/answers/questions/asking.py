@@ -11,6 +11,7 @@ from dovetail.answers.change.basis import Basis
 from dovetail.answers.doctor.doctor import DoctorAnswer
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.sources import Look
+from dovetail.answers.record.trend import TrendAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
@@ -91,6 +92,8 @@ class Source(Protocol):
     async def doctor(self, *, preflight: bool) -> DoctorAnswer: ...
 
     def shadow(self) -> ShadowReport: ...
+
+    def trend(self) -> TrendAnswer: ...
 
 
 Ask = Callable[[Source, Asked], Awaitable[Answered]]

@@ -24,6 +24,11 @@ async def pods(source: Source, asked: Asked) -> Answered:
     return Answered("PendingPodList", source.settings.cluster, await asyncio.to_thread(pods_of, await source.fleet()))
 
 
+async def trend(source: Source, asked: Asked) -> Answered:
+    """The last day."""
+    return Answered("Trend", source.settings.cluster, source.trend())
+
+
 async def names(source: Source, asked: Asked) -> Answered:
     """For the completion of a shell."""
     async with source.world() as world:

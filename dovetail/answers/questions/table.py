@@ -28,6 +28,7 @@ QUESTIONS: Final[Mapping[str, Place]] = {
     "status": Place("fleet.status"),
     "nodes": Place("fleet.nodes"),
     "pods": Place("fleet.pods"),
+    "trend": Place("fleet.trend"),
     "plan": Place("ahead.plan", ("file", "called", "for", "diff")),
     "forecast": Place("ahead.forecast", ("for", "pool")),
     "explain/node": Place("decisions.node", ("at",)),

@@ -9,8 +9,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
@@ -21,9 +19,9 @@ from dovetail.answers.failures import CommandFailed, NotUnderstood
 from dovetail.answers.questions.asking import Answered, Ask, Asked, Source
 from dovetail.answers.questions.table import CARRIED, QUESTIONS, question
 from dovetail.answers.serving.budget import OF_OTHERS, Budget
+from dovetail.answers.serving.page_files import PAGE, file_of_page
 from dovetail.answers.serving.replies import ASKER, Answer, Followed
 from dovetail.answers.shown.documents import API_VERSION, Document
-from dovetail.answers.status.columns import page_columns
 from dovetail.model.time import format_time
 
 MOST_WORDS: Final = 32  # of a query
@@ -32,11 +30,9 @@ MOST_FOLLOWERS: Final = 16
 MOST_OF_ONE: Final = 8  # of one asker
 FOLLOWED_SECONDS: Final = 600.0  # then a follower asks again, perhaps another worker
 STREAM_SECONDS: Final = 2.0
-PAGE: Final = "page"
 STREAM: Final = "stream"
 FORMS: Final = ("wide", "markdown")  # of texts, beside the usual one
 JSON: Final = "application/json"
-HTML: Final = "text/html; charset=utf-8"
 EVENTS: Final = "text/event-stream"
 PLAIN: Final = "text/plain; charset=utf-8"
 
@@ -84,8 +80,8 @@ class Api:
         """Answer what has one answer."""
         path, _, words = target.partition("?")
         path = path.strip("/")
-        if path == PAGE:
-            return 200, HTML, page()
+        if (file := file_of_page(path)) is not None:
+            return file
         try:
             found = _words(words)
             query = _query(path, found)
@@ -147,13 +143,6 @@ class Api:
                 await asyncio.sleep(STREAM_SECONDS)
         finally:
             self._followed -= Counter((asker,))
-
-
-@cache
-def page() -> str:
-    """The web page, one file that asks this API and nobody else, with the columns of nodes."""
-    text = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    return text.replace("/* columns.py */ {}", orjson.dumps(page_columns()).decode())
 
 
 def _words(query: str) -> Mapping[str, str]:

@@ -24,12 +24,15 @@ from dovetail.telemetry.metrics.outcomes import last_day
 
 if TYPE_CHECKING:
     from dovetail.answers.questions.asking import Source
+    from dovetail.answers.record.trend import Trend
     from dovetail.answers.serving.worker_source import WorkerSource
     from dovetail.wiring.world import World
 
 LOOK_SECONDS: Final = 600.0
 REPORT_SECONDS: Final = 300.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
+DAY: Final = 86400.0
+STEP_SECONDS: Final = 300.0  # of the trend
 COUNTED: Final = "24h"  # of which `top` has the dollars too
 REST_FACTOR: Final = 20.0  # as long as it took to read the record of that time
 
@@ -80,6 +83,38 @@ async def count_savings(
         if speaks() and not presence.is_away and presence.client is not None:
             await say_savings(source)
         await asyncio.sleep(max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began)))
+
+
+async def keep_trend(settings: Settings, world: "World", presence: TemporalPresence, past: "Trend") -> None:
+    """Look at what all nodes cost, for ever; once the record can be read, add what was before the first look."""
+    from dovetail.answers.serving.worker_source import WorkerSource
+
+    source = WorkerSource(settings, world, presence)
+    await asyncio.sleep(FIRST_SECONDS)
+    while True:
+        await look_at_trend(source, past)
+        await asyncio.sleep(STEP_SECONDS)
+
+
+async def look_at_trend(source: "Source", past: "Trend") -> None:
+    """Once."""
+    fleet = await source.priced()
+    if fleet is None:
+        return
+    await asyncio.to_thread(past.look, fleet)
+    if past.is_filled or not source.settings.cluster:
+        return
+    from dovetail.answers.record.entries import Period
+    from dovetail.answers.record.kept import entries_of, kept_objects
+
+    try:
+        client, day = await source.temporal(), Period(since=fleet.now - DAY)
+        async with kept_objects(source.settings) as kept:
+            found = await entries_of(client, source.settings, kept, day, source.most_entries)
+    except (RPCError, TimeoutError, Failure) as error:
+        _log.info("what nodes cost before this worker's start is not known yet: %s", error)
+        return
+    await asyncio.to_thread(lambda: past.fill(found.entries, fleet, cut=found.cut))
 
 
 async def report_cluster(

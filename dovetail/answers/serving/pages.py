@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.serving.replies import Answer, Followed, Page
@@ -11,32 +12,39 @@ from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
 
 if TYPE_CHECKING:
+    from dovetail.answers.record.trend import Trend
     from dovetail.answers.serving.api import Api
 
 BELOW: Final = "/api/v1/"
 
-Fails = Callable[[], Sequence[str]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What a worker knows of itself and of the time before. `fails`: what fails in it, in lines."""
+
+    fails: Callable[[], Sequence[str]]
+    past: "Trend"
+    shadow: Shadow | None = None
 
 
-def _loaded(settings: Settings, world: World, presence: TemporalPresence, shadow: Shadow | None, fails: Fails) -> "Api":
+def _loaded(settings: Settings, world: World, presence: TemporalPresence, known: Known) -> "Api":
     """With everything that answers; it takes longer than a heartbeat may wait."""
     from dovetail.answers.serving.api import Api
     from dovetail.answers.serving.worker_source import WorkerSource
 
-    return Api(WorkerSource(settings, world, presence, shadow, fails), until_away=presence.until_away)
+    source = WorkerSource(settings, world, presence, known.shadow, known.fails, past=known.past)
+    return Api(source, until_away=presence.until_away)
 
 
-def pages(
-    settings: Settings, world: World, presence: TemporalPresence, fails: Fails, shadow: Shadow | None = None
-) -> Mapping[str, Page]:
-    """The API; nothing where it is switched off. `fails`: what fails in this worker, in lines."""
+def pages(settings: Settings, world: World, presence: TemporalPresence, known: Known) -> Mapping[str, Page]:
+    """The API; nothing where it is switched off."""
     if not settings.api:
         return {}
     made: list[Api] = []
 
     async def answer(target: str) -> Answer | Followed:
         if not made:
-            made.append(await asyncio.to_thread(_loaded, settings, world, presence, shadow, fails))
+            made.append(await asyncio.to_thread(_loaded, settings, world, presence, known))
         return await made[0].reply(target)
 
     return {BELOW: answer}

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
+from urllib.parse import quote
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -26,6 +27,7 @@ from dovetail.answers.look.troubles import (
 )
 from dovetail.answers.questions.versions import worker_count
 from dovetail.answers.record.paces import KEPT_SECONDS, read_paces
+from dovetail.answers.record.trend import Trend, TrendAnswer
 from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.shadow.shadow import Shadow
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
@@ -59,6 +61,7 @@ class WorkerSource:
     watching: Shadow | None = None
     fails: Callable[[], Sequence[str]] = tuple
     most_entries: int = MOST_ENTRIES
+    past: Trend = field(default_factory=Trend)  # of the last day
     _known: tuple[float, Paces | None] = (0.0, None)  # and when it was read
     clock: Callable[[], float] = field(default=time.monotonic)
     _asking: asyncio.Task[tuple[SchedulerState | None, str]] | None = None
@@ -122,7 +125,12 @@ class WorkerSource:
         if kind != "ClusterStatus":
             return {}
         client = self._client()
-        return {"workers": await worker_count(client, self.settings.cluster) if client is not None else None}
+        workers = await worker_count(client, self.settings.cluster) if client is not None else None
+        return {"workers": workers, "workflows": self._workflows()}
+
+    def _workflows(self) -> str:
+        client, ui = self.presence.client, self.settings.temporal_ui
+        return f"{ui.rstrip('/')}/namespaces/{quote(client.namespace, safe='')}/workflows/" if ui and client else ""
 
     @asynccontextmanager
     async def basis(self) -> AsyncIterator[Basis]:
@@ -168,3 +176,6 @@ class WorkerSource:
         if self.watching is None:
             raise CommandFailed("shadow: this worker acts; `dovetail worker --beside-karpenter` decides and compares")
         return self.watching.report()
+
+    def trend(self) -> TrendAnswer:
+        return self.past.answer(self.opened.clock.now())

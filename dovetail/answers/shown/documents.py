@@ -21,7 +21,7 @@ _Read = Callable[[Any], Any]
 MOMENTS: Final = frozenset(
     {
         *("at", "deleted_at", "due", "ended", "expires_at", "next_due", "next_try", "now", "quiet_since"),
-        *("replaced_from", "silent_since", "since", "started", "until"),
+        *("replaced_from", "seen_since", "silent_since", "since", "started", "until"),
         *("dovetail_since", "karpenter_at"),
         *("began", "drained", "instance_gone"),
     }

@@ -133,6 +133,7 @@ class ClusterStatus(StatusAnswer):
 
     cluster: str
     workers: int | None = None  # None: it is not known how many there are
+    workflows: str = ""  # where Temporal's Web UI shows them: an id follows; empty: the worker knows of none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

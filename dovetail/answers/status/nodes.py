@@ -1,7 +1,9 @@
 """What `dovetail nodes` answers: every node with its price, its use, and what becomes of it; also those not ours."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
+from dovetail.answers.explain.explain_pod import PodAnswer, explain_each
 from dovetail.answers.look.sources import Look
 from dovetail.answers.status.answer import NOT_OURS, Move, NodeRow, NodesAnswer
 from dovetail.answers.status.fleet_facts import FleetFacts, Room, is_busy
@@ -11,7 +13,10 @@ from dovetail.answers.status.stays import stays_of
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+
+MOST_EXPLAINED: Final = 500  # a person reads no more, and each of them is a sentence of the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,11 @@ class PodRow:
 
     name: str
     since: float
+    state: str = ""  # as explained
+    says: str = ""  # what becomes of it; empty: it is one of more than are explained at once
+    pool: str = ""  # of the node that will be made for it
+    node: str = ""
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +59,24 @@ def pods_of(look: Look) -> PodsAnswer:
     """The pods that no node has room for."""
     waiting = [p for p in look.snapshot.pods.values() if p.unschedulable and not p.node_name]
     waiting.sort(key=lambda p: (p.created, p.key))
-    rows = tuple(PodRow(name=p.key, since=p.created) for p in waiting)
-    return PodsAnswer(source=look.source, now=look.snapshot.now, pods=rows)
+    rows = [
+        _explained(pod, found)
+        for pod, found in zip(waiting, explain_each(look, waiting[:MOST_EXPLAINED]), strict=False)
+    ]
+    rows += [PodRow(name=pod.key, since=pod.created) for pod in waiting[MOST_EXPLAINED:]]
+    return PodsAnswer(source=look.source, now=look.snapshot.now, pods=tuple(rows))
+
+
+def _explained(pod: Pod, found: PodAnswer) -> PodRow:
+    return PodRow(
+        name=pod.key,
+        since=pod.created,
+        state=found.state,
+        says=found.says,
+        pool=found.pool,
+        node=found.node,
+        claim=found.claim,
+    )
 
 
 def _row_of_claim(facts: FleetFacts, claim: NodeClaim, move: Move | None, stays: str) -> NodeRow:

@@ -95,7 +95,9 @@ class EmbeddedStage:
         ]
         (port,) = free_ports(1)  # one that was killed may hold its own for a while
         self.url = f"http://127.0.0.1:{port}"
-        worker = self._spawn("worker.log", command, {"METRICS_PORT": str(port)})
+        worker = self._spawn(
+            "worker.log", command, {"METRICS_PORT": str(port), "DOVETAIL_TEMPORAL_UI": self.temporal_ui}
+        )
         self.workers.append(worker)
         return worker
 

@@ -129,6 +129,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 {{- if $temporal.tls.caSecret.name }}
 - {name: TEMPORAL_TLS_SERVER_CA_CERT_PATH, value: /etc/dovetail/authority/ca.crt}
 {{- end }}
+- {name: DOVETAIL_TEMPORAL_UI, value: {{ $temporal.ui | quote }}}
 - {name: DOVETAIL_TEMPORAL_HEARTBEATS, value: {{ $temporal.heartbeats | quote }}}
 {{- with $temporal.codec.factory }}
 - {name: DOVETAIL_PAYLOAD_CODEC, value: {{ . | quote }}}

@@ -1,0 +1,82 @@
+"""What all nodes have cost an hour, and how many they were, over the last day: what a worker has seen itself, and
+before its start what the record says. In memory, and never more than a day of it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.ledger import DAY, Bill, CostSpan, bill_of
+from dovetail.model.snapshot import Snapshot
+
+STEP_SECONDS: Final = 300.0
+MOST_POINTS: Final = int(DAY / STEP_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """All nodes that Dovetail pays for at one moment. `price`: dollars an hour."""
+
+    at: float
+    price: float
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendAnswer:
+    """The points in order. `seen_since`: from then on the worker has seen them itself, None where it has not looked
+    yet; `partial`: the time before is not known, or not as a whole."""
+
+    points: tuple[TrendPoint, ...] = ()
+    seen_since: float | None = None
+    partial: bool = True
+
+
+@dataclass(slots=True)
+class Trend:
+    """Of one worker. Added to by a loop, read by questions."""
+
+    _seen: deque[TrendPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
+    _before: tuple[TrendPoint, ...] = ()
+    is_filled: bool = False  # with what was before the worker's start
+    partial: bool = True
+
+    def look(self, fleet: Snapshot) -> None:
+        """Add what there is now."""
+        bill = bill_of((), fleet, fleet.now)
+        standing = list(bill.all_spans())
+        price = sum(span.rate for span in standing)
+        self._seen.append(TrendPoint(at=fleet.now, price=price, nodes=len(standing) + bill.unpriced))
+
+    def fill(self, entries: Sequence[Entry], fleet: Snapshot, *, cut: bool) -> None:
+        """The day before the first look, from the record."""
+        first = self._seen[0].at if self._seen else fleet.now
+        bill = bill_of(entries, fleet, fleet.now)
+        self._before, self.partial, self.is_filled = tuple(_points(bill, first)), cut, True
+
+    def answer(self, now: float) -> TrendAnswer:
+        """Of the last day."""
+        points = tuple(point for point in chain(self._before, self._seen) if point.at > now - DAY)
+        seen = self._seen[0].at if self._seen else None
+        is_whole = bool(points) and seen is not None and seen <= now - DAY + STEP_SECONDS
+        return TrendAnswer(points=points, seen_since=seen, partial=self.partial and not is_whole)
+
+
+def _points(bill: Bill, first: float) -> Iterable[TrendPoint]:
+    """At each step before the first look. A node of unknown price counts at no time: when it stood is not known."""
+    changes = sorted(_changes(bill.all_spans()))
+    moments = [first - STEP_SECONDS * count for count in range(MOST_POINTS, 0, -1)]
+    price, nodes, passed = 0.0, 0, 0
+    for moment in moments:
+        while passed < len(changes) and changes[passed][0] <= moment:
+            price, nodes, passed = price + changes[passed][1], nodes + changes[passed][2], passed + 1
+        yield TrendPoint(at=moment, price=max(0.0, price), nodes=nodes)
+
+
+def _changes(spans: Iterable[CostSpan]) -> Iterable[tuple[float, float, int]]:
+    for span in spans:
+        yield span.begins, span.rate, 1
+        yield span.ends, -span.rate, -1

@@ -1,0 +1,32 @@
+/* What disruption has saved, and what happened. */
+import { $, make, put, soft, failed, room, money, count, moment, when, span, toNode, toPool, some, table, card } from "./dom.js";
+import { ask } from "./ask.js";
+import { bars, line } from "./plots.js";
+
+const part = (title, id, ...inside) => make("div", { id }, make("h2", {}, title), inside);
+const known = value => value === null || value === undefined ? "–" : money(value);
+const signed = value => !value ? "" : (value > 0 ? "−" : "+") + Math.abs(value).toFixed(4);
+const outcome = each => ({ said: [each.by ? `${each.outcome} by ${each.by}` : each.outcome, each.message ? make("span", { class: "soft" }, ` ${each.message}`) : ""], tone: "text" + (/failed|refused|timed/.test(each.outcome) ? " waits" : "") });
+
+export async function showSavings() {
+  const since = $("since").value;
+  put("saved", soft("asking …"));
+  try {
+    const [found, log] = await Promise.all([ask(`savings?since=${since}`), ask(`log?since=${since}`)]);
+    const { total } = found, width = room("saved") - 32;
+    let sum = 0;
+    const done = log.entries.filter(each => each.kind === "disruption" && each.outcome === "done" && each.saved && each.ended).sort((a, b) => moment(a.ended) - moment(b.ended));
+    const taken = done.map(each => ({ at: moment(each.ended), value: sum += each.saved })), until = moment(found.until) || 0;
+    if (taken.length && until > taken.at(-1).at) taken.push({ at: until, value: sum });
+    put("saved",
+      make("div", { class: "cards", id: "saved-cards" }, card("saved", (found.partial ? "at least " : "") + money(total.saved), "against a time without moves"), card("bill", known(total.bill), "of all nodes"), card("predicted", money(total.predicted, 4) + "/h"), card("moves", count(total.moves), `${count(total.undone)} undone, ${count(total.back)} came back`), card("pods moved", count(total.pods))),
+      (found.notes ?? []).map(soft),
+      part("Saved by NodePool", "by-pool", bars("Saved by NodePool", found.pools.map(each => ({ name: each.pool, value: each.saved })), money),
+        make("div", { class: "wide" }, table("Savings", [{ name: "pool" }, { name: "moves", right: true }, { name: "undone", right: true }, { name: "came back", right: true }, { name: "predicted $/h", right: true }, { name: "saved $", right: true }, { name: "bill $", right: true }, { name: "pods moved", right: true }],
+          found.pools.map(each => [toPool(each.pool), each.moves, each.undone, each.back, each.predicted.toFixed(4), each.saved.toFixed(2), each.bill === null || each.bill === undefined ? "–" : each.bill.toFixed(2), each.pods])))),
+      part("Over time", "over-time", line("taken off the price by moves", taken, value => money(value) + "/h", width, true)),
+      part("What happened", "log", make("div", { class: "wide" }, table("What happened", [{ name: "began" }, { name: "took", right: true }, { name: "what" }, { name: "reason", text: true }, { name: "pool" }, { name: "nodes", text: true }, { name: "type" }, { name: "pods", right: true }, { name: "$/h", right: true }, { name: "outcome", text: true }],
+        log.entries.slice(-200).reverse().map(each => [when(each.began), each.ended ? span(moment(each.ended) - moment(each.began)) : "", each.kind, each.reason, toPool(each.pool), some(each.nodes.length ? each.nodes : each.claims, name => toNode(name), 3), each.instanceType, each.pods || "", each.saved ? signed(each.saved) : each.priceAfter ? each.priceAfter.toFixed(4) : "", outcome(each)])))));
+  } catch (error) { put("saved", failed(error)); }
+}
+$("since").addEventListener("change", showSavings);

@@ -1,0 +1,98 @@
+/* The overview: what costs, what needs a person, where everything is, what moves. */
+import { $, make, put, soft, failed, room, money, count, plural, share, percent, moment, now, span, when, clockIs, workflowsAre,
+  toNode, toPool, toPod, typed, table, card, use, list } from "./dom.js";
+import { ask } from "./ask.js";
+import { line } from "./plots.js";
+import { showMap } from "./map.js";
+
+export const known = { status: null, nodes: null, needing: new Set() };
+const seen = [];  // since this page was opened; the worker has the day before
+
+const about = each => each.about.startsWith("NodePool ") ? [make("span", { class: "soft" }, "NodePool "), toPool(each.about.slice(9))]
+  : /^dovetail explain pod /.test(each.command) || each.about.includes("/") ? toPod(each.about) : toNode(each.about);
+const shownPart = (id, is) => { $(id + "-part").hidden = !is; };
+
+/* One line is read at a glance; what goes on and what to read is behind it. */
+function trouble(each) {
+  const more = [each.goesOn && make("p", {}, "goes on: " + each.goesOn), each.page && make("p", {}, "read: ", make("code", {}, each.page))].filter(Boolean);
+  const head = [make("b", {}, each.what), each.since ? ` for ${span(now() - moment(each.since))}` : "", each.standsStill ? `: ${each.standsStill}` : ""];
+  return more.length ? make("details", { class: "trouble" }, make("summary", {}, head), more) : make("div", { class: "trouble" }, head);
+}
+export function troubles(lines) {
+  const open = [...document.querySelectorAll("#troubles details")].map(each => each.open);
+  const made = lines.map(trouble);
+  made.forEach((each, i) => { if (open[i]) each.open = true; });
+  const box = $("troubles"), text = made.map(each => each.textContent).join("\n");
+  if (box.textContent !== text || box.children.length !== made.length) box.replaceChildren(...made);
+}
+
+export function showStatus(found) {
+  known.status = found; known.needing = new Set(found.needsPerson.map(each => each.about));
+  clockIs(found.now); workflowsAre(found.workflows);
+  const t = found.totals;
+  seen.push({ at: moment(found.now), price: t.price, nodes: t.claims });
+  if (seen.length > 200) seen.shift();
+  $("cluster").textContent = found.cluster;
+  document.title = `${found.needsPerson.length ? `(${found.needsPerson.length}) ` : ""}${found.cluster} · ${money(t.price)}/h · Dovetail`;
+  troubles(found.troubles ?? []);
+  put("pauses", found.pauses.map(text => make("p", { class: "waits" }, text)), (found.shortages ?? []).map(text => make("p", { class: "waits" }, text)));
+  put("totals",
+    card("price", money(t.price) + "/h", money(t.price * 730, 0) + " a month" + (t.unpriced ? `, ${t.unpriced} of unknown price` : "")),
+    card("nodes", count(t.nodes), [percent(t.spot) + " spot", t.notOurs ? `${count(t.notOurs)} not ours` : ""].filter(Boolean).join(", ")),
+    card("pods", count(t.pods), t.pendingPods ? make("a", { href: "#/pods", class: "waits" }, t.pendingPods + " pending") : "none waits"),
+    card("cpu", percent(share(t.cpu)), `${count(Math.round(t.cpu.used))} of ${count(Math.round(t.cpu.room))} cores`),
+    card("memory", percent(share(t.memory)), `${count(Math.round(t.memory.used / 2 ** 30))} of ${count(Math.round(t.memory.room / 2 ** 30))} GiB`),
+    card("Scheduler", found.scheduler, found.workers === undefined || found.workers === null ? "" : plural(found.workers, "worker")));
+  showEmpty(found);
+  shownPart("needs", found.needsPerson.length);
+  put("needs", found.needsPerson.map(each => make("div", { class: "need" },
+    make("span", {}, make("b", {}, about(each)), " ", each.what, each.since ? [" ", make("span", { class: "soft" }, "since ", when(each.since))] : ""), typed(each.command))));
+  shownPart("moves", found.underWay.length);
+  put("moves", table("Under way", [{ name: "node" }, { name: "pool" }, { name: "why", text: true }, { name: "step" }, { name: "progress", text: true }, { name: "age", right: true }, { name: "stop it" }],
+    found.underWay.slice(0, 200).map(each => [toNode(each.claim || each.name, each.name), toPool(each.pool), each.why + (each.savings ? ` −${money(each.savings)}/h` : ""),
+      { said: each.step, tone: each.blockers.length ? "waits" : "goes" }, [each.due ? ["second look ", when(each.due), " "] : "", each.progress], when(each.since, "age"), typed(each.stop)])));
+  shownPart("pools", found.pools.length);
+  put("pools", table("NodePools", [{ name: "pool" }, { name: "nodes", right: true }, { name: "$/h", right: true }, { name: "cpu" }, { name: "memory" }, { name: "drifted", right: true }, { name: "may go now", text: true }],
+    found.pools.map(each => [toPool(each.name), count(each.nodes), money(each.price), use(share(each.cpu)), use(share(each.memory)), each.drifted, mayGo(each)])));
+  shownPart("recent", found.recent.length);
+  put("recent", list(found.recent.toReversed().map(each => [when(each.at), " ", each.text])));
+}
+const mayGo = pool => pool.mayGo.map(may => may.whyNot ? `${may.reason} ${may.left || "none"}: ${may.whyNot}` : `${may.reason} ${may.left} of ${may.allowed}`).join("; ");
+
+/* Nothing is there yet: what would be, and the two commands that make it so. */
+function showEmpty(found) {
+  if (found.totals.claims) { put("empty"); return; }
+  if ($("empty").firstChild && $("empty").firstChild.pools === found.pools.length + "/" + found.totals.pendingPods) return;
+  const pools = found.pools.length;
+  const box = make("div", { class: "empty" }, make("img", { src: "page/icon.svg", alt: "", width: 72, height: 72 }),
+    make("div", {}, make("h2", {}, pools ? "No node is needed now" : "There is no NodePool yet"),
+      make("p", {}, pools ? `A node comes within seconds when a pod waits for one. ${plural(pools, "NodePool")} may make it: ` : "A NodePool says which nodes may be made. Once there is one, a node comes within seconds when a pod waits for it.",
+        found.pools.slice(0, 8).flatMap((each, i) => [i ? ", " : "", toPool(each.name)]), pools ? "." : ""),
+      found.totals.pendingPods ? make("p", {}, make("a", { href: "#/pods" }, `${plural(found.totals.pendingPods, "pod")} ${found.totals.pendingPods === 1 ? "waits" : "wait"}`), ": see what becomes of each.") : null,
+      make("p", { class: "soft" }, "To see one come and go:"),
+      pools ? null : typed("kubectl apply -f nodepool.yaml"),
+      typed("kubectl create deployment hello --image=registry.k8s.io/pause:3.10 --replicas=3"),
+      typed("kubectl set resources deployment hello --requests=cpu=1"),
+      typed("kubectl delete deployment hello"),
+      make("p", { class: "soft" }, "and what is well and what is not: ", typed("dovetail doctor"))));
+  box.pools = found.pools.length + "/" + found.totals.pendingPods;
+  put("empty", box);
+}
+
+export function showNodesOnMap() {
+  const { nodes } = known;
+  shownPart("map", nodes?.nodes.length);
+  if (nodes?.nodes.length) showMap(nodes, known.needing, room("map"));
+}
+
+export async function showTrend() {
+  let past = [], partial = true;
+  try { ({ points: past, partial } = await ask("trend")); } catch { /* of an older worker: what was seen here is shown */ }
+  const before = past.map(each => ({ ...each, at: moment(each.at) })), last = before.at(-1)?.at ?? 0;
+  const points = [...before, ...seen.filter(each => each.at > last)];
+  shownPart("trend", before.length > 1 || seen.length > 30);
+  const all = room("trend"), width = (all > 728 ? (all - 12) / 2 : all) - 32;  // less the frame of each
+  put("trend", line("price an hour", points.map(each => ({ at: each.at, value: each.price })), value => money(value) + "/h", width),
+    line("nodes", points.map(each => ({ at: each.at, value: each.nodes })), value => plural(value, "node"), width),
+    partial && points.length > 1 ? soft("The record does not reach back a whole day.") : null);
+}
