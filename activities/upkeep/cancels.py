@@ -1,11 +1,12 @@
-"""Answers the annotation `dovetail.sh/cancel` on a NodeClaim: its disruption is called off, and an Event says so.
+"""Calls disruptions off: for the annotation `dovetail.sh/cancel` on a NodeClaim, and for a Freeze that says so.
 
 For a person with kubectl and without Temporal. The annotation works before it is answered: planners leave such a claim
 alone, and no mark is put on it. Answering it means to tell the disruption that has marked the claim, or, where none
-has, to write down that the node rests; then the annotation is taken off.
+has, to write down that the node rests; then the annotation is taken off. A Freeze with `inFlight: Undo` tells each
+disruption that has marked a claim and has not deleted it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -19,8 +20,10 @@ from dovetail.disruption.nodes.resting import read_rest, rest_text
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
+from dovetail.model.beginnings import Cause
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pauses import Activity, undoing_freeze
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
@@ -41,10 +44,15 @@ class CancelUpkeep:
         asked = [
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
-        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in asked}
+        frozen = [*_frozen(snapshot, self.now())]
+        told = (*asked, *[claim for claim, *_ in frozen])
+        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in told}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
-        return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()]))
+        due += [partial(self._tell, claim, why, by) for claim, why, by in frozen if self._is_due(claim)]
+        begins = (freeze.begins for freeze in snapshot.freezes.values() if freeze.undoes)
+        coming = (moment for moment in begins if moment is not None and moment > self.now())
+        return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()], *coming))
 
     def _answer(self, claim: NodeClaim) -> Write | None:
         owner = claim.annotations.get(names.OWNER, "")
@@ -52,19 +60,22 @@ class CancelUpkeep:
             return partial(self._too_late, claim)
         if not owner:
             return partial(self._rest, claim)
-        if self.now() - self.asked.get((claim.uid, owner), 0.0) < AGAIN_SECONDS:
-            return None
-        return partial(self._tell, claim, owner)
+        return partial(self._tell, claim, cancel_reason(claim)) if self._is_due(claim) else None
 
-    async def _tell(self, claim: NodeClaim, owner: str) -> None:
+    def _is_due(self, claim: NodeClaim) -> bool:
+        """Whether its disruption has not been told a short time ago."""
+        told = self.asked.get((claim.uid, claim.annotations[names.OWNER]))
+        return told is None or self.now() - told >= AGAIN_SECONDS
+
+    async def _tell(self, claim: NodeClaim, why: str, by: str = "") -> None:
         """The disruption undoes what it did, takes its mark off and lets the node rest; the next look answers."""
+        owner = claim.annotations[names.OWNER]
         self.asked[claim.uid, owner] = self.now()
         if cluster_of(owner) != self.cluster:
             return  # whose mark this is, is not ours to say
         handle = activity.client().get_workflow_handle(owner)
         try:
-            asked = (cancel_reason(claim), await self._author(claim))
-            await handle.signal("cancel", args=asked, rpc_timeout=ANSWER_TIMEOUT)
+            await handle.signal("cancel", args=(why, by or await self._author(claim)), rpc_timeout=ANSWER_TIMEOUT)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:  # it has ended, and the Caretaker takes its mark off
                 raise
@@ -99,6 +110,21 @@ class CancelUpkeep:
     async def _author(self, claim: NodeClaim) -> str:
         """As `dovetail cancel` wrote it down, else the program by whose name the API server has the annotation."""
         return cancelled_by(claim) or await self.claims.annotated_by(claim.name, names.CANCEL) or UNNAMED
+
+
+def _frozen(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, str]]:
+    """The claims whose disruption a Freeze calls off, why, and by which Freeze. From their delete on they go forward;
+    where a person calls it off too, that is the answer."""
+    freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
+    for claim in snapshot.claims.values() if freezes else ():
+        reason = claim.condition(names.DISRUPTION_REASON)
+        marked = bool(claim.annotations.get(names.OWNER)) and claim.deleting_since is None and reason is not None
+        if not marked or names.CANCEL in claim.annotations or not snapshot.is_ours(claim.node_class):
+            continue
+        activity = Cause.of(reason.reason).activity if reason is not None else Activity.DISRUPTION
+        freeze = undoing_freeze(freezes, activity, now)
+        if freeze is not None:
+            yield claim, freeze.reason or f"Freeze {freeze.name}", f"Freeze {freeze.name}"
 
 
 def _without_cancel(claim: NodeClaim) -> MetadataChange | None:

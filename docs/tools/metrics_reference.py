@@ -24,6 +24,7 @@ from dovetail.telemetry.metrics import (
     scrape,
     steps,
     surroundings,
+    time_rules,
 )
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
 
@@ -38,7 +39,10 @@ class Metric(NamedTuple):
 _COUNTED: Final = (absence, api_calls, background, launch_brake, moves, outcomes, phases, steps)
 _MEASURED: Final = (
     (PREFIX, gauges.HELP),
-    *((OWN_PREFIX, part.HELP) for part in (absence, faults, launch_brake, pauses, phases, steps, surroundings)),
+    *(
+        (OWN_PREFIX, part.HELP)
+        for part in (absence, faults, launch_brake, pauses, phases, steps, surroundings, time_rules)
+    ),
     (OWN_PREFIX, reconciles.STEP_HELP),
     ("controller_runtime_", reconciles.RUNTIME_HELP),
     ("workqueue_", reconciles.QUEUE_HELP),

@@ -149,6 +149,16 @@ def pause_of_freeze(freeze: Freeze, now: float) -> Pause | None:
     )
 
 
+def undoing_freeze(freezes: Iterable[Freeze], activity: Activity, now: float) -> Freeze | None:
+    """The Freeze in force that calls off what has begun of that."""
+    found = (
+        freeze
+        for freeze in freezes
+        if freeze.undoes and (pause := pause_of_freeze(freeze, now)) is not None and activity in pause.what
+    )
+    return next(found, None)
+
+
 def pauses(snapshot: Snapshot) -> tuple[Pause, ...]:
     """All that hold now, those for all pools first."""
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)

@@ -104,6 +104,7 @@ class Freeze:
     begins: float | None = None  # None: since it is there
     until: float | None = None  # None only where it cannot be read: then it has no end
     what: frozenset[str] = frozenset()  # the words of a pause; none where they cannot be read: everything voluntary
+    undoes: bool = False  # what has begun is called off as far as it can be
     reason: str = ""
     fault: str = ""
     conditions: tuple[Condition, ...] = ()

@@ -20,7 +20,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import Drop, Go
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import a_pair, a_world
 from testing.fakes import FakeClaims, FakeNotices, World
@@ -51,13 +52,14 @@ class Signals:
 class Answered:
     """A world with one claim, and the upkeep that answers it."""
 
-    def __init__(self, claim: NodeClaim, *, gone: bool = False) -> None:
+    def __init__(self, claim: NodeClaim, *, gone: bool = False, freeze: Freeze | None = None) -> None:
         self.world, self.signals = World(), Signals(gone)
         self.world.put(claim)
+        self.freezes = {freeze.name: freeze} if freeze is not None else {}
         self.upkeep = CancelUpkeep("c", FakeClaims(self.world), FakeNotices(self.world), self.world.now)
 
     async def look(self) -> Look[Write]:
-        snapshot = Snapshot(now=self.world.clock, claims=dict(self.world.claims))
+        snapshot = Snapshot(now=self.world.clock, claims=dict(self.world.claims), freezes=self.freezes)
         found = await self.upkeep.look(snapshot)
         environment = ActivityEnvironment(client=cast(Client, self.signals))
         for write in found.due:
@@ -207,3 +209,59 @@ async def test_the_author_whom_the_command_has_written_down_is_named_and_taken_o
 
     assert not {names.CANCEL, names.CANCEL_BY} & set(found.claim.annotations)
     assert "asked (by bob) in chat (by alice). It rests" in found.events[0][1]
+
+
+def marked(reason: str = "Drifted", **fields: Any) -> NodeClaim:
+    said = Condition(type=names.DISRUPTION_REASON, status="True", reason=reason)
+    claim = a_joined_claim(annotations={names.OWNER: "c/disrupt/1"}, **fields)
+    return replace(claim, conditions=(*claim.conditions, said))
+
+
+UNDO = Freeze(
+    name="peak", begins=1000.0, until=2000.0, what=frozenset({"disruption"}), undoes=True, reason="peak season"
+)
+
+
+async def test_a_freeze_that_undoes_calls_off_what_has_begun_once_and_a_freeze_that_does_not_leaves_it() -> None:
+    for freeze, sent in (
+        (UNDO, [("c/disrupt/1", "cancel", "peak season", "Freeze peak")]),
+        (replace(UNDO, undoes=False), []),
+    ):
+        found = Answered(marked(), freeze=freeze)
+
+        await found.look()
+        await found.look()
+
+        assert found.signals.sent == sent
+
+
+async def test_a_freeze_calls_off_only_what_it_is_about_and_what_can_be_undone() -> None:
+    leaving = marked(deleting_since=990.0, finalizers=(names.TERMINATION_FINALIZER,))
+    others = marked()
+    others = replace(others, annotations={names.OWNER: "other/disrupt/1"})
+    for claim in (marked("Expired"), leaving, others, a_joined_claim(annotations={names.OWNER: "c/launch/1"})):
+        found = Answered(claim, freeze=UNDO)
+        await found.look()
+        assert found.signals.sent == []
+    expiry = Answered(marked("Expired"), freeze=replace(UNDO, what=frozenset({"expiry"})))
+    await expiry.look()
+    assert len(expiry.signals.sent) == 1
+
+
+async def test_a_freeze_is_looked_at_when_it_begins() -> None:
+    found = Answered(marked(), freeze=replace(UNDO, begins=1060.0))
+
+    assert (await found.look()).again == 1060.0
+    assert found.signals.sent == []
+    found.world.clock = 1060.0
+    await found.look()
+    assert len(found.signals.sent) == 1
+
+
+async def test_a_person_s_own_answer_is_not_given_twice_where_a_freeze_undoes_too() -> None:
+    claim = marked()
+    found = Answered(replace(claim, annotations={**claim.annotations, **ASKED}), freeze=UNDO)
+
+    await found.look()
+
+    assert found.signals.sent == [("c/disrupt/1", "cancel", "not now", "kubectl-annotate")]

@@ -81,5 +81,6 @@ OWN = [
         At("spec", "until must be after from"),
         {"that ends before it begins": "2026-12-26T18:00:00+01:00"},
     ),
+    *vary("DIQ-31", a_freeze, "spec.inFlight", "", {"that calls off what has begun": "Undo"}),
     *vary("DIQ-31", a_freeze, "spec.what", "", {"of launches": ["launches", "drains"]}),
 ]

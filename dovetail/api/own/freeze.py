@@ -36,6 +36,9 @@ class FreezeSpec(ApiModel):
         tuple[Activity, ...], Field(min_length=1, max_length=5, json_schema_extra={"x-kubernetes-list-type": "atomic"})
     ] = ("disruption", "expiry")
     """What may not begin while it holds, in the words of a pause."""
+    in_flight: Literal["Finish", "Undo"] = "Finish"
+    """What becomes of a disruption that has begun before: it goes on, or it is called off as long as its NodeClaim has
+    not been deleted."""
     reason: Annotated[str, Field(max_length=256)] | None = None
     """Why, for people."""
 

@@ -46,6 +46,8 @@ from dovetail.telemetry.metrics.pod_times import PodTimes
 from dovetail.telemetry.metrics.pool_costs import pool_costs
 from dovetail.telemetry.metrics.sources import SOURCES, Source
 from dovetail.telemetry.metrics.surroundings import clock_sample, fit_sample, watch_samples
+from dovetail.telemetry.metrics.time_rules import HELP as TIME_HELP
+from dovetail.telemetry.metrics.time_rules import time_rule_samples
 
 READS = PLACEMENT
 
@@ -201,6 +203,7 @@ class Scrape:
         yield Gauges([*self._budgets(fleet)])
         yield Gauges([*launch_samples(fleet)], LAUNCH_HELP, OWN_PREFIX)
         yield Gauges([*pause_samples(fleet)], PAUSE_HELP, OWN_PREFIX)
+        yield Gauges([*time_rule_samples(fleet)], TIME_HELP, OWN_PREFIX)
         yield Gauges([*phase_samples(fleet)], PHASE_HELP, OWN_PREFIX)
 
     def _snapshot(self) -> Snapshot | None:

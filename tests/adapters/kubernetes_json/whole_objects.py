@@ -183,6 +183,7 @@ def whole_objects() -> dict[str, Json]:
                 "from": "2026-11-26T18:00:00+01:00",
                 "until": "2099-11-30T08:00:00Z",
                 "what": ["all"],
+                "inFlight": "Undo",
                 "reason": "x",
             },
             "status": {"conditions": [_CONDITION]},

@@ -89,12 +89,13 @@ def _policy(raw: ReadOnlyJson) -> Policy:
 def _freeze(raw: ReadOnlyJson) -> Freeze:
     """Where it is not understood, its end is taken if that much can be read."""
     spec = raw.get("spec") or {}
-    begins, what, reason, fault = None, frozenset[str](), "", ""
+    begins, what, undoes, reason, fault = None, frozenset[str](), False, "", ""
     until = _read(lambda: time_or_none(text_of(spec["until"])), None)
     try:
         given = parse_spec(FreezeSpec, spec)
         begins = None if given.from_ is None else given.from_.timestamp()
         until, what, reason = given.until.timestamp(), frozenset(given.what), given.reason or ""
+        undoes = given.in_flight == "Undo"
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Freeze(
@@ -102,6 +103,7 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
         begins=begins,
         until=until,
         what=what,
+        undoes=undoes,
         reason=reason,
         fault=fault,
         conditions=_read(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
