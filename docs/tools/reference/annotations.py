@@ -122,6 +122,12 @@ NOTES_OF_DOVETAIL: Final = (
         "NodePool",
         "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
     ),
+    Word(
+        names.RETURNED_MOVES,
+        "NodePool",
+        "nodes that consolidation took within a day, and that were launched again "
+        "([decision 247](../decisions/0247-returned-moves.md))",
+    ),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,
