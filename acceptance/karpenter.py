@@ -98,6 +98,7 @@ KARPENTER: Final = Profile(
     needs_launchable_spot=False,
     announces_probes=True,
     announces_shared_rejections=False,
+    slows_what_comes_back=False,
     needs_a_pool=True,
     placement=KARPENTER_PLACEMENT,
 )

@@ -21,6 +21,7 @@ from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.disruption.places import Places
 from dovetail.activities.disruption.publish_notices import PublishNotices
+from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.identity.judge_version import Findings, JudgeVersion, nobody_looks
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
@@ -197,12 +198,13 @@ class Wiring:
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
-        memory = FailedReplacements(w.view, w.pools, now)
+        memory, returned = FailedReplacements(w.view, w.pools, now), ReturnedMoves(w.pools, w.notices, now)
+        ties = CreateTies(pauses=pauses, owners=owners, returned=returned)
         return [
             AwaitProgress(w.view, known, now, memory),
             CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
-            CreateNodeClaims(w.claims, pools, w.notices, now, CreateTies(pauses=pauses, owners=owners)),
-            DeleteClaims(w.claims, w.notices, w.view, owners),
+            CreateNodeClaims(w.claims, pools, w.notices, now, ties),
+            DeleteClaims(w.claims, w.notices, w.view, owners, returned),
             self.departure.departing,
             self.detaching,
             self.departure.draining,

@@ -10,6 +10,7 @@ from typing import Final
 
 from temporalio import activity
 
+from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared import claim_deletion
 from dovetail.activities.shared.heartbeats import keep, kept
@@ -37,11 +38,17 @@ class DeleteClaims:
     """The step that deletes."""
 
     def __init__(
-        self, claims: NodeClaims, notices: Notices, lookups: ClusterLookups, owners: OwnerStarts | None = None
+        self,
+        claims: NodeClaims,
+        notices: Notices,
+        lookups: ClusterLookups,
+        owners: OwnerStarts | None = None,
+        returned: ReturnedMoves | None = None,
     ) -> None:
         self.claims = claims
         self.notices = notices
         self.lookups = lookups
+        self.returned = returned  # None: nothing is remembered of consolidation
         self.owners = owners  # None: the workflow that deletes starts them
 
     @activity.defn
@@ -60,6 +67,7 @@ class DeleteClaims:
             return StepOutcome(message="deleting", writes=(write,))
         if is_first_attempt():
             disrupted(request.target, request.reason)
+            await self._remember((request.target,), request.reason)
         await self._start(request.target)
         return StepOutcome(message="deleting", writes=(write,), owned=self.owners is not None)
 
@@ -74,6 +82,8 @@ class DeleteClaims:
         before = kept()
         left = [target for target in request.targets if target.claim not in before]
         writes = await side_by_side([self._delete(target, request.reason) for target in left], AT_ONCE)
+        if is_first_attempt():
+            await self._remember(request.targets, request.reason)
         words = f"deleting {len(request.targets)} claims"
         return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=self.owners is not None)
 
@@ -103,6 +113,10 @@ class DeleteClaims:
             raise Refused(f"NodeClaim/{ref.name}", "it does not carry the mark of the workflow that would delete it")
         if not planned and known.is_true(REGISTERED_CONDITION):
             raise Refused(f"NodeClaim/{ref.name}", "its node has joined, so its launch is not given up")
+
+    async def _remember(self, targets: tuple[Target, ...], reason: str) -> None:
+        if self.returned is not None:
+            await self.returned.taken(targets, reason)
 
     async def _start(self, target: Target) -> None:
         if self.owners is not None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from temporalio import activity
 
+from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.shared_reads import Reads
@@ -64,6 +65,7 @@ class CreateTies:
 
     pauses: LivePauses | None = None
     owners: OwnerStarts | None = None
+    returned: ReturnedMoves | None = None  # None: nothing is remembered of consolidation
 
 
 class CreateNodeClaims:
@@ -81,7 +83,8 @@ class CreateNodeClaims:
         self.pools = pools
         self.notices = notices
         self.now = now
-        self.pauses, self.owners = (ties.pauses, ties.owners) if ties is not None else (None, None)
+        ties = ties or CreateTies()
+        self.pauses, self.owners, self.returned = ties.pauses, ties.owners, ties.returned
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     @activity.defn
@@ -92,6 +95,14 @@ class CreateNodeClaims:
         held = await self._held(request, pools)
         results = await asyncio.gather(*[self._create(request, index, held) for index in range(len(request.proposed))])
         made = [r for r in results if isinstance(r, NodeClaim)]
+        if self.returned is not None and request.reason == "provisioned":
+            await self.returned.launched(
+                [
+                    pool
+                    for one, claim in zip(request.proposed, results, strict=True)
+                    if isinstance(claim, NodeClaim) and _is_new(claim) and (pool := pools[one.pool]) is not None
+                ]
+            )
         return CreateOutcome(
             claims=tuple(reference(claim) for claim in made),
             refused=tuple((r.name, r.why) for r in results if isinstance(r, _Refusal)),

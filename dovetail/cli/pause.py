@@ -32,6 +32,7 @@ from dovetail.model.pauses import (
     without,
 )
 from dovetail.model.pools import NodePool
+from dovetail.model.returned_moves import moves_brake
 from dovetail.model.unused_launches import resumed_annotations, stop_of
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
@@ -160,11 +161,14 @@ async def _resume_launches(objects: "ClusterObjects", name: str) -> str:
 
 
 async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
-    """Forget replacements of the pool that were not ready in time, in words. Empty where nothing was held for them."""
+    """Forget replacements of the pool that were not ready in time, and consolidation that came back, in words. Empty
+    where nothing was held for them."""
     pool = await objects.pools.read(name)
-    if pool is None or names.FAILED_REPLACEMENTS not in pool.annotations:
+    known = {names.FAILED_REPLACEMENTS: None, names.RETURNED_MOVES: None}
+    if pool is None or not known.keys() & pool.annotations.keys():
         return ""
-    held = [brake.says(name) for brake in replacement_brakes(pool)]
-    if await revise_pool(objects.pools, pool, lambda _: {names.FAILED_REPLACEMENTS: None}) is None:
+    slow = moves_brake(pool, time.time())
+    held = [brake.says(name) for brake in (*replacement_brakes(pool), slow) if brake is not None]
+    if await revise_pool(objects.pools, pool, lambda _: known) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
     return f"NodePool {name}: nodes are replaced again; {'; '.join(held)}" if held else ""

@@ -22,6 +22,8 @@ class Profile:
     name: str
     is_quiet: Callable[[NodeClaim, NodePool, float], bool]
     """Whether no pod came or went for the pool's consolidateAfter (DIS-167)."""
+    slows_what_comes_back: bool
+    """Whether consolidation rests where much of what it took was launched again within a day."""
     taken_nodes_leave: bool
     """Whether a node counts as leaving from the moment at which a plan takes it."""
     keeps_waiting_pods_apart: bool
@@ -58,6 +60,7 @@ def _has_been_quiet(claim: NodeClaim, pool: NodePool, now: float) -> bool:
 DOVETAIL: Final = Profile(
     name="dovetail",
     is_quiet=_has_been_quiet,
+    slows_what_comes_back=True,
     taken_nodes_leave=True,
     keeps_waiting_pods_apart=True,
     weighs_every_claim=True,

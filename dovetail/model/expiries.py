@@ -57,7 +57,7 @@ def deleted_at(policies: Mapping[str, Policy], pool: NodePool | None, claim: Nod
         return expires
     left = [rule.hard_after for rule in expiry_rules(policies, pool) if rule.hard_after is not None]
     if left:
-        return expires + max(left)
+        return expires + max(left) if max(left) < inf else None
     if not pool.replaces_first(claim):
         return expires
     grace = claim.termination_grace

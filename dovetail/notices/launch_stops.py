@@ -1,4 +1,4 @@
-"""The notice that a NodePool is stopped, since its nodes were of no use."""
+"""The notices that something of a NodePool is stopped, since it was of no use."""
 
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
@@ -9,3 +9,8 @@ def launches_stopped(pool: NodePool, why: str) -> Notice:
     """Published once, when the pool is stopped."""
     message = f"Launches are stopped: {why}. Mend the cause, then: dovetail resume --pool {pool.name}"
     return notice_about(pool, "LaunchesStopped", message, "Warning", distinct=message)
+
+
+def consolidation_slowed(pool: NodePool, says: str) -> Notice:
+    """Published when nodes that consolidation took have come back once more."""
+    return notice_about(pool, "ConsolidationSlowed", f"Consolidation moves no pods: {says}", distinct=says)

@@ -17,7 +17,7 @@ from dovetail.lifecycle.unfinished import expired, next_expiry
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.expiries import replaced_from
+from dovetail.model.expiries import deleted_at, replaced_from
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.openings import Window
 from dovetail.model.policies import Expiry, Policy
@@ -94,6 +94,13 @@ def test_a_node_is_deleted_for_its_age_at_the_hard_moment_and_not_before(
         assert (len(expired(world)) == 1) is (seconds >= after)
     if 0 < after < inf:
         assert next_expiry(with_rules(ageing(LIFE + 1, pool), *rules)) == NOW + after - 1
+
+
+def test_what_holds_for_ever_has_no_moment() -> None:
+    world = with_rules(ageing(LIFE + 1), policy(hard_after=inf))
+    [claim] = world.claims.values()
+
+    assert (deleted_at(world.policies, POOL, claim), next_expiry(world)) == (None, None)
 
 
 def test_a_claim_without_a_node_waits_for_no_replacement() -> None:

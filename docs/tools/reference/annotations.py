@@ -125,6 +125,12 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.BEGUN, "NodePool", "when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks"
     ),
+    Word(
+        names.RETURNED_MOVES,
+        "NodePool",
+        "nodes that consolidation took within a day, and that were launched again "
+        "([decision 247](../decisions/0247-returned-moves.md))",
+    ),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,

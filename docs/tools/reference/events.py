@@ -97,6 +97,12 @@ WARNINGS: Final = (
         "the message has the reason ([one replica](../guides/safe-disruption.md#one-replica-no-downtime))",
     ),
     Said(
+        "ConsolidationSlowed",
+        "NodePool",
+        "half or more of the nodes that consolidation took within a day were launched again, so that it rests",
+        "nothing; `consolidateAfter` or a larger request keeps the room, `dovetail resume --pool NAME` ends the rest",
+    ),
+    Said(
         "TerminationGracePeriodExpiring",
         "NodeClaim, Node",
         "the deadline after which pods are deleted is set",

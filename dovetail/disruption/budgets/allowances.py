@@ -19,6 +19,7 @@ from dovetail.model.failed_replacements import replacement_brake
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.returned_moves import MovesBrake, moves_brake
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW
 from dovetail.notices.decisions import decision_notice
@@ -113,12 +114,15 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
     brake, allowed = replacement_brake(fleet.pools[pool], reason), max(0, limit.allowed)
     if brake is not None:
         allowed = min(allowed, 1 if fleet.now >= brake.until else 0)
+    slow = _moves_brake(fleet, pool, reason)
+    if slow is not None:
+        allowed = 0
     return Allowance(
         pool=pool,
         reason=reason,
         nodes=count.nodes,
         allowed=allowed,
-        held=brake.says(pool) if brake is not None else "",
+        held=next((each.says(pool) for each in (slow, brake) if each is not None), ""),
         consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, count.nodes))),
         ahead=drained + before if ahead else 0,
         paced=_paced(fleet, pool, reason, held if ahead else 0),
@@ -131,6 +135,12 @@ def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int 
     """`held`: nodes of plans that wait, which take their places later."""
     left = left_of_rates(said_in(fleet.snapshot, pool), Cause.of(reason)) if fleet.snapshot.policies else None
     return None if left is None else max(0, left - held)
+
+
+def _moves_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> MovesBrake | None:
+    if reason != DisruptionReason.UNDERUTILIZED or not fleet.settings.profile.slows_what_comes_back:
+        return None
+    return moves_brake(fleet.pools[pool], fleet.now)
 
 
 def _most_that_wait(fleet: Fleet, pool: str, nodes: int) -> int:

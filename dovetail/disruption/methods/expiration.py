@@ -21,7 +21,7 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not expired, or is deleted without a replacement."""
     moment = round_.fleet.replaced_from.get(candidate.claim.name)
     if moment is None:
-        words = "Neither NodePool nor NodeClaim nor a DisruptionPolicy asks for a replacement first"
+        words = "Neither NodePool nor NodeClaim asks for a replacement first"
         return Block(why=WhyNot.NOT_ASKED_FOR, message=words, event=None)
     if moment > round_.fleet.now:
         return Block(why=WhyNot.NOT_EXPIRED, message="NodeClaim has not expired", event=None)

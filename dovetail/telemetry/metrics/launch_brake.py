@@ -10,7 +10,10 @@ from dovetail.model.unused_launches import remembered_launches, stop_of
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, Instruments
 
-COUNTERS: Final = {"launch_stops_total": "How often launching was stopped for a NodePool."}
+COUNTERS: Final = {
+    "launch_stops_total": "How often launching was stopped for a NodePool.",
+    "consolidated_nodes_returned_total": "Nodes that consolidation took and that were launched again within a day.",
+}
 GAUGES: Final = {
     "pods_without_further_claims": "Pods of the last round that get no further node, as those made for them failed.",
 }
@@ -27,6 +30,12 @@ INSTRUMENTS: Final = Instruments(
 def pool_stopped(pool: str) -> None:
     """Launching was stopped for a pool."""
     INSTRUMENTS.count("launch_stops_total", {"nodepool": pool})
+
+
+def nodes_returned(pool: str, nodes: int) -> None:
+    """So many nodes that consolidation took were launched again."""
+    for _ in range(nodes):
+        INSTRUMENTS.count("consolidated_nodes_returned_total", {"nodepool": pool})
 
 
 def without_further_claims(pods: int) -> None:

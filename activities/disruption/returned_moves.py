@@ -1,0 +1,64 @@
+"""Writes on a NodePool what consolidation has taken from it, and what of that was launched again for waiting pods.
+
+What cannot be written is logged: neither a delete nor a launch is held up for it.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.messages.plans import Target
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pools import NodePool
+from dovetail.model.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
+from dovetail.notices.launch_stops import consolidation_slowed
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import NodePools, Notices
+from dovetail.telemetry.metrics.launch_brake import nodes_returned
+
+_log = logging.getLogger(__name__)
+
+
+class ReturnedMoves:
+    """The memory of consolidation that came to nothing. Only what moved pods counts: an empty node disturbed nobody."""
+
+    def __init__(self, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
+        self.pools, self.notices, self.now = pools, notices, now
+
+    async def taken(self, targets: Iterable[Target], reason: str) -> None:
+        """These nodes are deleted for that reason."""
+        if reason != DisruptionReason.UNDERUTILIZED:
+            return
+        for name, nodes in Counter(target.pool for target in targets).items():
+            await self._write(name, taken_text, nodes)
+
+    async def launched(self, pools: Iterable[NodePool]) -> None:
+        """A node was made of each of these pools, for pods that waited; a pool stands there once for each."""
+        count, known = Counter[str](), {}
+        for pool in pools:
+            count[pool.name] += 1
+            known[pool.name] = pool
+        for name, nodes in count.items():
+            back = returned_nodes(known[name], nodes, self.now())
+            if back > 0:
+                await self._came_back(name, back)
+
+    async def _came_back(self, name: str, nodes: int) -> None:
+        after = await self._write(name, returned_text, nodes)
+        nodes_returned(name, nodes)
+        brake = moves_brake(after, self.now()) if after is not None else None
+        if after is not None and brake is not None:
+            await self.notices.publish(consolidation_slowed(after, brake.says(name)))
+
+    async def _write(self, name: str, text_of: Callable[[NodePool, int, float], str], nodes: int) -> NodePool | None:
+        def change_of(pool: NodePool) -> Annotations:
+            return {names.RETURNED_MOVES: text_of(pool, nodes, self.now())}
+
+        try:
+            before = await self.pools.read(name)
+            return await revise_pool(self.pools, before, change_of) if before is not None else None
+        except Failure as failure:
+            _log.warning("NodePool %s does not remember how its consolidation went: %s", name, failure)
+            return None
