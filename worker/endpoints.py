@@ -174,7 +174,7 @@ def _headers_in(lines: list[str]) -> dict[str, str]:
 async def _send(writer: asyncio.StreamWriter, answer: Answer | Pieces | Followed) -> None:
     """TimeoutError where nobody reads."""
     status, kind, body = answer
-    said = [("Content-Type", kind), ("Connection", "close"), *headers_of(kind, body)]
+    said = [("Content-Type", kind), ("Connection", "close"), *headers_of(kind)]
     words = f"HTTP/1.1 {status} {_WORDS[status]}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in said)
     if isinstance(body, AsyncIterator):
         await _followed(writer, words, body)

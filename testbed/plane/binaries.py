@@ -69,8 +69,9 @@ def built_once(folder: Path, is_there: Callable[[], bool], build: Callable[[Path
 def built_alone(target: Target, say: Say) -> Path:
     """A program that is none of the control plane's, in a folder of its own: no pin costs a build of the other."""
     digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {target!r}".encode())
-    for name in ("go.mod", "go.sum"):
-        digest.update((SOURCES / target.module / name).read_bytes())
+    sources = SOURCES / target.module
+    for file in (sources / "go.mod", sources / "go.sum", *sorted(sources.glob("*.go"))):
+        digest.update(file.read_bytes())
     folder = cache_folder() / f"{target.output}-{digest.hexdigest()[:16]}"
     built_once(
         folder, lambda: (folder / target.output).exists(), lambda unfinished: build_targets((target,), unfinished, say)

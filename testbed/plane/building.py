@@ -72,6 +72,7 @@ PEER = Target(
 )
 
 ACTIONLINT = Target(output="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint")
+WINDOWS = Target(output="windows", module="windows", package=".")
 
 
 def recipe() -> str:

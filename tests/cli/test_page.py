@@ -75,16 +75,6 @@ def test_the_page_asks_nobody_but_the_worker_and_makes_no_markup_of_what_it_is_t
     assert [name for name, body in files.items() if "createElement" in body] == ["dom.js"], "elements have one maker"
 
 
-def test_no_script_and_no_style_stands_in_the_markup_so_that_the_policy_allows_none() -> None:
-    markup = str(files_of_page()["index.html"][2])
-    [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', markup)
-
-    words = {each.split()[0]: each.split()[1:] for each in policy.split(";")}
-    assert words["default-src"] == words["base-uri"] == words["form-action"] == ["'none'"]
-    assert words["script-src"] == words["style-src"] == words["connect-src"] == words["img-src"] == ["'self'"]
-    assert re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", markup) == []
-
-
 def test_each_file_is_served_by_its_own_name_and_nothing_else_is() -> None:
     served = {name: file_of_page(f"page/{name}") for name in files_of_page()}
     kinds = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

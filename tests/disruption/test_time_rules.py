@@ -207,6 +207,17 @@ def test_the_forecast_plays_drift_at_the_pace_of_the_rates() -> None:
 
 @pytest.mark.parametrize("seed", [*range(5), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60)]])
 def test_the_forecast_is_what_the_predicate_says_by_the_minute(seed: int) -> None:
+    assert_foretold(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(50))
+def test_the_forecast_is_what_the_predicate_says_for_ten_thousand_policies(part: int) -> None:
+    for seed in range(1000 + 100 * part, 1100 + 100 * part):
+        assert_foretold(seed)
+
+
+def assert_foretold(seed: int) -> None:
     """Over three days, of one reason under two policies."""
     chosen = random.Random(seed)
     start, pool = float(int(a_moment(chosen) // 60) * 60), a_pool()

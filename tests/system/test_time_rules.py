@@ -1,0 +1,60 @@
+"""The story of the guide, "Only at certain times", by kubectl alone: a window holds and opens, a Freeze calls off."""
+
+import time
+from typing import Any
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.time import format_time
+from testing.stage.stage import Stage, has_condition
+from tests.system.test_pauses import annotate, node_that_drains_first, shown
+
+pytestmark = pytest.mark.temporal
+
+ALL_DAY = {"from": "00:00", "to": "00:00", "reasons": ["Drifted"]}
+
+
+def a_policy(**spec: Any) -> Json:
+    kind = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "DisruptionPolicy"}
+    return {**kind, "metadata": {"name": "nights"}, "spec": {"timeZone": "Europe/Berlin", **spec}}
+
+
+def a_freeze(**spec: Any) -> Json:
+    until = format_time(time.time() + 3600.0)
+    kind = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "Freeze", "metadata": {"name": "peak"}}
+    return {**kind, "spec": {"until": until, "reason": "peak season", **spec}}
+
+
+async def test_a_window_holds_and_opens_and_a_freeze_calls_off_what_has_begun(stage: Stage) -> None:
+    pool, claim = await node_that_drains_first(stage)
+    name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
+    annotate(stage, "Namespace", "kube-system", paused="drains")  # so that it stays between its mark and its delete
+    stage.world.apply(a_policy(deny=[ALL_DAY]))
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+
+    def found() -> Json:
+        body = stage.world.get("NodeClaim", name)
+        assert body is not None
+        return body
+
+    await stage.until(lambda: has_condition(found(), names.DRIFTED), 60, "it has drifted")
+    held = await shown(stage, "explain", "node", node)
+    assert "by DisruptionPolicy nights: in deny[0]" in held
+    assert names.OWNER not in (found()["metadata"].get("annotations") or {})
+
+    stage.world.apply(a_policy(deny=[], allow=[ALL_DAY], rates=[{"nodes": "1", "per": "1h"}]))
+    await stage.until(lambda: stage.tainted() == [node], 120, "the drifted node is marked when the window opens")
+    await stage.until(lambda: stage.initialised(2), 120, "its replacement is ready")
+    marked = stage.world.get("NodePool", pool["metadata"]["name"])
+    assert marked is not None and marked["metadata"]["annotations"][names.BEGUN].startswith("Drifted@")
+
+    stage.world.apply(a_freeze(inFlight="Undo"))
+    await stage.until(lambda: names.OWNER not in found()["metadata"]["annotations"], 60, "its disruption is called off")
+    await stage.until(lambda: node not in stage.tainted(), 60, "and the node is as it was")
+
+    assert "deletionTimestamp" not in found()["metadata"] and names.REST in found()["metadata"]["annotations"]
+    assert "by Freeze peak: peak season" in await shown(stage, "explain", "node", node)
+    assert "by Freeze peak: peak season" in await shown(stage, "history", node)
