@@ -27,6 +27,7 @@ GOES_BY: Final = frozenset({"state", "id"})  # a state of the closed list; the i
 OUTSIDE: Final = """[...document.querySelectorAll('main :is(td, button, a, dd, figure, p)')].filter(each =>
   each.checkVisibility() && (WIDTH < 600 || !each.closest('.wide')) && each.getBoundingClientRect().right > WIDTH)
   .map(each => each.outerHTML.slice(0, 80))"""
+CUT: Final = "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.id)"
 # Every piece of text that is seen, with the contrast of its colour to what lies behind it, where that is too little.
 FAINT: Final = """(() => {
   const parts = colour => (colour.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
@@ -86,6 +87,7 @@ def test_nothing_lies_outside_the_window(tmp_path: Path, count: int) -> None:
                 comes_to(browser, view)
                 browser.until(f"document.documentElement.scrollWidth <= {width}")
                 assert browser.says(OUTSIDE.replace("WIDTH", str(width))) == [], (width, view)
+                assert browser.says(CUT) == [], (width, view)
                 seen(browser, f"{view.replace('/', '-')}-{count}-{width}")
 
 

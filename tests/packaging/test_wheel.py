@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.release.packages import build
+from dovetail.answers.serving.page_files import FOLDER
 
 NEIGHBOURS = Path(__file__).with_name("neighbours.lock")
 BARE_NAMES = ("core", "api", "cli", "ports", "worker", "activities", "model", "placement")
@@ -55,6 +56,7 @@ def test_the_wheel_holds_one_name(wheel: Path) -> None:
         "dovetail/workflows/scheduler.py",
         "dovetail/worker/run.py",
         "dovetail/adapters/aws/instance_types/facts.json",
+        *(f"dovetail/answers/serving/page/{file.name}" for file in FOLDER.iterdir()),
     }
     assert needed - set(names) == set()
 

@@ -62,7 +62,7 @@ export const toPool = name => name ? make("a", { href: "#/pool/" + encodeURIComp
 export const toPod = name => make("a", { href: "#/pod/" + name.split("/").map(encodeURIComponent).join("/") }, name);
 let workflows = "";
 export const workflowsAre = address => { workflows = address || ""; };
-export const toWorkflow = id => !id ? "" : workflows ? make("a", { href: workflows + encodeURIComponent(id), rel: "noreferrer", target: "_blank", title: "in Temporal's Web UI" }, id, " ↗") : id;
+export const toWorkflow = (id, text = id) => !id ? text : workflows ? make("a", { href: workflows + encodeURIComponent(id), rel: "noreferrer", target: "_blank", title: "in Temporal's Web UI" }, text, " ↗") : text;
 export const some = (all, shown, most = 8) => !all.length ? "" : [all.slice(0, most).flatMap((each, i) => [i ? ", " : "", shown(each)]), all.length > most ? `, and ${count(all.length - most)} more` : ""];
 
 /* Commands to copy */

@@ -41,7 +41,7 @@ export function line(label, points, shown, width, steps = false) {
 
 export function bars(label, rows, shown) {
   if (!rows.length) return soft("nothing");
-  const most = Math.max(...rows.map(r => Math.abs(r.value)), 1e-9);
+  const most = Math.max(...rows.map(r => Math.abs(r.value)), 0.01);
   return make("div", { class: "bars", role: "img", "aria-label": `${label}: ${rows.map(r => `${r.name} ${shown(r.value)}`).join(", ")}` },
     rows.map(r => make("div", { class: "bar-row" }, make("span", { title: r.name }, cut(r.name, 40)),
       make("span", { class: "track" }, make("span", { class: r.value < 0 ? "bar lost" : "bar", css: { width: `${Math.abs(r.value) / most * 100}%` } })), make("span", { class: "right" }, shown(r.value)))));

@@ -1,5 +1,5 @@
 /* What disruption has saved, and what happened. */
-import { $, make, put, soft, failed, room, money, count, moment, when, span, toNode, toPool, some, table, card } from "./dom.js";
+import { $, make, put, soft, failed, room, money, count, moment, when, span, toNode, toPool, toWorkflow, some, table, card } from "./dom.js";
 import { ask } from "./ask.js";
 import { bars, line } from "./plots.js";
 
@@ -26,7 +26,7 @@ export async function showSavings() {
           found.pools.map(each => [toPool(each.pool), each.moves, each.undone, each.back, each.predicted.toFixed(4), each.saved.toFixed(2), each.bill === null || each.bill === undefined ? "–" : each.bill.toFixed(2), each.pods])))),
       part("Over time", "over-time", line("taken off the price by moves", taken, value => money(value) + "/h", width, true)),
       part("What happened", "log", make("div", { class: "wide" }, table("What happened", [{ name: "began" }, { name: "took", right: true }, { name: "what" }, { name: "reason", text: true }, { name: "pool" }, { name: "nodes", text: true }, { name: "type" }, { name: "pods", right: true }, { name: "$/h", right: true }, { name: "outcome", text: true }],
-        log.entries.slice(-200).reverse().map(each => [when(each.began), each.ended ? span(moment(each.ended) - moment(each.began)) : "", each.kind, each.reason, toPool(each.pool), some(each.nodes.length ? each.nodes : each.claims, name => toNode(name), 3), each.instanceType, each.pods || "", each.saved ? signed(each.saved) : each.priceAfter ? each.priceAfter.toFixed(4) : "", outcome(each)])))));
+        log.entries.slice(-200).reverse().map(each => [when(each.began), each.ended ? span(moment(each.ended) - moment(each.began)) : "", toWorkflow(each.workflow, each.kind), each.reason, toPool(each.pool), some(each.nodes.length ? each.nodes : each.claims, name => toNode(name), 3), each.instanceType, each.pods || "", signed(each.saved), outcome(each)])))));
   } catch (error) { put("saved", failed(error)); }
 }
 $("since").addEventListener("change", showSavings);
