@@ -150,7 +150,7 @@ def serving_by(folder: Path, answer: Callable[[str], Reply]) -> Iterator[Served]
             self.send_response(code)
             self.send_header("Content-Type", content)
             self.send_header("Content-Length", str(len(body.encode())))
-            for name, value in headers_of(content, body):
+            for name, value in headers_of(content):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body.encode())

@@ -1,4 +1,4 @@
-"""Which pods a ReplicaSet that shrinks gives up first: the gate PodDeletionCostManagement (DIQ-34)."""
+"""Which pods a ReplicaSet that shrinks gives up first: the gate PodDeletionCostManagement (DIQ-36)."""
 
 from dataclasses import replace
 from typing import Any
