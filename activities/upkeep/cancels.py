@@ -45,8 +45,8 @@ class CancelUpkeep:
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
         frozen = [*_frozen(snapshot, self.now())]
-        told = (*asked, *[claim for claim, *_ in frozen])
-        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in told}
+        called_off = (*asked, *[claim for claim, *_ in frozen])
+        keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in called_off}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
         due += [partial(self._tell, claim, why, by) for claim, why, by in frozen if self._is_due(claim)]
@@ -64,8 +64,8 @@ class CancelUpkeep:
 
     def _is_due(self, claim: NodeClaim) -> bool:
         """Whether its disruption has not been told a short time ago."""
-        told = self.asked.get((claim.uid, claim.annotations[names.OWNER]))
-        return told is None or self.now() - told >= AGAIN_SECONDS
+        last = self.asked.get((claim.uid, claim.annotations[names.OWNER]))
+        return last is None or self.now() - last >= AGAIN_SECONDS
 
     async def _tell(self, claim: NodeClaim, why: str, by: str = "") -> None:
         """The disruption undoes what it did, takes its mark off and lets the node rest; the next look answers."""
