@@ -83,7 +83,8 @@ class TypeReader:
         draft.reservation_capacity = raw.get("reservationCapacity") or 0
         draft.capacity_override = None if override is None else parse_resources(override)
         draft.overhead_override = None if overhead is None else parse_resources(overhead)
-        draft.price_overlay, draft.short_until, draft.may_be_asked = False, 0.0, False
+        draft.price_overlay = draft.may_be_asked = draft.unpriced = False
+        draft.short_until = 0.0
         draft.__class__ = Offering
         made: Offering = draft
         return made

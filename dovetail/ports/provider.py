@@ -93,6 +93,7 @@ class Provider(Generic[S]):
     settings: type[S]
     open: Callable[[ProviderCluster, S], Awaitable[OpenCloud]]
     rights: tuple[Right, ...] = ()  # in the whole cluster, beside those to look at its classes that every cloud needs
+    retired: tuple[NodeClassKind, ...] = ()  # of releases before v1: people are warned where there are some
     reservation_labels: frozenset[str] = frozenset()  # those that name one reservation (DIS-174)
     console: str = ""  # the command that prints what an instance said as it started, with {instance}
     buckets: Mapping[str, Callable[[str, str], KeptObjects]] = field(default_factory=dict)  # scheme -> bucket, prefix

@@ -259,6 +259,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
                 moves=settings.moves,
                 deletion_costs=settings.gates["PodDeletionCostManagement"],
                 of_cloud=settings.provider.rights,
+                retired=tuple((old.kind, old.path) for old in settings.provider.retired),
             ),
         ),
         classes=opened.classes,

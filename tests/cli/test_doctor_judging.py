@@ -71,7 +71,7 @@ def test_where_nothing_is_left_of_karpenter_before_v1_nothing_is_said() -> None:
     assert old_annotations_checks(a_world([a_pair("n1")], [a_pod("n1")])) == ()
     assert old_objects_checks(facts) == ()
     [found] = old_objects_checks(replace(facts, left_behind=("AWSNodeTemplate default",)))
-    assert found.verdict == "warns" and "EC2NodeClass" in found.advice
+    assert found.verdict == "warns" and "NodeClass of today" in found.advice
 
 
 def test_of_a_pods_annotations_that_one_is_kept() -> None:

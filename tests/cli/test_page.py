@@ -169,6 +169,7 @@ def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: 
             browser.says(f"document.getElementById('tab-{view}').focus()")
             browser.presses("Enter")
             browser.until(f"document.getElementById('view-{view}').innerText.includes({wanted!r})")
+        browser.until("Boolean(document.querySelector('#flights button'))")
         browser.says("document.querySelector('#flights button').click()")
         browser.until("document.getElementById('replayed').textContent.includes('The same comes out')")
         light = browser.says("getComputedStyle(document.body).backgroundColor")

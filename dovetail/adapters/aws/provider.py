@@ -89,6 +89,7 @@ def _claims_with_nodes(view: ClusterView) -> list[tuple[NodeClaim, Node]]:
 PROVIDER: Final = Provider(
     name="aws",
     node_classes=(NODE_CLASS,),
+    retired=(NodeClassKind(kind="AWSNodeTemplate", group=names.GROUP, version="v1alpha1", plural="awsnodetemplates"),),
     labels=names.WELL_KNOWN,
     settings=AwsEnvironment,
     open=open_aws,

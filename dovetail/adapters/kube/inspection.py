@@ -90,11 +90,10 @@ def _group_and_resource(path: str) -> tuple[str, str]:
     return parts[1] if parts[0] == "apis" else "", parts[-1]
 
 
-# Of releases of Karpenter before v1: kinds, and the two namespaces in which its settings were.
+# Of releases of Karpenter before v1: kinds of every cloud, and the two namespaces in which its settings were.
 _OLD_KINDS: Final = {
     "Provisioner": "/apis/karpenter.sh/v1alpha5/provisioners",
     "Machine": "/apis/karpenter.sh/v1alpha5/machines",
-    "AWSNodeTemplate": "/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates",
 }
 _OLD_SETTINGS: Final = ("karpenter", "kube-system")
 
@@ -117,6 +116,7 @@ class Need:
     moves: bool = False
     deletion_costs: bool = False
     of_cloud: tuple[Right, ...] = ()
+    retired: tuple[tuple[str, str], ...] = ()  # kinds of NodeClass that its cloud no longer has, and their paths
 
 
 class KubeInspection:
@@ -146,6 +146,7 @@ class KubeInspection:
                 *[(rights_of_watched(kind.path), "") for kind in (*node_classes, *gated)],
             ]
         )
+        self._old_kinds = {**_OLD_KINDS, **dict(need.retired)}
         self._clock = clock
 
     async def facts(self) -> ClusterFacts:
@@ -186,7 +187,7 @@ class KubeInspection:
 
     async def _left_behind(self) -> tuple[str, ...]:
         """What may not be read counts as absent: nobody is warned of what is only possible."""
-        kinds = await asyncio.gather(*[self._first_of(kind, path) for kind, path in _OLD_KINDS.items()])
+        kinds = await asyncio.gather(*[self._first_of(kind, path) for kind, path in self._old_kinds.items()])
         settings = await asyncio.gather(*[self._old_settings(namespace) for namespace in _OLD_SETTINGS])
         return tuple(words for words in (*kinds, *settings) if words)
 

@@ -10,19 +10,19 @@ from dovetail.ports.inspection import ClusterFacts
 
 NAME: Final = "before v1"
 SHOWN: Final = 3
+_NODE_CLASS: Final = "write a NodeClass of today in its place, then delete it"
 _WAYS: Final = {
     "Provisioner": "write a NodePool in its place, then delete it",
     "Machine": "with a Karpenter of v0.32 to v0.37 it becomes a NodeClaim; delete it if its instance is gone",
-    "AWSNodeTemplate": "write an EC2NodeClass in its place, then delete it",
     "ConfigMap": "its settings are variables of the worker now (reference/settings.md); then delete it",
 }
 
 
 def old_objects_checks(facts: ClusterFacts) -> tuple[Check, ...]:
     """Kinds and settings of which there are some."""
-    found = sorted(facts.left_behind)
     return tuple(
-        warned(f"{NAME}: {each.split()[0]}", f"{each}: nobody reads it", _WAYS[each.split()[0]]) for each in found
+        warned(f"{NAME}: {kind}", f"{kind} {name}: nobody reads it", _WAYS.get(kind, _NODE_CLASS))
+        for kind, name in sorted(each.split() for each in facts.left_behind)
     )
 
 
