@@ -23,10 +23,7 @@ _ID_CHARACTERS: Final = 100  # of a message's own id; EventBridge's have 36
 _PROBLEM_CHARACTERS: Final = 500
 _STOPPED: Final = frozenset({"stopping", "stopped"})
 _ENDED: Final = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
-
-
 OLDEST_SECONDS: Final = 3600.0  # what still holds is found by EC2's own checks, or the instance is gone
-_AHEAD_SECONDS: Final = 300.0
 
 
 class UnreadableMessage(ValueError):
@@ -34,18 +31,19 @@ class UnreadableMessage(ValueError):
 
 
 class ForeignMessage(ValueError):
-    """A warning of another account or region, or of another time; the text is the same for all of a kind."""
+    """A warning of another account or region, or one that was read too late; the text is the same for all of a kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whose warnings are believed; what is empty is not compared."""
+    """Whose warnings are believed; what is empty is not compared. `waited`: for how long the message was in the queue,
+    by the queue's own clock: what a warning says of its time goes for its latency alone."""
 
     account: str = ""
     region: str = ""
-    now: float = 0.0
+    waited: float = 0.0
 
-    def check(self, envelope: Json, at: float) -> None:
+    def check(self, envelope: Json) -> None:
         """Raises ForeignMessage. An event of health says itself whom and where it concerns: copies of it are sent to
         another region."""
         detail = envelope.get("detail") or {}
@@ -56,8 +54,8 @@ class Place:
             theirs = str(detail.get(of_health) or envelope.get(named) or ours)
             if ours and theirs not in (ours, "global"):
                 raise ForeignMessage(f"{named} {theirs[:_ID_CHARACTERS]!r} is not ours, {ours}")
-        if self.now and at and not -_AHEAD_SECONDS < self.now - at < OLDEST_SECONDS:
-            raise ForeignMessage("its time is not of the last hour")
+        if self.waited >= OLDEST_SECONDS:
+            raise ForeignMessage("nobody has read it for an hour")
 
 
 def read_message(body: str, place: Place | None = None) -> Interruption:
@@ -69,7 +67,7 @@ def read_message(body: str, place: Place | None = None) -> Interruption:
         reason, instances = _NOTHING if read is None else read(envelope.get("detail") or {})
         at = _moment(envelope["time"]) if "time" in envelope else 0.0
         if place is not None and reason != "no_op":
-            place.check(envelope, at)
+            place.check(envelope)
         return Interruption(id=_identity(envelope.get("id", "")), reason=reason, instances=instances, at=at)
     except ForeignMessage:
         raise

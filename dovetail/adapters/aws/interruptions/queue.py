@@ -52,8 +52,7 @@ class WarningQueue:
         )
         if isinstance(answer, Denied):
             raise self._lost("sqs:ReceiveMessage", answer)
-        place = Place(account=_account_in(self._url), region=self._calls.region, now=self._clock())
-        messages = tuple([self._message(raw, place) for raw in answer.get("Messages") or ()])
+        messages = tuple([self._message(raw) for raw in answer.get("Messages") or ()])
         for message in messages:
             if message.interruption is not None:  # one that cannot be read is of no kind (AWS-125)
                 kind = "foreign" if message.interruption == _FOREIGN else message.interruption.reason
@@ -104,9 +103,12 @@ class WarningQueue:
         self._url = ""
         return Unreachable(subject, f"queue {self._queue} does not exist ({denied.code})", after=10.0)
 
-    def _message(self, raw: Json, place: Place) -> Message:
+    def _message(self, raw: Json) -> Message:
         """One that is not for this cluster's place is nothing to do, and each such trouble is said once."""
         receipt: str = raw["ReceiptHandle"]
+        sent = (raw.get("Attributes") or {}).get("SentTimestamp")  # in milliseconds
+        waited = self._clock() - float(sent) / 1000 if sent else 0.0
+        place = Place(account=_account_in(self._url), region=self._calls.region, waited=waited)
         try:
             return Message(receipt=receipt, interruption=read_message(raw.get("Body") or "", place))
         except UnreadableMessage as error:
