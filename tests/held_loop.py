@@ -11,16 +11,19 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from dovetail.background.loop_watch import frames_from
+
 MOST_SECONDS: Final = 0.5
 LOOKS_SECONDS: Final = 0.05  # between two looks
+MOST_FRAMES: Final = 1000
 FIRST_LOOK_SECONDS: Final = 0.1  # of processor time: shorter callbacks are not looked at
 
 _ROOT: Final = Path(__file__).parents[1]
@@ -175,7 +178,8 @@ class HeldLoops:
             return  # its thread has ended
         frame = sys._current_frames().get(running.thread)
         if frame is not None and self._running.get(running.thread) is running:
-            running.looks.append(Look(tuple(_stack(frame)), _innermost_coroutine(frame)))
+            frames = frames_from(frame, MOST_FRAMES)
+            running.looks.append(Look(tuple(_stack(frames)), _innermost_coroutine(frames)))
 
 
 def _longest_hold(looks: list[Look]) -> list[Look]:
@@ -184,11 +188,8 @@ def _longest_hold(looks: list[Look]) -> list[Look]:
     return max((run for run in runs if is_product(run[0].stack)), key=len, default=[])
 
 
-def _innermost_coroutine(frame: FrameType) -> FrameType | None:
-    at: FrameType | None = frame
-    while at is not None and not at.f_code.co_flags & inspect.CO_COROUTINE:
-        at = at.f_back
-    return at
+def _innermost_coroutine(frames: Iterable[FrameType]) -> FrameType | None:
+    return next((each for each in frames if each.f_code.co_flags & inspect.CO_COROUTINE), None)
 
 
 def is_product(stack: Stack) -> bool:
@@ -203,12 +204,10 @@ def is_product(stack: Stack) -> bool:
     return any(seen.file.startswith(_PRODUCT) for seen in stack)
 
 
-def _stack(frame: FrameType) -> Iterator[Seen]:
-    at: FrameType | None = frame
-    while at is not None and at.f_code is not _RUN_ONCE:
+def _stack(frames: Iterable[FrameType]) -> Iterator[Seen]:
+    for at in takewhile(lambda each: each.f_code is not _RUN_ONCE, frames):
         code = at.f_code
         yield Seen(_within(code.co_filename), code.co_name, at.f_lineno, bool(code.co_flags & inspect.CO_COROUTINE))
-        at = at.f_back
 
 
 def _within(file: str) -> str:

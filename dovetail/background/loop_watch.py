@@ -10,12 +10,14 @@ import logging
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate, repeat
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from dovetail.telemetry.metrics.background import loop_late
 
@@ -61,7 +63,7 @@ class LoopWatch:
             return
         frame = sys._current_frames().get(self.thread)
         if frame is not None:
-            self._held_by[" < ".join(_lines(frame))] += 1
+            self._held_by[" < ".join(_lines(frames_from(frame, MOST_FRAMES)))] += 1
         if late >= STUCK_SECONDS and not self._complained:
             self._complained = True
             _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
@@ -72,15 +74,21 @@ class LoopWatch:
         return f": {seen[0][0]}" if seen else ""
 
 
-def _lines(frame: FrameType) -> Iterator[str]:
-    """The innermost functions first."""
-    at: FrameType | None = frame
-    for _ in range(MOST_FRAMES):
-        if at is None:
-            return
-        file = Path(at.f_code.co_filename)
-        yield f"{at.f_code.co_qualname} ({'/'.join(file.parts[-2:])}:{at.f_lineno})"
-        at = at.f_back
+def frames_from(frame: FrameType, most: int) -> list[FrameType]:
+    """Those of another thread, the innermost first.
+
+    They are taken without a step of Python in between: while the other thread goes on, one that it is leaving may be
+    no frame any more, and asking it ends the process (seen with CPython 3.11)."""
+    found = deque[Any]()
+    with suppress(AttributeError):  # beyond the outermost, which is called by None
+        found.extend(accumulate(repeat("f_back", most - 1), getattr, initial=frame))
+    return [each for each in found if each is not None]
+
+
+def _lines(frames: Iterable[FrameType]) -> Iterator[str]:
+    for frame in frames:
+        file = Path(frame.f_code.co_filename)
+        yield f"{frame.f_code.co_qualname} ({'/'.join(file.parts[-2:])}:{frame.f_lineno})"
 
 
 async def watch_loop() -> None:
