@@ -42,6 +42,11 @@ class ReplacementBrake:
         )
 
 
+def rest_after(tries: int) -> float:
+    """How long a NodePool rests after so many tries more that came to nothing; moves that come back rest alike."""
+    return min(FIRST_REST * 2.0**tries, LONGEST_REST)
+
+
 def replacement_brake(pool: NodePool, reason: str) -> ReplacementBrake | None:
     """What holds replacements of the pool for this reason; None where nothing does."""
     moments = _remembered(pool).get(reason, ())
@@ -50,8 +55,7 @@ def replacement_brake(pool: NodePool, reason: str) -> ReplacementBrake | None:
     if tripped is None:
         return None
     tries = sum(later - earlier > ONE_TRY for earlier, later in pairwise(moments[tripped:]))
-    rest = min(FIRST_REST * 2.0**tries, LONGEST_REST)
-    return ReplacementBrake(reason=reason, failures=len(moments), until=moments[-1] + rest)
+    return ReplacementBrake(reason=reason, failures=len(moments), until=moments[-1] + rest_after(tries))
 
 
 def replacement_brakes(pool: NodePool) -> tuple[ReplacementBrake, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.failed_replacements import rest_after
 from dovetail.model.pools import NodePool
 from dovetail.model.time import format_time
 
@@ -17,8 +18,6 @@ REMEMBERED: Final = 86_400.0
 ENOUGH: Final = 3  # nodes that came back
 SHARE: Final = 0.5  # of those that were taken
 TOGETHER: Final = 300.0  # what is no further apart is one move, or one return
-FIRST_REST: Final = 1200.0  # after the last return; doubled with each further one
-LONGEST_REST: Final = 4 * 3600.0
 MOST: Final = 40  # moves, and returns, that are remembered
 
 _COUNTS: Final = r"(?:\d{1,12}x\d{1,6}(?:\.\d{1,12}x\d{1,6})*)?"
@@ -51,7 +50,7 @@ def moves_brake(pool: NodePool, now: float) -> MovesBrake | None:
     count, back = _nodes(taken), _nodes(returned)
     if back < ENOUGH or back < SHARE * count:
         return None
-    until = returned[-1][0] + min(FIRST_REST * 2.0 ** (len(returned) - 1), LONGEST_REST)
+    until = returned[-1][0] + rest_after(len(returned) - 1)
     return MovesBrake(taken=count, returned=back, until=until) if now < until else None
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 600.0
 REPORT_SECONDS: Final = 300.0
 FIRST_SECONDS: Final = 60.0  # a worker that starts has other things to do
-DAY: Final = 86400.0
-STEP_SECONDS: Final = 300.0  # of the trend
 COUNTED: Final = "24h"  # of which `top` has the dollars too
 REST_FACTOR: Final = 20.0  # as long as it took to read the record of that time
 
@@ -86,7 +84,8 @@ async def count_savings(
 
 
 async def keep_trend(settings: Settings, world: "World", presence: TemporalPresence, past: "Trend") -> None:
-    """Look at what all nodes cost, for ever; once the record can be read, add what was before the first look."""
+    """Look at what all nodes cost, until cancelled; once the record can be read, add what was before the first look."""
+    from dovetail.answers.record.trend import STEP_SECONDS
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence)
@@ -106,6 +105,7 @@ async def look_at_trend(source: "Source", past: "Trend") -> None:
         return
     from dovetail.answers.record.entries import Period
     from dovetail.answers.record.kept import entries_of, kept_objects
+    from dovetail.answers.record.ledger import DAY
 
     try:
         client, day = await source.temporal(), Period(since=fleet.now - DAY)
