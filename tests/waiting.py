@@ -12,7 +12,7 @@ T = TypeVar("T")
 SECONDS: Final = 20.0
 LOOK_SECONDS: Final = 0.02  # in the test's own memory
 ASK_SECONDS: Final = 0.2  # of a server
-VERSION_SECONDS: Final = 30.0
+VERSION_SECONDS: Final = 180.0
 
 
 async def until(look: Callable[[], T | None], seconds: float = SECONDS, words: str = "the test may go on") -> T:
@@ -39,7 +39,11 @@ async def until_answered(
 
 
 async def until_version_is_known(ask: Callable[[], Awaitable[T]]) -> T:
-    """Until the server takes a call that names a version: it knows one a moment after its first worker polls."""
+    """Until the server takes a call that names a version.
+
+    It does once it has noted each queue that the version's workers poll, queue by queue; a poll whose note does not come
+    about is made again after a back-off. On a crowded machine that has taken more than half a minute.
+    """
     deadline = time.monotonic() + VERSION_SECONDS
     while True:
         try:

@@ -23,8 +23,8 @@ def main(given: list[str]) -> int:
     parser.add_argument("--advertise-claims", action="store_true", help="nodes have their NodeClaims' devices, too")
     args = parser.parse_args(given)
     stopping = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda _signal, _frame: stopping.set())
+    ends = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # threads inherit it
     kubelets = Kubelets(
         Cluster(args.kubeconfig),
         CloudControl(args.cloud),
@@ -35,8 +35,8 @@ def main(given: list[str]) -> int:
     # daemons: a long poll may be under way when it is time to stop
     for work in (kubelets.run, controller.run):
         threading.Thread(target=work, args=(stopping,), daemon=True).start()
-    while not stopping.wait(3600):
-        continue
+    signal.sigwait(ends)  # no handler: one that sets an event can wait for a lock that its own thread holds
+    stopping.set()
     return 0
 
 

@@ -83,6 +83,29 @@ def test_the_player_as_a_process_moves_the_world_and_ends_when_asked(file: Path)
     world.close()
 
 
+# The lock that Event.wait holds for a moment of each of its turns.
+ENDED_IN_A_WAIT = """
+import os, signal
+from dovetail.adapters.simulator.play.__main__ import set_at_end
+stop = set_at_end()
+with stop._cond:
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000):
+        pass
+assert stop.wait(30)
+"""
+
+
+def test_a_player_that_is_asked_to_end_while_it_begins_to_wait_ends() -> None:
+    player = run("-c", ENDED_IN_A_WAIT)
+    try:
+        _, errors = player.communicate(timeout=PATIENCE_SECONDS * 2)
+    finally:
+        player.kill()
+
+    assert (player.returncode, errors) == (0, "")
+
+
 def test_the_player_ends_with_the_process_that_started_it(file: Path) -> None:
     play = "['-m', 'dovetail.adapters.simulator.play', sys.argv[1], '--parent', str(os.getpid())]"
 

@@ -16,6 +16,7 @@ from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import read_settings, write_settings
 
+_ENDS = (signal.SIGTERM, signal.SIGINT)
 _PARENT_SECONDS = 0.5
 
 
@@ -35,15 +36,30 @@ def main() -> int:
     if not asked.file.exists():
         print(f"there is no world in {asked.file}", file=sys.stderr)
         return 2
-    store, stop = Store(asked.file), threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    store, stop = Store(asked.file), set_at_end()
     _set_speed(store, asked)
     if asked.parent:
         threading.Thread(target=_follow_parent, args=(asked.parent, stop), daemon=True).start()
     Player(store).run(stop)
     store.close()
     return 0
+
+
+def set_at_end() -> threading.Event:
+    """What SIGTERM and SIGINT set, from a thread of its own, called before any other thread is there.
+
+    A handler runs in the main thread, between any two of its instructions: inside Event.wait it would wait for the lock
+    that this very thread holds, and the process would never end.
+    """
+    stop = threading.Event()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # threads inherit it
+
+    def follow() -> None:
+        signal.sigwait(_ENDS)
+        stop.set()
+
+    threading.Thread(target=follow, daemon=True).start()
+    return stop
 
 
 def _set_speed(store: Store, asked: argparse.Namespace) -> None:
