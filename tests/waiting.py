@@ -41,8 +41,8 @@ async def until_answered(
 async def until_version_is_known(ask: Callable[[], Awaitable[T]]) -> T:
     """Until the server takes a call that names a version.
 
-    It does once it has noted each queue that the version's workers poll, queue by queue; a poll whose note does not come
-    about is made again after a back-off. On a crowded machine that has taken more than half a minute.
+    It does once it has noted each queue that the version's workers poll, queue by queue; a poll whose note does not
+    come about is made again after a back-off. On a crowded machine that has taken more than half a minute.
     """
     deadline = time.monotonic() + VERSION_SECONDS
     while True:
