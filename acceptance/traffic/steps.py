@@ -16,6 +16,7 @@ from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
 from acceptance.traffic.worker import PlayedWorker
 from dovetail.model.json import Json
+from testbed.cloud.control.events import scheduled_event
 from testbed.plane import ApiClient, ApiResponse
 
 WAITS: Final = ("wait", "until")
@@ -167,7 +168,12 @@ class Steps:
         await self._must(await self._api.patch(f"{path}/status", {"status": {"conditions": [condition]}}, "strategic"))
 
     async def _send(self, asked: Any) -> None:
-        self._lane.cloud.control("POST", "sqs", {"body": asked if isinstance(asked, str) else json.dumps(asked)})
+        """Of this moment, as AWS would send it, and what it announces stands in EC2 as well (decision 249)."""
+        if isinstance(asked, dict):
+            if (asked.get("detail") or {}).get("eventTypeCategory") == "scheduledChange":
+                self._lane.cloud.control("PATCH", "world", {"instanceStatus": [scheduled_event("$INSTANCE")]})
+            asked = json.dumps({**asked, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+        self._lane.cloud.control("POST", "sqs", {"body": asked})
 
     async def _untag(self, _asked: Any) -> None:
         """The cloud first: once the annotations are gone, a worker tags what it then finds."""
