@@ -6,13 +6,19 @@ new id but through `workflow`. The sandbox refuses that to each module that it l
 each workflow would cost much more than the workflow (decision record 93).
 
 What is no workflow's own code does not enter the sandbox: for each payload the SDK asks the workflow four times in
-whose context it is converted, and our converters do not look at that (decision record 93).
+whose context it is converted (decision record 93). A codec binds payloads to the workflow that they are for (decision
+248), which the commands themselves say: a child, a workflow that is signalled, or else this one.
 """
 
+from typing import Final
+
+from temporalio.api.enums.v1 import CommandType
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.converter import SerializationContext, StorageDriverStoreContext
+from temporalio.converter import StorageDriverStoreContext, WorkflowSerializationContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
+from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import Info
 
@@ -32,14 +38,36 @@ _USED_BY_WORKFLOWS = (
 OURS = (*(f"dovetail.{room}" for room in _USED_BY_WORKFLOWS), "numpy", "croniter", "orjson")
 
 
-class _WithoutContexts(WorkflowInstance):
-    """A workflow in its sandbox, whose payloads are converted alike in every context."""
+_CHILD: Final = CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION
+_SIGNAL: Final = CommandType.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION
 
-    def __init__(self, inside: WorkflowInstance) -> None:
-        self._inside = inside
+
+class _AtItsPlace(WorkflowInstance):
+    """A workflow in its sandbox, which is not asked for whom its payloads are."""
+
+    def __init__(self, inside: WorkflowInstance, info: Info) -> None:
+        self._inside, self._namespace = inside, info.namespace
+        self._own = self._of(info.workflow_id)
+        self._others: dict[tuple[int, int], WorkflowSerializationContext] = {}
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        return self._inside.activate(act)
+        completion = self._inside.activate(act)
+        for command in completion.successful.commands:
+            self._note(command)
+        return completion
+
+    def _note(self, command: WorkflowCommand) -> None:
+        """For whom a command's payloads are, and those of the answer to it."""
+        kind = command.WhichOneof("variant")
+        if kind == "start_child_workflow_execution":
+            child = command.start_child_workflow_execution
+            self._others[_CHILD, child.seq] = self._of(child.workflow_id)
+        elif kind == "signal_external_workflow_execution":
+            sent = command.signal_external_workflow_execution
+            self._others[_SIGNAL, sent.seq] = self._of(sent.child_workflow_id or sent.workflow_execution.workflow_id)
+
+    def _of(self, workflow_id: str) -> WorkflowSerializationContext:
+        return WorkflowSerializationContext(namespace=self._namespace, workflow_id=workflow_id)
 
     def get_info(self) -> Info:
         return self._inside.get_info()
@@ -47,8 +75,10 @@ class _WithoutContexts(WorkflowInstance):
     def get_thread_id(self) -> int | None:
         return self._inside.get_thread_id()
 
-    def get_serialization_context(self, _command_info: object) -> SerializationContext | None:
-        return None
+    def get_serialization_context(self, command_info: CommandInfo | None) -> WorkflowSerializationContext:
+        if command_info is None:
+            return self._own
+        return self._others.get((command_info.command_type, command_info.command_seq), self._own)
 
     def get_external_store_context(self, _command_info: object) -> StorageDriverStoreContext:
         return StorageDriverStoreContext(target=None)
@@ -56,7 +86,7 @@ class _WithoutContexts(WorkflowInstance):
 
 class _Runner(SandboxedWorkflowRunner):
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _WithoutContexts(super().create_instance(det))
+        return _AtItsPlace(super().create_instance(det), det.info)
 
 
 def runner() -> SandboxedWorkflowRunner:

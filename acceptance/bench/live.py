@@ -102,7 +102,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warnings:
-    """Spot warnings, one after the other, beside a process that decides about 5,000 nodes again and again."""
+    """Warnings of AWS, one after the other, beside a process that decides about 5,000 nodes again and again."""
 
     nodes: int
     pause: float

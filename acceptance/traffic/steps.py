@@ -16,6 +16,7 @@ from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
 from acceptance.traffic.worker import PlayedWorker
 from dovetail.model.json import Json
+from testbed.cloud.control.events import scheduled_event
 from testbed.plane import ApiClient, ApiResponse
 
 WAITS: Final = ("wait", "until")
@@ -167,6 +168,9 @@ class Steps:
         await self._must(await self._api.patch(f"{path}/status", {"status": {"conditions": [condition]}}, "strategic"))
 
     async def _send(self, asked: Any) -> None:
+        """What an event of health announces stands in EC2 as well (decision 249)."""
+        if isinstance(asked, dict) and (asked.get("detail") or {}).get("eventTypeCategory") == "scheduledChange":
+            self._lane.cloud.control("PATCH", "world", {"instanceStatus": [scheduled_event("$INSTANCE")]})
         self._lane.cloud.control("POST", "sqs", {"body": asked if isinstance(asked, str) else json.dumps(asked)})
 
     async def _untag(self, _asked: Any) -> None:

@@ -1,10 +1,13 @@
 """Answers the cloud's warnings: the claims of the instances that end are deleted."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from temporalio import activity
 
+from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, met_by
 from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
@@ -14,13 +17,25 @@ from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.time import format_time
 from dovetail.model.watched_kinds import CLAIMS
-from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.failures import NotSeenYet, Postponed
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
 from dovetail.telemetry.log import departures
+from dovetail.telemetry.log.saying import few
+from dovetail.telemetry.metrics.outcomes import not_borne_out
 
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
+AGAIN_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What was met and answered; whether its claim goes for it."""
+
+    met: Met
+    deleted: bool
 
 
 class AnswerInterruptions:
@@ -40,34 +55,51 @@ class AnswerInterruptions:
             claims = self.view.snapshot(READS).claims.values()
         except NotSeenYet:
             return warnings
-        known = {_instance_of(claim) for claim in claims}
+        known = {instance_of(claim) for claim in claims}
         return warnings if "" in known else [each for each in warnings if not known.isdisjoint(each.instances)]
 
     @activity.defn
     async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
         """Remember what they say of the offerings, then delete the claims of the instances (AWS-129, AWS-130).
 
-        All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other.
+        All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other, and what
+        is believed as it is does not wait for the cloud's word on the others.
         """
-        claims: dict[str, list[NodeClaim]] = {}
-        for claim in self.view.snapshot(READS).claims.values():
-            if claim.provider_id:
-                claims.setdefault(_instance_of(claim), []).append(claim)
-        found = await asyncio.gather(*[self._all_of(each, claims) for each in interruptions], return_exceptions=True)
-        for each in found:
-            if isinstance(each, BaseException):
-                raise each
-        return tuple(each for each in found if not isinstance(each, BaseException))
+        fleet = [claim for claim in self.view.snapshot(READS).claims.values() if claim.provider_id]
+        sure, doubted = apart(met_by(interruptions, fleet), fleet, self.now())
+        both = await asyncio.gather(self._each(sure), self._borne_out(doubted), return_exceptions=True)
+        outcomes: list[Outcome] = []
+        for found in both:
+            if isinstance(found, BaseException):
+                raise found
+            outcomes += found
+        return tuple(_answered(each, [one for one in outcomes if one.met.warning is each]) for each in interruptions)
 
-    async def _all_of(self, interruption: Interruption, claims: Mapping[str, Sequence[NodeClaim]]) -> Answered:
-        met = [claim for instance in interruption.instances for claim in claims.get(instance, ())]
-        deleted = [claim for claim in met if await self._answer(interruption, claim)]
-        return Answered(
-            interruption=interruption,
-            claims=tuple(reference(claim) for claim in met),
-            nodes=tuple(claim.node_name for claim in met),
-            deleted=tuple(claim.name for claim in deleted),
-        )
+    async def _borne_out(self, doubted: Sequence[Met]) -> list[Outcome]:
+        """Those of which the cloud says so. The rest is tried again while it is fresh, and then dropped."""
+        if not doubted:
+            return []
+        confirmed = await self.interruptions.borne_out(frozenset(each.warned for each in doubted))
+        outcomes = await self._each([each for each in doubted if each.warned in confirmed])
+        rest = [each for each in doubted if each.warned not in confirmed]
+        waiting = [each for each in rest if is_fresh(each.warning, self.now())]
+        if waiting:
+            raise Postponed("warnings", f"the cloud does not bear them out yet: {_words(waiting)}", AGAIN_SECONDS)
+        if rest:
+            _log.warning("warnings are dropped, which the cloud does not bear out: %s", _words(rest))
+        for each in rest:
+            not_borne_out(each.warning.reason)
+        return outcomes
+
+    async def _each(self, met: Sequence[Met]) -> list[Outcome]:
+        """All of them answered; raises what failed first."""
+        found = await asyncio.gather(*[self._answer(*each) for each in met], return_exceptions=True)
+        outcomes: list[Outcome] = []
+        for each, deleted in zip(met, found, strict=True):
+            if isinstance(deleted, BaseException):
+                raise deleted
+            outcomes.append(Outcome(each, deleted))
+        return outcomes
 
     async def _answer(self, interruption: Interruption, claim: NodeClaim) -> bool:
         await self.interruptions.learn_from(interruption, claim)
@@ -76,7 +108,7 @@ class AnswerInterruptions:
         if claim.is_true(names.DISRUPTION_REASON):
             await self._annotate(claim, names.INTERRUPTED)  # its pods wait for no others any more
         if claim.deleting_since is not None:
-            return False
+            return _is_again() and claim.annotations.get(names.ENDED_BECAUSE) == OF_REASONS[interruption.reason]
         if interruption.forceful and not await self._annotate(claim, names.TERMINATION_DEADLINE):
             return False
         await delete_because(self.claims, claim, OF_REASONS[interruption.reason])
@@ -91,6 +123,19 @@ class AnswerInterruptions:
         return await revise_claim(self.claims, claim, lambda _: change) is not None
 
 
-def _instance_of(claim: NodeClaim) -> str:
-    """The cloud's own id; empty before the launch."""
-    return claim.provider_id.rpartition("/")[2]
+def _answered(interruption: Interruption, outcomes: Sequence[Outcome]) -> Answered:
+    return Answered(
+        interruption=interruption,
+        claims=tuple(reference(each.met.claim) for each in outcomes),
+        nodes=tuple(each.met.claim.node_name for each in outcomes),
+        deleted=tuple(each.met.claim.name for each in outcomes if each.deleted),
+    )
+
+
+def _words(met: Sequence[Met]) -> str:
+    return few([f"NodeClaim {each.claim.name} ({each.warning.reason.replace('_', ' ')})" for each in met])
+
+
+def _is_again() -> bool:
+    """Whether an earlier try of this step has done a part of it."""
+    return activity.in_activity() and activity.info().attempt > 1

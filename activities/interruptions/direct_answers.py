@@ -16,7 +16,7 @@ from typing import Final
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.messages.interruptions import Interruption
-from dovetail.ports.failures import Retryable
+from dovetail.ports.failures import Failure, Retryable
 from dovetail.telemetry.metrics.absence import answered_directly
 
 REMEMBERED_SECONDS: Final = 180.0
@@ -60,11 +60,18 @@ class DirectAnswers:
         self._begun.append((self._now(), warnings))
 
     async def answer_what_was_begun(self) -> None:
-        """What workflows were to answer of late: nobody knows whether they did before Temporal went away."""
+        """What workflows were to answer of late: nobody knows whether they did before Temporal went away. One that
+        cannot be answered yet holds up no other."""
         self._forget()
-        for _, warnings in self._begun:
-            await self.answer(warnings)
-        self._begun.clear()
+        failed: Failure | None = None
+        for each in tuple(self._begun):
+            try:
+                await self.answer(each[1])
+                self._begun.remove(each)
+            except Failure as failure:
+                failed = failure
+        if failed is not None:
+            raise failed
 
     def _forget(self) -> None:
         limit = self._now() - REMEMBERED_SECONDS

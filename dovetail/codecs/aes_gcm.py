@@ -6,9 +6,14 @@ any more, decrypt what is there. The folder is read again while the process runs
 and named in `current` only then, because all workers must be able to read what one of them writes; an old key stays for
 as long as histories are kept. After 2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
 
+A payload is bound to the workflow that it is encrypted for (decision 248): it carries that workflow's id, which the key
+authenticates, and is refused in any other. Where no workflow is known, as in a list or a history, it is read all the
+same. Those of 0.1.0 name none and are read anywhere.
+
 What comes unencrypted, from before the codec was used, is passed on as it is. Once nothing of that is kept any more, a
 file `strict` in the folder ends it: what is not encrypted is refused, so that one who may write to the namespace and
-has no key can give a worker nothing to act on. Needs the extra package: dovetail[codec].
+has no key can give a worker nothing to act on. With the word `places` in it what is bound to no workflow is refused
+too. Needs the extra package: dovetail[codec].
 """
 
 import base64
@@ -29,6 +34,8 @@ CIPHER: Final = b"AES-GCM"
 CURRENT: Final = "current"
 NONE: Final = "none"
 STRICT: Final = "strict"
+PLACES: Final = "places"  # in the file `strict`
+PLACE: Final = "encryption-place"  # in a payload's metadata: the id of its workflow
 READ_AGAIN_SECONDS: Final = 10.0
 _NONCE: Final = 12
 
@@ -44,7 +51,7 @@ class Keys:
         self._folder, self._clock = folder, clock
         self._keys: dict[str, AESGCM] = {}
         self._current = ""
-        self.strict = False
+        self.strict = self.placed = False
         self._read_at = 0.0
         self.read()
 
@@ -54,6 +61,7 @@ class Keys:
             names = sorted(file.name for file in self._folder.iterdir() if not file.name.startswith("."))
             keys = {name: _key(self._folder / name) for name in names if name not in {CURRENT, STRICT}}
             current = (self._folder / CURRENT).read_text().strip()
+            strict = (self._folder / STRICT).read_text().strip() if STRICT in names else ""
         except OSError as error:
             raise KeyTrouble(f"{error.filename}: {error.strerror}") from None
         if current != NONE and current not in keys:
@@ -61,7 +69,7 @@ class Keys:
         if current == NONE and STRICT in names:
             raise KeyTrouble(f"{self._folder / STRICT}: nothing is encrypted any more, so nothing could be read")
         self._keys, self._current, self._read_at = keys, current, self._clock()
-        self.strict = STRICT in names
+        self.strict, self.placed = STRICT in names, strict == PLACES
 
     def current(self) -> tuple[str, AESGCM] | None:
         """The key that encrypts, and its name; None: nothing is encrypted."""
@@ -86,15 +94,19 @@ def _key(file: Path) -> AESGCM:
 
 
 class AesGcmCodec(PayloadCodec):
-    """Encrypts each payload whole, its own metadata included."""
+    """Encrypts each payload whole, its own metadata included. `place`: the workflow that it is for, if known."""
 
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
+    def __init__(self, keys: Keys, place: str = "") -> None:
+        self._keys, self._place = keys, place.encode()
+
+    def at(self, workflow_id: str) -> "AesGcmCodec":
+        """The same for what that workflow and its steps are given and give."""
+        return AesGcmCodec(self._keys, workflow_id)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Encrypted with the current key."""
         current = self._keys.current()
-        return list(payloads) if current is None else [_encrypted(each, *current) for each in payloads]
+        return list(payloads) if current is None else [_encrypted(each, *current, self._place) for each in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Decrypted with the key that each names; what is not encrypted stays, unless the folder is strict."""
@@ -108,20 +120,31 @@ class AesGcmCodec(PayloadCodec):
         return payload
 
     def _decrypted(self, payload: Payload) -> Payload:
-        name = payload.metadata["encryption-key-id"]
+        name, place = payload.metadata["encryption-key-id"], payload.metadata.get(PLACE, b"")
+        if self._place and place != self._place and (place or self._keys.placed):
+            whose = f"workflow {place.decode()}" if place else "no workflow"
+            raise KeyTrouble(f"a payload that was encrypted for {whose} is used in workflow {self._place.decode()}")
         nonce, data = payload.data[:_NONCE], payload.data[_NONCE:]
         try:
-            return Payload.FromString(self._keys.named(name.decode()).decrypt(nonce, data, name))
+            return Payload.FromString(self._keys.named(name.decode()).decrypt(nonce, data, _bound(name, place)))
         except InvalidTag:
-            raise KeyTrouble(f"key {name.decode()!r} is another one than that which encrypted the payload") from None
+            raise KeyTrouble(
+                f"key {name.decode()!r} is another one than that which encrypted the payload, or its place was changed"
+            ) from None
 
 
-def _encrypted(payload: Payload, name: str, key: AESGCM) -> Payload:
+def _encrypted(payload: Payload, name: str, key: AESGCM, place: bytes) -> Payload:
     nonce, named = os.urandom(_NONCE), name.encode()
+    metadata = {"encoding": ENCODING, "encryption-cipher": CIPHER, "encryption-key-id": named}
     return Payload(
-        metadata={"encoding": ENCODING, "encryption-cipher": CIPHER, "encryption-key-id": named},
-        data=nonce + key.encrypt(nonce, payload.SerializeToString(), named),
+        metadata={**metadata, PLACE: place} if place else metadata,
+        data=nonce + key.encrypt(nonce, payload.SerializeToString(), _bound(named, place)),
     )
+
+
+def _bound(name: bytes, place: bytes) -> bytes:
+    """What the key authenticates beside the content: without a place as 0.1.0 does. No file's name has a zero byte."""
+    return name + b"\0" + place if place else name
 
 
 def from_folder(keys: Path | None) -> AesGcmCodec:

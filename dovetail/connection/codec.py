@@ -8,19 +8,49 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes, PayloadCodec
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    DefaultFailureConverterWithEncodedAttributes,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
 
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.workflows.converter import DATA_CONVERTER, UnreadablePayload
 
 
-class NamedCodec(PayloadCodec):
-    """A codec whose failures name the setting that it comes from."""
+@runtime_checkable
+class PlacedCodec(Protocol):
+    """A codec that binds payloads to the workflow that they are for.
 
-    def __init__(self, codec: PayloadCodec, name: str) -> None:
-        self.codec, self.name = codec, name
+    The id of the workflow is what both ends know of each payload: our runner answers for all of a workflow's commands
+    alike (worker/sandbox.py), and the SDK does not promise the type of a step.
+    """
+
+    def at(self, workflow_id: str) -> PayloadCodec:
+        """The codec of what that workflow and its steps are given and give."""
+
+
+class NamedCodec(PayloadCodec, WithSerializationContext):
+    """A codec whose failures name the setting that it comes from. Unless it is `placed`, it never learns what a
+    payload is for, and writes what the version before could read."""
+
+    def __init__(self, codec: PayloadCodec, name: str, *, placed: bool = True) -> None:
+        self.codec, self.name, self._placed = codec, name, placed
+
+    def with_context(self, context: SerializationContext) -> "NamedCodec":
+        """Of a codec that binds payloads to their place, the one for that place."""
+        if not self._placed or not isinstance(self.codec, PlacedCodec):
+            return self
+        if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            return self
+        return NamedCodec(self.codec.at(context.workflow_id), self.name) if context.workflow_id else self
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """As the codec does."""
@@ -41,7 +71,8 @@ def converter_of(settings: Settings) -> DataConverter:
     """How values cross into histories with these settings."""
     if not settings.payload_codec:
         return DATA_CONVERTER
-    return with_codec(load_codec(settings.payload_codec, settings.codec_keys))
+    codec = load_codec(settings.payload_codec, settings.codec_keys, keep_way_back=settings.keep_way_back)
+    return with_codec(codec)
 
 
 def with_codec(codec: PayloadCodec) -> DataConverter:
@@ -51,7 +82,7 @@ def with_codec(codec: PayloadCodec) -> DataConverter:
     )
 
 
-def load_codec(reference: str, keys: Path | None) -> PayloadCodec:
+def load_codec(reference: str, keys: Path | None, *, keep_way_back: bool = False) -> PayloadCodec:
     """The codec that module:factory makes of the folder of keys."""
     name = f"DOVETAIL_PAYLOAD_CODEC {reference}"
     module, _, factory = reference.partition(":")
@@ -63,7 +94,7 @@ def load_codec(reference: str, keys: Path | None) -> PayloadCodec:
         raise SettingsError(f"{name}: {_words(error)}") from error
     if not isinstance(made, PayloadCodec):
         raise SettingsError(f"{name}: it makes a {type(made).__name__}, which is no temporalio.converter.PayloadCodec")
-    return NamedCodec(made, name)
+    return NamedCodec(made, name, placed=not keep_way_back)
 
 
 def _words(error: Exception) -> str:

@@ -3,10 +3,12 @@
 The same warnings have one workflow id, so that one warning is not answered twice.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from dovetail.messages.subjects import ClaimRef
+from dovetail.model.names import CAPACITY_RESERVED, CAPACITY_SPOT
 
 InterruptionReason = Literal[
     "spot_interrupted",
@@ -20,6 +22,13 @@ InterruptionReason = Literal[
     "event_status",
     "no_op",
 ]
+Warned = tuple[str, InterruptionReason]  # the cloud's own id of an instance, and what is said of it
+
+# Capacity that is taken back: nothing else shows it before the instance ends.
+TAKEN_BACK: Final[Mapping[InterruptionReason, str]] = {
+    "spot_interrupted": CAPACITY_SPOT,
+    "capacity_reservation_interrupted": CAPACITY_RESERVED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +39,7 @@ class Interruption:
     id: str
     reason: InterruptionReason
     instances: tuple[str, ...]  # the cloud's own ids: the last part of a providerID
-    at: float  # when it happened, as the cloud says; 0: it does not say
+    at: float  # when the cloud sent it, by the queue's own clock where it comes by one; 0: nobody says
 
     @property
     def ends_instances(self) -> bool:

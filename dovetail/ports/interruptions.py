@@ -3,11 +3,11 @@
 A message is acknowledged only after it was acted upon: a process that is killed in between must not lose it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dovetail.messages.interruptions import Interruption
+from dovetail.messages.interruptions import Interruption, Warned
 from dovetail.model.nodes import NodeClaim
 
 
@@ -31,6 +31,9 @@ class Interruptions(Protocol):
 
     async def troubles(self) -> tuple[Interruption, ...]:
         """What the cloud's own checks of instances find at this moment."""
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        """Those of which the cloud itself says so when it is asked now. Whoever wrote the warning is not believed."""
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         """Remember what it says of the claim's offering, before the next decision."""

@@ -215,9 +215,10 @@ class Ground:
         self.cloud.control("PATCH", "world", change)
 
     async def warn(self, claim: Json) -> None:
-        """AWS warns that it will take the claim's spot instance; it never does."""
+        """AWS warns that it will take the claim's spot instance, or retire one on demand; it never does."""
         identity = claim["status"]["providerID"].rpartition("/")[2]
-        notice = {"kind": "spot", "terminateAfter": None}
+        is_spot = claim["metadata"]["labels"][names.CAPACITY_TYPE] == "spot"
+        notice = {"kind": "spot" if is_spot else "scheduled", "terminateAfter": None}
         await asyncio.to_thread(self.cloud.control, "POST", f"instances/{identity}/interrupt", notice)
 
     async def clear(self, seconds: float = CLEARED_SECONDS) -> None:

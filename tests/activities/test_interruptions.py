@@ -1,24 +1,26 @@
 """The answer to a warning: whose claim goes, what is remembered first, which notices are published."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from pytest import MonkeyPatch
+from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
-from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.messages.interruptions import Answered, Interruption, InterruptionReason, Warned
 from dovetail.model import names
 from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
-from dovetail.ports.failures import NotSeenYet
+from dovetail.ports.failures import NotSeenYet, Postponed
 from dovetail.ports.interruptions import Message
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
@@ -34,7 +36,7 @@ class World:
             NodeClaim(
                 name="default-a",
                 uid="u1",
-                labels={},
+                labels={names.CAPACITY_TYPE: names.CAPACITY_SPOT},
                 node_class=CLASS,
                 requests={},
                 capacity={},
@@ -47,11 +49,17 @@ class World:
         node = Node(name="node-a", uid="n1", labels={}, capacity={}, allocatable={})
         self.snapshot_now = replace(Snapshot(now=NOW), claims={self.claim.name: self.claim}, nodes={node.name: node})
         self.done: list[str] = []
+        self.asked: list[list[Warned]] = []
+        self.truth: frozenset[Warned] = frozenset(("i-0a", reason) for reason in get_args(InterruptionReason))
         self.said: list[Notice] = []
         self.texts: list[str | None] = []
 
     def snapshot(self, reads: object = None) -> Snapshot:
         return self.snapshot_now
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        self.asked.append(sorted(warned))
+        return self.truth & frozenset(warned)
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         self.done.append("remembered")
@@ -89,7 +97,7 @@ class World:
 
 
 def a_warning(reason: InterruptionReason, instance: str = "i-0a") -> Interruption:
-    return Interruption(id="e1", reason=reason, instances=(instance,), at=0.0)
+    return Interruption(id="e1", reason=reason, instances=(instance,), at=NOW)
 
 
 async def answered(world: World, warning: Interruption) -> list[str]:
@@ -156,6 +164,160 @@ def test_all_warnings_are_answered_while_the_claims_cannot_be_seen(monkeypatch: 
     monkeypatch.setattr(World, "snapshot", unseen)
 
     assert of_this_cluster(World(), "i-0b") == ["i-0b"]
+
+
+class Fleet(World):
+    """Claims of one capacity type, by the names of their instances; a delete is seen at once."""
+
+    def __init__(self, size: int, capacity: str = names.CAPACITY_SPOT) -> None:
+        super().__init__(labels={names.CAPACITY_TYPE: capacity})
+        self.truth, self.moment = frozenset(), NOW
+        claims = {
+            f"c-{n:03}": replace(self.claim, name=f"c-{n:03}", uid=f"u{n}", provider_id=f"aws:///z/i-{n:03}")
+            for n in range(size)
+        }
+        self.snapshot_now = replace(self.snapshot_now, claims=claims)
+
+    def _change(self, name: str, **change: Any) -> NodeClaim:
+        changed = replace(self.snapshot_now.claims[name], **change)
+        self.snapshot_now = replace(self.snapshot_now, claims={**self.snapshot_now.claims, name: changed})
+        return changed
+
+    async def read(self, name: str) -> NodeClaim | None:
+        return self.snapshot_now.claims[name]
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        return self._change(claim.name, annotations={**claim.annotations, **change.annotations})
+
+    async def delete(self, name: str, uid: str) -> int:
+        self._change(name, deleting_since=self.moment)
+        self.done.append(name)
+        return 1
+
+    async def answer(self, reason: InterruptionReason, instances: int, at: float = NOW, attempt: int = 1) -> Answered:
+        """One warning for each, as the step is given them; the first answer."""
+        given = tuple(Interruption(id=str(n), reason=reason, instances=(f"i-{n:03}",), at=at) for n in range(instances))
+        answering = AnswerInterruptions(self, self, self, lambda: self.moment)  # type: ignore[arg-type]
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, attempt=attempt)
+        return (await environment.run(answering.answer_interruptions, given))[0]
+
+
+@pytest.mark.parametrize("reason", [each for each in get_args(InterruptionReason) if each != "no_op"])
+async def test_the_cloud_is_asked_before_anything_but_capacity_taken_back_deletes_a_claim(
+    reason: InterruptionReason,
+) -> None:
+    """AWS-191."""
+    world = Fleet(1)
+
+    if reason in ("spot_interrupted", "rebalance_recommendation"):
+        await world.answer(reason, 1)
+        assert (world.asked, world.done) == ([], ["remembered", "c-000"][: 1 + (reason == "spot_interrupted")])
+        return
+    with pytest.raises(Postponed, match=f"c-000 .{reason.replace('_', ' ')}"):
+        await world.answer(reason, 1)
+    assert (world.asked, world.done) == ([[("i-000", reason)]], [])
+    world.truth = frozenset({("i-000", reason)})
+    await world.answer(reason, 1, attempt=2)
+    assert world.done == ["remembered", "c-000"]
+
+
+async def test_what_the_cloud_does_not_bear_out_is_dropped_after_five_minutes_counted_and_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: MonkeyPatch
+) -> None:
+    """AWS-191: and no notice speaks of it."""
+    counted: list[str] = []
+    monkeypatch.setattr("dovetail.activities.interruptions.answer_interruptions.not_borne_out", counted.append)
+    world = Fleet(2)
+    for seconds in (1.0, 299.0):
+        world.moment = NOW + seconds
+        with pytest.raises(Postponed):
+            await world.answer("instance_stopped", 2)
+    world.moment = NOW + 300
+
+    answered = await world.answer("instance_stopped", 2)
+
+    assert (answered.claims, answered.deleted, world.done) == ((), (), [])
+    assert counted == ["instance_stopped"] * 2
+    assert caplog.text.count("NodeClaim c-000 (instance stopped), NodeClaim c-001 (instance stopped)") == 1
+
+
+@pytest.mark.parametrize("at", [0.0, NOW - 300, NOW + 300])
+async def test_capacity_taken_back_is_not_believed_at_another_time(at: float) -> None:
+    """AWS-191: two minutes after a true one its instance is gone, which the cloud says."""
+    world = Fleet(1)
+
+    await world.answer("spot_interrupted", 1, at)
+
+    assert (world.asked, world.done) == ([[("i-000", "spot_interrupted")]], [])
+
+
+async def test_an_instance_that_is_not_spot_is_not_taken_back() -> None:
+    """AWS-191."""
+    world = Fleet(1, names.CAPACITY_ON_DEMAND)
+
+    with pytest.raises(Postponed):
+        await world.answer("spot_interrupted", 1)
+
+    assert world.done == []
+
+
+async def test_a_claim_that_is_leaving_already_is_not_asked_about() -> None:
+    """AWS-191: its instance is stopped by ourselves, and the news of that comes by the same queue."""
+    world = Fleet(1)
+    world._change("c-000", deleting_since=NOW)
+
+    await world.answer("instance_terminated", 1)
+
+    assert (world.asked, world.done) == ([], ["remembered"])
+
+
+@pytest.mark.parametrize(("size", "turns"), [(3, [3]), (10, [3, 3, 3, 1]), (50, [10] * 5)])
+async def test_more_of_the_fleet_than_a_fifth_is_taken_back_in_turns(size: int, turns: list[int]) -> None:
+    """AWS-192: the last of them within two minutes, whatever the number of messages."""
+    world, seen = Fleet(size), list[int]()
+
+    for turn in range(len(turns)):
+        for attempt in (1, 2):
+            world.moment = NOW + 20.0 * turn + attempt
+            before = len(deleted_of(world))
+            with suppress(Postponed):
+                await world.answer("spot_interrupted", size, attempt=attempt)
+            seen += [len(deleted_of(world)) - before] if attempt == 1 else []
+        assert len(deleted_of(world)) == sum(turns[: turn + 1])
+
+    assert seen == turns
+    assert 20.0 * (len(turns) - 1) <= 80.0
+
+
+async def test_a_mass_that_the_cloud_bears_out_goes_at_once() -> None:
+    """AWS-192."""
+    world = Fleet(20)
+    world.truth = frozenset((f"i-{n:03}", "spot_interrupted") for n in range(20))
+
+    await world.answer("spot_interrupted", 20)
+
+    assert len(deleted_of(world)) == 20
+
+
+async def test_what_is_believed_does_not_wait_for_the_cloud_s_word_and_is_told_at_the_end() -> None:
+    """AWS-191: the notices and the termination are of the try that ends the step."""
+    world = Fleet(1)
+    world.moment = NOW + 1
+    doubted = Interruption(id="d", reason="instance_stopped", instances=("i-000",), at=NOW)
+    spot = a_warning("spot_interrupted", "i-000")
+    answering = AnswerInterruptions(world, world, world, lambda: world.moment)  # type: ignore[arg-type]
+
+    with pytest.raises(Postponed):
+        await answering.answer_interruptions((doubted, spot))
+    assert deleted_of(world) == ["c-000"]
+    again = await world.answer("spot_interrupted", 1, attempt=2)
+
+    assert (again.deleted, deleted_of(world)) == (("c-000",), ["c-000"])
+
+
+def deleted_of(world: World) -> list[str]:
+    return [each for each in world.done if each.startswith("c-")]
 
 
 async def test_a_rebalance_recommendation_is_only_published() -> None:

@@ -258,6 +258,25 @@ def test_an_interruption_reaches_the_queue_and_takes_the_instance(aws: Aws) -> N
     assert aws.server.control("GET", "instances?wait=0")["instances"][0]["capacityType"] == "spot"
 
 
+def test_the_status_of_an_instance_says_its_state_and_what_is_scheduled_for_it(aws: Aws) -> None:
+    """As EC2: only those that run, unless all are asked for; one unknown id refuses the whole question."""
+    aws.template()
+    (instance_id,) = launched(aws.fleet(POOL))
+    ec2, path = aws.client("ec2"), "instances/" + instance_id
+    aws.server.control("POST", f"{path}/interrupt", {"kind": "scheduled"})
+    aws.server.control("PATCH", path, {"state": "stopped"})
+
+    running = ec2.describe_instance_status()["InstanceStatuses"]
+    (row,) = ec2.describe_instance_status(InstanceIds=[instance_id], IncludeAllInstances=True)["InstanceStatuses"]
+    with pytest.raises(ClientError) as refusal:
+        ec2.describe_instance_status(InstanceIds=[instance_id, "i-0dead0001", "i-0dead0002"])
+
+    assert [each["InstanceId"] for each in running if "InstanceState" in each] == []
+    assert (row["InstanceState"]["Name"], row["Events"][0]["Code"]) == ("stopped", "instance-retirement")
+    assert refusal.value.response["Error"]["Code"] == "InvalidInstanceID.NotFound"
+    assert refusal.value.response["Error"]["Message"] == "The instance IDs 'i-0dead0001, i-0dead0002' do not exist"
+
+
 def test_an_event_reaches_the_queue_through_a_rule(aws: Aws) -> None:
     """MOT-14: EventBridge and SQS are moto's, the queue is the world's."""
     events, sqs = aws.client("events"), aws.client("sqs")

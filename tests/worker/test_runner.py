@@ -1,9 +1,14 @@
-"""The runner answers by itself in whose context payloads are converted: nothing of ours may ask for one."""
+"""The runner answers by itself in whose context payloads are converted, as far as the workflow's id goes."""
 
 from collections.abc import Sequence
 
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import PayloadCodec, SerializationContext, WithSerializationContext
+from temporalio.converter import (
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
 
 from dovetail.connection.codec import load_codec, with_codec
 from dovetail.workflows.converter import DATA_CONVERTER, Values
@@ -33,7 +38,8 @@ def made(_keys: object) -> OfItsContext:
 
 
 def test_a_codec_of_an_operator_is_given_none() -> None:
+    """What it would be given at the two ends is not the same."""
     converter = with_codec(load_codec(f"{__name__}:{made.__name__}", None))
-    assert not isinstance(converter.payload_codec, WithSerializationContext)
+    assert converter.with_context(WorkflowSerializationContext(namespace="n", workflow_id="w")) is converter
     assert not isinstance(converter.failure_converter, WithSerializationContext)
     assert converter.external_storage is None

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
-from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
@@ -69,6 +69,8 @@ class Queue:
     waiting: list[Message] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
     learnt: list[str] = field(default_factory=list)
+    bears_out: bool = True
+    asked: list[int] = field(default_factory=list)
     shown: dict[str, float] = field(default_factory=dict)  # when each was handed out last
 
     async def receive(self) -> tuple[Message, ...]:
@@ -84,6 +86,10 @@ class Queue:
 
     async def troubles(self) -> tuple[Interruption, ...]:
         return ()
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        self.asked.append(len(warned))
+        return frozenset(warned) if self.bears_out else frozenset()
 
     async def learn_from(self, interruption: Interruption, claim: object) -> None:
         self.learnt.append(interruption.reason)
@@ -236,6 +242,38 @@ async def test_a_message_whose_claim_cannot_be_deleted_is_not_acknowledged(stage
     await stage.until(lambda: len(stage.queue.learnt) >= 3 and stage.evicted() == ["db"])
 
     assert stage.queue.acknowledged == []
+
+
+def stopped(instance: str = INSTANCE) -> Interruption:
+    return Interruption(id="e2", reason="instance_stopped", instances=(instance,), at=1000.0)
+
+
+async def test_a_message_that_the_cloud_does_not_bear_out_yet_comes_again(stage: Stage) -> None:
+    """AWS-191."""
+    stage.queue.bears_out = False
+    stage.leave()
+    stage.queue.waiting.append(Message(receipt="r1", interruption=stopped()))
+    await stage.until(lambda: len(stage.queue.asked) >= 2)
+    assert (stage.queue.acknowledged, stage.evicted()) == ([], [])
+
+    stage.queue.bears_out = True
+    await stage.until(lambda: stage.queue.acknowledged == ["r1"])
+
+    assert stage.world.claims["pool-1"].deleting_since is not None
+
+
+async def test_what_was_begun_and_cannot_be_answered_yet_holds_up_no_other(stage: Stage) -> None:
+    stage.queue.bears_out = False
+    stage.world.put(a_joined_claim("pool-2", uid="uid-pool-2", provider_id="aws:///zone/i-2", node_name="node-2"))
+    spot = replace(stage.world.claims["pool-1"], labels={names.CAPACITY_TYPE: names.CAPACITY_SPOT})
+    stage.world.put(spot)
+    stage.answers.remember((stopped("i-2"),))
+    stage.answers.remember((replace(a_warning(), at=1000.0),))
+    stage.leave()
+
+    await stage.until(lambda: stage.world.claims["pool-1"].deleting_since is not None)
+
+    assert stage.world.claims["pool-2"].deleting_since is None
 
 
 async def test_nothing_is_done_while_temporal_answers(stage: Stage) -> None:

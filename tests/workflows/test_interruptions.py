@@ -3,14 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from temporalio.client import Client
 
 from dovetail.adapters.aws.adapter import AwsAdapter
-from dovetail.messages.interruptions import Interruption
+from dovetail.messages.interruptions import Interruption, Warned
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.interruptions import Interruptions as Queue
 from dovetail.ports.interruptions import Message
@@ -122,6 +122,9 @@ class Dying:
 
     async def troubles(self) -> tuple[Interruption, ...]:
         return ()
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        return await self.queue.borne_out(warned)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,18 @@
 """The port Interruptions over an annotation of Nodes: `kubectl annotate node NODE kwok.dovetail.sh/interrupt=spot`.
 
-The annotation is the queue: it stands until the message is acknowledged. A spot instance that was announced is taken
-away two minutes later, as a cloud does (upkeep.py).
+The annotation is the queue: it stands until the message is acknowledged, and then under another name, so that any
+worker sees what was announced. A spot instance is taken away two minutes after it was, as a cloud does (upkeep.py).
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.kwok.node_class import KwokShortages
-from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
@@ -61,13 +61,22 @@ class KwokInterruptions:
             raw = await self._objects.read(name)
             if raw is None or (raw["metadata"].get("annotations") or {}).get(own.INTERRUPT) != said:
                 continue
-            change: Json = {own.INTERRUPT: None}
+            change: Json = {own.INTERRUPT: None, own.ANNOUNCED: said}
             if _REASONS.get(said) == "spot_interrupted":
                 change[own.ENDS_AT] = format_time(self._clock() + SPOT_SECONDS)
             await self._objects.patch(raw, {"metadata": {"annotations": change}})
 
     async def troubles(self) -> tuple[Interruption, ...]:
         return ()
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        """What stands on the Node; one that is gone is an instance that is gone."""
+        nodes = self._view.snapshot(NODES).nodes
+        said = {
+            name: {_REASONS.get(node.annotations.get(key, "")) for key in (own.INTERRUPT, own.ANNOUNCED)}
+            for name, node in nodes.items()
+        }
+        return frozenset(each for each in warned if each[0] not in said or each[1] in said[each[0]])
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         if interruption.reason == "spot_interrupted":

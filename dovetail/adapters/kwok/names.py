@@ -24,6 +24,7 @@ SCHEME: Final = "kwok://"
 SOLD_OUT: Final = "kwok.dovetail.sh/sold-out"
 # On a Node: what the cloud announces for its instance (interruptions.py).
 INTERRUPT: Final = "kwok.dovetail.sh/interrupt"
+ANNOUNCED: Final = "kwok.dovetail.sh/announced"  # the same, once it was taken up
 # On a Node: the claim for which it was launched, and what for.
 CLAIM: Final = "kwok.dovetail.sh/claim"
 REQUEST: Final = "kwok.dovetail.sh/request"

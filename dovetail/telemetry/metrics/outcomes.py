@@ -1,4 +1,4 @@
-"""What launches and disruptions come to, under names of our own: Karpenter has no such metrics."""
+"""What launches, disruptions and warnings come to, under names of our own: Karpenter has no such metrics."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,6 +11,7 @@ INSTRUMENTS: Final = Instruments(
     meter=metrics.get_meter("dovetail.outcomes"),
     counters={
         "launches_total": "Launches that ended, by outcome and NodePool.",
+        "interruptions_not_borne_out_total": "Warnings about a node that the cloud did not bear out, by reason.",
         "predicted_savings_dollars_per_hour_total": "Dollars an hour that disruptions that were begun are to save.",
         "realised_savings_dollars_per_hour_total": "Dollars an hour that disruptions save that have come to their end.",
     },
@@ -37,6 +38,11 @@ _LAST_DAY: Final = {
 def launched(outcome: str, pool: str) -> None:
     """A launch has ended: launched, no_capacity, class_not_ready, refused or overdue."""
     INSTRUMENTS.count("launches_total", {"outcome": outcome, "nodepool": pool})
+
+
+def not_borne_out(reason: str) -> None:
+    """A warning was dropped: the cloud itself does not say so."""
+    INSTRUMENTS.count("interruptions_not_borne_out_total", {"reason": reason})
 
 
 def saving(reason: str, dollars: float) -> None:

@@ -34,6 +34,12 @@ def _detail(kind: str, instance_id: str, state: str) -> Json:
     return {"instance-id": instance_id, "instance-action": "terminate"}
 
 
+def scheduled_event(instance_id: str) -> Json:
+    """The same in the status that EC2 shows of the instance, as a world declares it."""
+    event = {"Code": "instance-retirement", "Description": "The instance is running on degraded hardware"}
+    return {"filter": "event.code", "body": {"InstanceId": instance_id, "Events": [event]}}
+
+
 def envelope(kind: str, instance_id: str, region: str, state: str = "stopping") -> Json:
     """One message body; `state` matters to kind `state` only."""
     return {

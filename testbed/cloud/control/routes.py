@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
-from testbed.cloud.control.events import DETAIL_TYPES, envelope
+from testbed.cloud.control.events import DETAIL_TYPES, envelope, scheduled_event
 from testbed.cloud.control.faults import read_fault
 from testbed.cloud.http.wire import Answer
 from testbed.cloud.json_object import Json
@@ -250,12 +250,16 @@ class Control:
         """POST instances/ID/interrupt {kind, state, terminateAfter}: a warning in the queue, and AWS taking it back.
 
         Kinds: spot, rebalance, scheduled, state, reservation. Only `spot` and `reservation` take the instance,
-        after `terminateAfter` seconds (120, as AWS does; null never).
+        after `terminateAfter` seconds (120, as AWS does; null never). `scheduled` stands in the instance's status too.
         """
         kind = _given(asked, "kind", "spot")
         if kind not in DETAIL_TYPES:
             raise ControlError(400, f"kind is one of {', '.join(DETAIL_TYPES)}")
         body = envelope(kind, instance.id, self._cloud.world["region"], _given(asked, "state", "stopping"))
+        if kind == "scheduled":
+            with self._cloud.lock:
+                declared = [*self._cloud.world["instanceStatus"], scheduled_event(instance.id)]
+                self._cloud.world.patch({"instanceStatus": declared})
         message = self._cloud.moto.send_message(json.dumps(body))
         takes = kind in ("spot", "reservation")
         after = asked.get("terminateAfter", SPOT_NOTICE if takes else None)

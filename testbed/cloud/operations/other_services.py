@@ -127,8 +127,17 @@ def _status(instance: Instance) -> Json:
     }
 
 
+def _runs(instance: Instance) -> bool:
+    return instance.state(time.time()) == "running"
+
+
 def describe_status(work: Work) -> Json:
-    """Declared troubles under the filter that finds them; without a filter, every running instance and its own."""
+    """Declared troubles under the filter that finds them; without a filter, every running instance and its own.
+    With IncludeAllInstances those that do not run too. An id that is not known refuses the whole call."""
+    wanted = work.params.get("InstanceIds")
+    unknown = [each for each in wanted or () if work.cloud.instances.get(each) is None]
+    if unknown:
+        raise AwsError("InvalidInstanceID.NotFound", f"The instance IDs '{', '.join(unknown)}' do not exist")
     live = work.cloud.instances.live()
     first = live[0].id if live else ""
     asked = {each["Name"] for each in work.params.get("Filters") or ()}
@@ -137,9 +146,9 @@ def describe_status(work: Work) -> Json:
         body = {**each["body"], "InstanceId": each["body"]["InstanceId"].replace("$INSTANCE", first)}
         if body["InstanceId"] and (not asked or each["filter"] in asked):
             troubles[body["InstanceId"]] = body
-    running = [] if asked else [_status(each) for each in live if each.state(time.time()) == "running"]
-    wanted = work.params.get("InstanceIds")
-    rows = [{**row, **troubles.pop(row["InstanceId"], {})} for row in running] + list(troubles.values())
+    every = bool(work.params.get("IncludeAllInstances"))
+    present = [] if asked else [_status(each) for each in work.cloud.instances if every or _runs(each)]
+    rows = [{**row, **troubles.pop(row["InstanceId"], {})} for row in present] + list(troubles.values())
     shown, following = filters.page([row for row in rows if not wanted or row["InstanceId"] in wanted], work.params)
     return filters.paged("InstanceStatuses", shown, following)
 

@@ -6,16 +6,18 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.interruptions import queue
-from dovetail.adapters.aws.interruptions.instance_checks import read_status
+from dovetail.adapters.aws.interruptions.instance_checks import borne_out, read_status
 from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
+from dovetail.messages.interruptions import InterruptionReason, Warned
 from dovetail.model import names as core
 from dovetail.model.json import Json
 from dovetail.ports.failures import Unreachable
@@ -275,6 +277,9 @@ async def test_a_warning_that_nobody_has_read_for_an_hour_is_dropped_whatever_ti
         found = await read.receive()
 
     assert [each.interruption.instances for each in found if each.interruption] == [instances]
+    if instances:
+        [sent] = [each.interruption.at for each in found if each.interruption]
+        assert abs(time.time() - sent) < 60, "what is fresh is not the message's own word either"
 
 
 def test_an_event_of_health_is_of_the_region_that_it_names_itself() -> None:
@@ -323,6 +328,83 @@ async def test_the_queue_is_read_while_ec2_hangs(aws_server: CloudServer, stage:
     assert not any(each.done() for each in hanging[2:]), "they wait for the two threads that hang"
     await asyncio.gather(*hanging)
     await adapter.close()
+
+
+async def test_an_event_of_ec2_bears_out_one_of_health_and_nothing_else() -> None:
+    """AWS-191: and what neither runs nor begins to, or is not known, bears out everything."""
+    states = {FIRST: "running", SECOND: "stopped"}
+    events = [{"Code": "instance-retirement", "Description": "x"}]
+    rows = [{"InstanceId": each, "InstanceState": {"Name": state}} for each, state in states.items()]
+    calls = Statuses([{**rows[0], "Events": events}, rows[1]])
+    named = [*states, "i-0c000000", "not-an-id"]
+    warned: list[Warned] = [(each, reason) for each in named for reason in get_args(InterruptionReason)]
+
+    found = await borne_out(calls, warned, IMPAIRED)  # type: ignore[arg-type]
+
+    every = set(get_args(InterruptionReason))
+    assert {each: {reason for name, reason in found if name == each} for each in named} == {
+        FIRST: {"event_status", "scheduled_change"},
+        SECOND: every,
+        "i-0c000000": every,
+        "not-an-id": set(),
+    }
+    assert calls.asked == [["i-0a000000", "i-0b000000", "i-0c000000"], ["i-0a000000", "i-0b000000"]]
+
+
+@pytest.mark.parametrize("words", ["The instance IDs '{}' do not exist", "Some ids do not exist"])
+async def test_ids_that_ec2_does_not_know_do_not_hide_what_it_knows(words: str) -> None:
+    """AWS-191: one such id has the whole question refused, which names up to a hundred."""
+    ids = [f"i-{number:08x}" for number in range(250)]
+    running = [{"InstanceId": each, "InstanceState": {"Name": "running"}} for each in ids if each[-1] != "7"]
+    calls = Statuses(running, words)
+    warned: list[Warned] = [(each, "instance_terminated") for each in ids]
+
+    found = await borne_out(calls, warned, IMPAIRED)  # type: ignore[arg-type]
+
+    assert sorted(name for name, _ in found) == [each for each in ids if each[-1] == "7"]
+    assert max(len(each) for each in calls.asked) == 100
+
+
+class Statuses:
+    """EC2, which knows some instances."""
+
+    def __init__(self, rows: list[Json], words: str = "The instance IDs '{}' do not exist") -> None:
+        self.rows, self.words = {row["InstanceId"]: row for row in rows}, words
+        self.asked: list[list[str]] = []
+
+    async def attempt(self, service: str, operation: str, **given: Any) -> Json | Denied:
+        assert (service, operation, given["IncludeAllInstances"]) == ("ec2", "DescribeInstanceStatus", True)
+        self.asked.append(given["InstanceIds"])
+        unknown = [each for each in given["InstanceIds"] if each not in self.rows]
+        if unknown:
+            return Denied(code="InvalidInstanceID.NotFound", message=self.words.format(", ".join(unknown)))
+        return {"InstanceStatuses": [self.rows[each] for each in given["InstanceIds"]]}
+
+
+async def test_ec2_is_asked_whether_an_instance_that_is_said_to_have_ended_has(stage: Stage) -> None:
+    """AWS-191."""
+    await stage.with_class()
+    identity = (await stage.launched(a_claim())).provider_id.rpartition("/")[2]
+    warned: list[Warned] = [(identity, "instance_terminated"), (SECOND, "instance_terminated")]
+
+    before = await stage.adapter.interruptions.borne_out(warned)
+    stage.server.control("PATCH", f"instances/{identity}", {"state": "stopping"})
+
+    after = await stage.adapter.interruptions.borne_out(warned)
+
+    assert (before, after) == (frozenset(warned[1:]), frozenset(warned))
+
+
+async def test_without_the_right_to_ask_ec2_warnings_are_believed_but_for_a_mass(stage: Stage) -> None:
+    """AWS-191."""
+    stage.patch(fail=[{"op": "DescribeInstanceStatus", "code": "UnauthorizedOperation", "status": 403}])
+    warned: list[Warned] = [(FIRST, "instance_terminated"), (FIRST, "spot_interrupted")]
+
+    interruptions = stage.adapter.interruptions
+    found = [await interruptions.borne_out(warned) for _ in range(2)]
+
+    assert found == [{warned[0]}] * 2
+    assert len(stage.calls("DescribeInstanceStatus")) == 1
 
 
 async def test_a_message_comes_until_it_is_acknowledged(stage: Stage) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.interruptions import SPOT_SECONDS, KwokInterruptions
 from dovetail.adapters.kwok.upkeep import KwokUpkeep
+from dovetail.messages.interruptions import Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
@@ -159,6 +160,27 @@ async def test_an_announcement_stands_until_it_is_acknowledged_and_spot_is_taken
     parts.nodes.now += SPOT_SECONDS
     await upkeep.keep()
     assert await parts.cloud.find(provider_id=instance.provider_id) is None
+
+
+async def test_an_announcement_is_borne_out_by_what_stands_on_the_node_before_and_after_it_is_acknowledged() -> None:
+    """And one that stands there not is not, though its workflow is started with it."""
+    parts = a_cloud()
+    name = (await launched(parts)).provider_id.rpartition("/")[2]
+    interruptions = KwokInterruptions(a_view(parts), parts.nodes, parts.shortages, parts.clock)
+    true: Warned = (name, "instance_stopped")
+    forged: Warned = (name, "scheduled_change")
+    gone: Warned = ("gone", "spot_interrupted")
+
+    async def borne_out() -> frozenset[Warned]:
+        return await interruptions.borne_out([true, forged, gone])
+
+    assert await borne_out() == {gone}
+    parts.nodes.annotate(name, **{own.INTERRUPT: "stopped"})
+    assert await borne_out() == {true, gone}
+    [message] = await interruptions.receive()
+    await interruptions.acknowledge([message.receipt])
+    assert own.INTERRUPT not in parts.nodes.nodes()[name].annotations
+    assert await borne_out() == {true, gone}
 
 
 async def test_an_announcement_that_nobody_understands_says_what_is_understood() -> None:

@@ -6,7 +6,7 @@ The checks do not need a queue: without one an impaired instance is replaced all
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from dovetail.adapters.aws import names
@@ -16,7 +16,7 @@ from dovetail.adapters.aws.interruptions import instance_checks
 from dovetail.adapters.aws.interruptions.queue import WAIT_SECONDS, WarningQueue
 from dovetail.adapters.aws.meters import count
 from dovetail.adapters.aws.resources.reservations import Reservations
-from dovetail.messages.interruptions import Interruption
+from dovetail.messages.interruptions import TAKEN_BACK, Interruption, Warned
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Forbidden
@@ -65,9 +65,21 @@ class AwsInterruptions:
             self._unhealthy = now
             return found
         except Forbidden as failure:
-            _log.warning("checks of instances are not looked at any more: %s", failure)
-            self._may_check = False
+            self._stop_checking(failure)
             return ()
+
+    async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
+        """Without the right to ask, what the queue says is believed, but for a mass of capacity taken back."""
+        if self._may_check:
+            try:
+                return await instance_checks.borne_out(self._calls, warned, self._clock())
+            except Forbidden as failure:
+                self._stop_checking(failure)
+        return frozenset(each for each in warned if each[1] not in TAKEN_BACK)
+
+    def _stop_checking(self, failure: Forbidden) -> None:
+        _log.warning("checks of instances are not looked at any more: %s", failure)
+        self._may_check = False
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         name, zone = claim.labels.get(core.INSTANCE_TYPE, ""), claim.labels.get(core.ZONE, "")

@@ -5,11 +5,14 @@ over (upstream does not look, AWS-179). A failed volume check is not the instanc
 """
 
 import re
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.messages.interruptions import Interruption, InterruptionReason
+from dovetail.adapters.aws.failures import Denied, refusal
+from dovetail.adapters.aws.instances.instance import INSTANCE_ID
+from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.model.json import Json
 
 IMPAIRED_SECONDS: Final = 120.0
@@ -19,6 +22,9 @@ _QUERIES: Final = (
     ("system-status.status", ["impaired"]),
     ("event.code", _CODES),
 )
+_STAYS: Final = frozenset({"pending", "running"})
+_MOST_IDS: Final = 100  # of one question
+_UNKNOWN: Final = "InvalidInstanceID.NotFound"
 _OVER: Final = re.compile(r"\[(completed|cancell?ed)\]", re.IGNORECASE)  # how EC2 marks an event that is over
 
 
@@ -35,6 +41,48 @@ async def troubles(calls: Calls, now: float) -> tuple[Interruption, ...]:
     return tuple(found for key in sorted(rows) for found in read_status(rows[key], now))
 
 
+async def borne_out(calls: Calls, warned: Collection[Warned], now: float) -> frozenset[Warned]:
+    """Those of which EC2 says so: whatever is said of an instance that neither runs nor begins to, and of one that runs
+    what its checks and events say. An id that EC2 does not know is of an instance that is gone."""
+    ids = sorted({instance for instance, _ in warned if INSTANCE_ID.fullmatch(instance)})
+    rows: dict[str, Json] = {}
+    for start in range(0, len(ids), _MOST_IDS):
+        found = await _statuses(calls, ids[start : start + _MOST_IDS])
+        rows |= {row["InstanceId"]: row for row in found if row.get("InstanceId")}
+    stays = {key: _reasons(row, now) for key, row in rows.items() if _state(row) in _STAYS}
+    asked = frozenset(ids)
+    return frozenset(
+        (instance, reason)
+        for instance, reason in warned
+        if instance in asked and (instance not in stays or reason in stays[instance])
+    )
+
+
+async def _statuses(calls: Calls, ids: Sequence[str]) -> list[Json]:
+    """Of those that EC2 knows. One that it does not know has the whole question refused; the refusal names it."""
+    answer = await calls.attempt("ec2", "DescribeInstanceStatus", InstanceIds=list(ids), IncludeAllInstances=True)
+    if not isinstance(answer, Denied):
+        found: list[Json] = answer.get("InstanceStatuses") or []
+        return found
+    if answer.code != _UNKNOWN:
+        raise refusal("ec2:DescribeInstanceStatus", answer)
+    unknown = frozenset(INSTANCE_ID.findall(answer.message))
+    known = [each for each in ids if each not in unknown]
+    if len(known) < len(ids):
+        return await _statuses(calls, known) if known else []
+    half = len(ids) // 2
+    return [*await _statuses(calls, ids[:half]), *await _statuses(calls, ids[half:])] if half else []
+
+
+def _state(row: Json) -> str:
+    return str((row.get("InstanceState") or {}).get("Name") or "running")
+
+
+def _reasons(row: Json, now: float) -> frozenset[InterruptionReason]:
+    found = {each.reason for each in read_status(row, now)}
+    return frozenset({*found, "scheduled_change"} if "event_status" in found else found)
+
+
 def read_status(row: Json, now: float) -> list[Interruption]:
     """What one instance's status says."""
     found: list[Interruption] = []
@@ -45,10 +93,10 @@ def read_status(row: Json, now: float) -> list[Interruption]:
     for key, reason in categories:
         details = (row.get(key) or {}).get("Details") or ()
         if any(_failed(detail, now) for detail in details):
-            found.append(_trouble(row, reason))
+            found.append(_trouble(row, reason, now))
     events = [event for event in row.get("Events") or () if not _OVER.match(event.get("Description") or "")]
     if events:
-        found.append(_trouble(row, "event_status"))
+        found.append(_trouble(row, "event_status", now))
     return found
 
 
@@ -59,6 +107,6 @@ def _failed(detail: Json, now: float) -> bool:
     return isinstance(since, datetime) and now - since.timestamp() >= IMPAIRED_SECONDS
 
 
-def _trouble(row: Json, reason: InterruptionReason) -> Interruption:
+def _trouble(row: Json, reason: InterruptionReason, now: float) -> Interruption:
     identity: str = row["InstanceId"]
-    return Interruption(id=f"{identity}/{reason}", reason=reason, instances=(identity,), at=0.0)
+    return Interruption(id=f"{identity}/{reason}", reason=reason, instances=(identity,), at=now)

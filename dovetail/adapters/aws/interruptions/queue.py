@@ -7,6 +7,7 @@ so that a queue made again under the same name is found.
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -57,7 +58,6 @@ class WarningQueue:
             if message.interruption is not None:  # one that cannot be read is of no kind (AWS-125)
                 kind = "foreign" if message.interruption == _FOREIGN else message.interruption.reason
                 count("interruption_received_messages_total", {"message_type": kind})
-                self._arrived[message.receipt] = message.interruption.at
         while len(self._arrived) > _REMEMBERED:
             del self._arrived[next(iter(self._arrived))]
         return messages
@@ -106,11 +106,13 @@ class WarningQueue:
     def _message(self, raw: Json) -> Message:
         """One that is not for this cluster's place is nothing to do, and each such trouble is said once."""
         receipt: str = raw["ReceiptHandle"]
-        sent = (raw.get("Attributes") or {}).get("SentTimestamp")  # in milliseconds
-        waited = self._clock() - float(sent) / 1000 if sent else 0.0
+        sent = float((raw.get("Attributes") or {}).get("SentTimestamp") or 0) / 1000
+        waited = self._clock() - sent if sent else 0.0
         place = Place(account=_account_in(self._url), region=self._calls.region, waited=waited)
         try:
-            return Message(receipt=receipt, interruption=read_message(raw.get("Body") or "", place))
+            read = read_message(raw.get("Body") or "", place)
+            self._arrived[receipt] = read.at
+            return Message(receipt=receipt, interruption=replace(read, at=sent or read.at))
         except UnreadableMessage as error:
             return Message(receipt=receipt, problem=str(error))
         except ForeignMessage as error:

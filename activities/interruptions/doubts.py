@@ -1,0 +1,93 @@
+"""Which warnings have to be borne out by the cloud before they delete a claim (decision 249). Pure.
+
+Whoever may write to the queue, or to Temporal's namespace, may warn of anything. Capacity that is taken back shows
+nowhere before the instance ends, and leaves two minutes: such a warning is believed, but only of instances of that
+capacity type, while it is fresh, and of so many at once. What goes beyond waits for its turn, or for the cloud's word.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from dovetail.messages.interruptions import TAKEN_BACK, Interruption, Warned
+from dovetail.model.endings import OF_REASONS
+from dovetail.model.names import CAPACITY_TYPE, ENDED_BECAUSE
+from dovetail.model.nodes import NodeClaim
+
+FRESH_SECONDS: Final = 300.0  # what the cloud shows may come later than its warning
+TURN_SECONDS: Final = 20.0  # five turns take all of a fleet, before the first of its instances is taken away
+LEAST: Final = 3
+_SHARE: Final = 5  # a fifth
+
+_ENDINGS: Final = tuple(OF_REASONS[reason] for reason in TAKEN_BACK)
+
+
+class Met(NamedTuple):
+    """A warning, and a claim whose instance it names."""
+
+    warning: Interruption
+    claim: NodeClaim
+
+    @property
+    def warned(self) -> Warned:
+        """As the cloud is asked about it."""
+        return instance_of(self.claim), self.warning.reason
+
+    @property
+    def ends_claim(self) -> bool:
+        """Whether the claim would be deleted for it."""
+        return self.warning.ends_instances and self.claim.deleting_since is None
+
+
+def instance_of(claim: NodeClaim) -> str:
+    """The cloud's own id; empty before the launch."""
+    return claim.provider_id.rpartition("/")[2]
+
+
+def is_fresh(warning: Interruption, now: float) -> bool:
+    """Whether the cloud may still come to say the same."""
+    return abs(now - warning.at) < FRESH_SECONDS
+
+
+def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple[list[Met], list[Met]]:
+    """Those that are acted upon as they are, and those that the cloud is asked about first."""
+    room, believed = _room(fleet, now), set[str]()
+    sure: list[Met] = []
+    doubted: list[Met] = []
+    for each in met:
+        name = each.claim.name
+        if not each.ends_claim:
+            sure.append(each)
+        elif _is_plausible(each, now) and (name in believed or len(believed) < room):
+            believed.add(name)
+            sure.append(each)
+        else:
+            doubted.append(each)
+    return sure, doubted
+
+
+def _is_plausible(met: Met, now: float) -> bool:
+    kind = TAKEN_BACK.get(met.warning.reason)
+    return kind is not None and met.claim.labels.get(CAPACITY_TYPE) == kind and is_fresh(met.warning, now)
+
+
+def _room(fleet: Collection[NodeClaim], now: float) -> int:
+    """How many more may be believed now. Counted on the claims: no worker's memory, and not by message."""
+    return max(LEAST, len(fleet) // _SHARE) - sum(_has_just_gone(claim, now) for claim in fleet)
+
+
+def _has_just_gone(claim: NodeClaim, now: float) -> bool:
+    since = claim.deleting_since
+    return since is not None and now - since < TURN_SECONDS and claim.annotations.get(ENDED_BECAUSE, "") in _ENDINGS
+
+
+def met_by(warnings: Sequence[Interruption], fleet: Iterable[NodeClaim]) -> list[Met]:
+    """Each warning with each claim that it is about."""
+    claims: dict[str, list[NodeClaim]] = {}
+    for claim in fleet:
+        claims.setdefault(instance_of(claim), []).append(claim)
+    return [
+        Met(warning, claim)
+        for warning in warnings
+        for instance in warning.instances
+        for claim in claims.get(instance, ())
+    ]
