@@ -1,6 +1,7 @@
 """A loop that is held: how long is counted, and the line says what held it."""
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.background import loop_watch
-from dovetail.background.loop_watch import LATE_SECONDS, STUCK_SECONDS, TICK_SECONDS, LoopWatch, watch_loop
+from dovetail.background.loop_watch import LATE_SECONDS, STUCK_SECONDS, TICK_SECONDS, LoopWatch, frames_from, watch_loop
 from tests.waiting import until
 
 
@@ -109,3 +110,21 @@ def test_a_real_loop_that_is_held_says_by_what(caplog: pytest.LogCaptureFixture)
         if thread.name == "watch over the event loop":
             thread.join(60)
             assert not thread.is_alive(), "it ends with the loop that it watched over"
+
+
+def test_no_collection_comes_between_the_frames_of_another_thread() -> None:
+    """It runs Python, lets the other thread go on meanwhile, and a frame that is left then ends the process."""
+
+    class Frame:
+        def __init__(self) -> None:
+            self.seen = list[bool]()
+
+        @property
+        def f_back(self) -> "Frame":
+            self.seen.append(gc.isenabled())
+            return self
+
+    frame = Frame()
+
+    assert len(frames_from(frame, 5)) == 5  # type: ignore[arg-type]
+    assert frame.seen == [False] * 4 and gc.isenabled()
