@@ -17,7 +17,7 @@ from dovetail.activities.termination.drain_node import EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.model.names import PLAN
-from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.model.resources import Resources
@@ -193,6 +193,14 @@ class FakeNodes:
         if taints is not None:
             fields["taints"] = taints
         return _patched(self.world, self.world.nodes, node, fields)
+
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
+        said = " ".join(f"{each.type}={each.status}" for each in conditions)
+        self.world.ledger.append(f"node {node.name} says {said}")
+        live = self.world.nodes.get(node.name)
+        if live is not None and live.uid == node.uid:
+            merged = {each.type: each for each in (*live.conditions, *conditions)}
+            self.world.put(replace(live, conditions=tuple(merged.values())))
 
     async def delete(self, name: str, uid: str) -> int:
         self.world.ledger.append(f"delete node {name}")

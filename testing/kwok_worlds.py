@@ -10,7 +10,7 @@ from dovetail.adapters.kwok.cloud import KwokCloud, KwokCloudParts
 from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.adapters.kwok.node_class import KwokClasses, KwokShortages
 from dovetail.model.json import Json
-from dovetail.model.nodes import Node
+from dovetail.model.nodes import Condition, Node
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
@@ -89,6 +89,9 @@ class NodePort:
         return tuple(node for node in self.of.nodes().values() if node.provider_id == provider_id)
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
+        raise NotImplementedError
+
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
         raise NotImplementedError
 
     async def delete(self, name: str, uid: str) -> int:

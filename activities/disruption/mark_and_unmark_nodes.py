@@ -16,6 +16,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.disruption.places import Places, without_own
+from dovetail.activities.shared.announcements import announce
 from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
@@ -47,6 +48,7 @@ from dovetail.ports.view import ClusterLookups
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.disruption import started
 from dovetail.telemetry.metrics.lifecycle import is_first_attempt
+from dovetail.termination.announced import planned, undone
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
@@ -138,6 +140,8 @@ class MarkAndUnmarkNodes:
             return None
         why_not = paused or await self._mark(request, target, marks)
         if not why_not:
+            node = marks.nodes[target.node]
+            await announce(self.nodes, node, planned(node, self.now(), request.command.reason))
             keep(target.claim)
             return None
         ref = ClaimRef(name=target.claim, uid=target.claim_uid)
@@ -246,6 +250,7 @@ class MarkAndUnmarkNodes:
                 writes.append(node_write(untainted))
             if self.mover is not None:
                 await self.mover.undo(node, await self._pods_on(node))
+            await announce(self.nodes, node, undone(node, self.now()))
         claim = await revise_status(self.claims, claim, partial(_without_reason, request.owner))
         if claim is None:
             return
@@ -293,11 +298,13 @@ class _Marks:
 
     writes: list[Write] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
 
     def add(self, claim: NodeClaim, node: Node) -> None:
         """A claim and its node, as they are after their mark."""
         self.writes += [claim_write(claim), node_write(node)]
         self.types[claim.name] = claim.labels.get(names.INSTANCE_TYPE, "")
+        self.nodes[node.name] = node
 
 
 def _is_marked(owner: str, claim: NodeClaim) -> bool:

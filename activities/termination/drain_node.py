@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.identity.askers import asked_by
+from dovetail.activities.shared.announcements import announce
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.repeated_looks import one_more_waits
 from dovetail.activities.termination.await_detached import AwaitDetached
@@ -41,8 +42,8 @@ from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable, Refused
 from dovetail.ports.objects import NodeClaims, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, PauseLookups
+from dovetail.termination import announced, timing
 from dovetail.termination import deadline as deadlines
-from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import Evictions, plan_evictions
 from dovetail.termination.owner_share import waits_for_turn
@@ -93,6 +94,8 @@ class DrainNode:
         """Until nothing waits on any of the departure's nodes."""
         allowed = await self._as_it_is(departure)
         with one_more_waits():
+            for node in self._nodes(allowed):
+                await announce(self.nodes, node, announced.draining(node, self.now(), allowed.reason))
             return await self._drain(allowed, DrainMemory(started=self.now()))
 
     async def _as_it_is(self, departure: Departure) -> Departure:
@@ -175,6 +178,8 @@ class DrainNode:
 
     async def _drained(self, departure: Departure) -> DrainOutcome:
         """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""
+        for node in self._nodes(departure):
+            await announce(self.nodes, node, announced.drained(node, self.now()))
         if self.detaching is None or not departure.is_final:
             return DrainOutcome(message="drained")
         writes = await self.detaching.find_detached(departure)

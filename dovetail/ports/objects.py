@@ -111,6 +111,10 @@ class Nodes(Protocol):
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
         """Change metadata and, where given, all taints; None where it is gone, Conflict where it has changed."""
 
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
+        """Set these, whatever version the node is at, and leave all others as they are: a kubelet writes its own every
+        few seconds. Nothing where it is gone."""
+
     async def delete(self, name: str, uid: str) -> int:
         """Delete the node of that UID; the version at which it is now deleting, 0 where it is gone."""
 

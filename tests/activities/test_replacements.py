@@ -200,6 +200,7 @@ async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
         "patch node node-1",
         "patch status pool-1",
         "list pods node-1",
+        "node node-1 says MaintenancePlanned=True",
     ]
     claim, node = world.claims["pool-1"], world.nodes["node-1"]
     reason = claim.condition(names.DISRUPTION_REASON)

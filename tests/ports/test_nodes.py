@@ -1,8 +1,10 @@
 """The contract of Nodes."""
 
+from dataclasses import replace
+
 import pytest
 
-from dovetail.model.nodes import Node
+from dovetail.model.nodes import Condition, Node
 from dovetail.model.pods import Owner
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import Conflict
@@ -136,6 +138,40 @@ class TestChanging:
         await world.delete("Node", node.name)
 
         assert await world.nodes.patch(node, MetadataChange(labels={"a": "1"})) is None
+
+
+class TestConditions:
+    async def test_those_that_are_set_stand_beside_those_of_others_whatever_the_version(self, world: World) -> None:
+        node = await made(world)
+        await changed(world, node.name, MetadataChange(labels={"a": "1"}))
+        before = {each.type for each in node.conditions}
+
+        await world.nodes.set_conditions(
+            node, (a_condition("DrainInProgress", "True"), a_condition("Drained", "False"))
+        )
+        await world.nodes.set_conditions(node, (a_condition("Drained", "True"),))
+
+        found = await world.nodes.read(node.name)
+        assert found is not None
+        states = {each.type: each.status for each in found.conditions}
+        assert (states["DrainInProgress"], states["Drained"]) == ("True", "True")
+        assert before <= states.keys() and found.labels["a"] == "1"
+
+    async def test_neither_a_node_that_is_gone_nor_another_one_of_its_name_is_touched(self, world: World) -> None:
+        node = await made(world)
+        other = replace(node, uid="00000000-0000-0000-0000-000000000000")
+
+        await world.nodes.set_conditions(other, (a_condition("Drained", "True"),))
+        found = await world.nodes.read(node.name)
+        assert found is not None and found.condition("Drained") is None
+        await world.delete("Node", node.name)
+        await world.nodes.set_conditions(node, (a_condition("Drained", "True"),))
+
+        assert await world.nodes.read(node.name) is None
+
+
+def a_condition(kind: str, status: str) -> Condition:
+    return Condition(type=kind, status=status, reason="Tried", message="by a test", changed=1_750_000_000.0)
 
 
 class TestDeleting:

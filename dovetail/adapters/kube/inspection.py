@@ -33,6 +33,7 @@ RIGHTS: Final = (
     *[("karpenter.sh", f"{name}/status", _CHANGE) for name in ("nodepools", "nodeclaims")],
     *[("karpenter.sh", f"{name}/finalizers", ("update",)) for name in ("nodepools", "nodeclaims")],
     ("", "nodes", (*_LOOK, "patch", "delete")),
+    ("", "nodes/status", _CHANGE),
     ("", "pods", (*_LOOK, "delete")),
     ("", "pods/eviction", ("create",)),
     *[("", name, _LOOK) for name in ("namespaces", "persistentvolumes", "persistentvolumeclaims")],

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from dovetail.adapters.kube.failures import Answer, failure_of
 
 MERGE_PATCH: Final = "application/merge-patch+json"
+KEYED_PATCH: Final = "application/strategic-merge-patch+json"  # merges the entries of a list by their key
 
 # Questions that are put by POST: what we may do. They leave nothing behind.
 _REVIEWS: Final = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
@@ -25,11 +26,12 @@ class Request:
     query: dict[str, str] = field(default_factory=dict)
     body: Any = None
     expected: frozenset[int] = frozenset()  # statuses, besides success, that the caller looks at itself
+    patch_type: str = MERGE_PATCH  # PLM-8
 
     @property
     def content_type(self) -> str:
-        """PATCH is always a merge patch (PLM-8)."""
-        return MERGE_PATCH if self.method == "PATCH" else "application/json"
+        """How the body is to be read."""
+        return self.patch_type if self.method == "PATCH" else "application/json"
 
     @property
     def writes(self) -> bool:

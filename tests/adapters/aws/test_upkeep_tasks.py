@@ -113,6 +113,9 @@ class Nodes:
     async def read(self, name: str) -> Node | None:
         return self.objects.nodes.get(name)
 
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
+        raise AssertionError("upkeep says nothing on nodes")
+
     async def delete(self, name: str, uid: str) -> int:
         raise AssertionError("upkeep deletes no nodes")
 

@@ -99,6 +99,7 @@ async def everything_that_is_asked() -> set[Right]:
         *(claims.patch_status(claim, ClaimStatus(provider_id="x")), claims.annotated_by("c", "a")),
         namespaces.read("kube-system"),
         *(nodes.read("n"), nodes.list_by_provider_id("p"), nodes.patch(node, change), nodes.delete("n", "u")),
+        nodes.set_conditions(node, ()),
         *(
             pods.list_on("n"),
             pods.evict(pod),

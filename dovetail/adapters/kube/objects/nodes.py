@@ -5,14 +5,15 @@ from which the node lifecycle controller counts evictions, and owner references 
 instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
 """
 
+from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kube.requests import Caller
+from dovetail.adapters.kube.requests import KEYED_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.written_kinds import NODE
 from dovetail.model.json import Json
-from dovetail.model.nodes import Node
+from dovetail.model.nodes import Condition, Node
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange
 from dovetail.ports.view import ClusterLookups
@@ -49,6 +50,19 @@ class KubeNodes:
         if taints is not None:
             body["spec"] = {"taints": fields.taints(taints, (raw.get("spec") or {}).get("taints") or [])}
         return await self._nodes.patch(node, body)
+
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
+        request = Request(
+            method="PATCH",
+            path=object_path(NODE.path, node.name, "status"),
+            subject=f"Node/{node.name}",
+            body={"metadata": {"uid": node.uid}, "status": {"conditions": fields.node_conditions(conditions)}},
+            expected=frozenset({NOT_FOUND, CONFLICT}),  # a conflict is one with another node of that name
+            patch_type=KEYED_PATCH,
+        )
+        answer = await self._client.call(request)
+        if answer.status not in request.expected:
+            self._nodes.latest.remember(self._nodes.parsed(answer.body))
 
     async def delete(self, name: str, uid: str) -> int:
         return await self._nodes.delete(name, uid)

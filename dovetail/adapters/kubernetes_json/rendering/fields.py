@@ -85,6 +85,11 @@ def conditions(values: Iterable[Condition]) -> list[Json]:
     return [condition(value) for value in values]
 
 
+def node_conditions(values: Iterable[Condition]) -> list[Json]:
+    """Conditions of a Node, each of which says when it was last looked at."""
+    return [{**condition(value), "lastHeartbeatTime": format_time(value.changed)} for value in values]
+
+
 def amounts(new: Resources, old: Resources | None) -> dict[str, str | None]:
     """A resource list in place of an old one."""
     return {**dict.fromkeys(set(old or {}) - set(new)), **format_resources(new)}

@@ -7,14 +7,15 @@ once (DUR-30).
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
+from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.pods import render_annotation, render_nomination
-from dovetail.adapters.simulator.answers.patching import deleted_version, patched
+from dovetail.adapters.simulator.answers.patching import conditions_set, deleted_version, patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.json import Json
-from dovetail.model.nodes import Node
+from dovetail.model.nodes import Condition, Node
 from dovetail.model.pods import Pod
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import Eviction, MetadataChange
@@ -37,6 +38,9 @@ class SimulatedNodes:
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
         body = await patched(self._calls, "Node", node, change, taints)
         return None if body is None else parsed(parse_node, body)
+
+    async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
+        await conditions_set(self._calls, "Node", node, fields.node_conditions(conditions))
 
     async def delete(self, name: str, uid: str) -> int:
         return await deleted_version(self._calls, "Node", name, uid)

@@ -41,6 +41,17 @@ async def status_patched(calls: Calls, kind: str, value: Versioned, status: Json
     return await _unless_gone(calls, "patch-status", f"{kind}/{value.name}", step)
 
 
+async def conditions_set(calls: Calls, kind: str, value: Versioned, conditions: list[Json]) -> None:
+    """Set these conditions whatever the version, and leave all others."""
+
+    def step(cluster: Cluster) -> Json:
+        standing = (_same(cluster, kind, value).get("status") or {}).get("conditions") or []
+        merged = {each["type"]: each for each in (*standing, *conditions)}
+        return cluster.patch(kind, value.name, {"status": {"conditions": list(merged.values())}}, "status")
+
+    await _unless_gone(calls, "patch-status", f"{kind}/{value.name}", step)
+
+
 async def deleted_version(calls: Calls, kind: str, key: str, uid: str) -> int:
     """Delete the object of that UID; the version at which it is deleting, 0 where it is gone."""
     try:
