@@ -16,6 +16,7 @@ from dovetail.activities.disruption.await_disruption_plan import AwaitDisruption
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
+from dovetail.activities.disruption.dropped_plans import DroppedPlans
 from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
@@ -246,6 +247,7 @@ class Wiring:
             faults=self.faults,
             flights=self.flights,
             beside=costs.write_beside if costs is not None else None,
+            called_off=DroppedPlans(settings.cluster, w.claims).keep,
         )
         return [
             AwaitProvisioningPlan(braked, publisher, provisioning, now, followers),

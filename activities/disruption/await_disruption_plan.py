@@ -21,12 +21,12 @@ from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.disruption.nodes.pod_movements import Movements
-from dovetail.disruption.nodes.resting import why_called_off
+from dovetail.disruption.nodes.resting import CalledOff, called_off
 from dovetail.disruption.revalidate import SecondLook, Valid, look_again
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import DisruptionAnswer, Drop, Due, Go, Hold, NothingPlanned
-from dovetail.messages.plans import DisruptionPlan
+from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
@@ -75,7 +75,7 @@ class AwaitDisruptionPlan:
         self.thread = DecisionThread(settings.search_seconds)
         self.movements = Movements()
         self.publishing: set[asyncio.Task[None]] = set()
-        self.beside = followers.beside
+        self.beside, self.called_off = followers.beside, followers.called_off
         begin()
 
     @activity.defn
@@ -143,9 +143,12 @@ class AwaitDisruptionPlan:
         called off is dropped at once."""
         going: list[Due] = []
         for index, held in enumerate(request.held):
-            called_off = _called_off(held.plan, snapshot)
-            if called_off:
-                return Drop(held=index, why=called_off)
+            found = _called_off(held.plan, snapshot)
+            if found is not None:
+                target, off = found
+                if off.by and self.called_off is not None:
+                    await self.called_off(held.plan, target, off)
+                return Drop(held=index, why=f"{target.node or target.claim}: {off.words}")
         for index, held in enumerate(request.held):
             if going and self.now() > until:
                 break
@@ -203,12 +206,12 @@ class AwaitDisruptionPlan:
             await asyncio.sleep(seconds)
 
 
-def _called_off(plan: DisruptionPlan, snapshot: Snapshot) -> str:
-    """Which of its nodes a person has called off, and why; empty where there is none. The other nodes of the plan are
-    chosen again at once."""
+def _called_off(plan: DisruptionPlan, snapshot: Snapshot) -> tuple[Target, CalledOff] | None:
+    """Which of its nodes a person has called off; None where there is none. The other nodes of the plan are chosen
+    again at once."""
     for target in (target for command in plan.commands for target in command.targets):
         claim = snapshot.claims.get(target.claim)
-        why = why_called_off(claim, snapshot.now) if claim is not None and claim.uid == target.claim_uid else ""
-        if why:
-            return f"{target.node or target.claim}: {why}"
-    return ""
+        off = called_off(claim, snapshot.now) if claim is not None and claim.uid == target.claim_uid else None
+        if off is not None:
+            return target, off
+    return None

@@ -25,7 +25,7 @@ from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.side_by_side import side_by_side
 from dovetail.activities.termination.mover import Mover
 from dovetail.disruption.live_check import why_not_now
-from dovetail.disruption.nodes.resting import rest_text, why_called_off
+from dovetail.disruption.nodes.resting import called_off, rest_text
 from dovetail.disruption.nodes.written_requests import is_asked_for_now
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.lifecycle.registration import NodeChange
@@ -212,7 +212,8 @@ class MarkAndUnmarkNodes:
     def _why_outdated(self, request: MarkRequest, claim: NodeClaim) -> str:
         """Why the plan is not begun: a person has called it off, or it is too old, unless an earlier try began."""
         too_old = None if _is_marked(request.owner, claim) else request.seen.why_too_old(self.now())
-        return why_called_off(claim, self.now()) or too_old or ""
+        off = called_off(claim, self.now())
+        return (off.words if off is not None else too_old) or ""
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
         """Whether another Scheduler than the one that decided may have planned without knowing of this.
@@ -274,6 +275,7 @@ class MarkAndUnmarkNodes:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"
             )
+            annotations.update(dict.fromkeys((names.REST_REASON, names.REST_BY)))
         return MetadataChange(annotations=annotations) if annotations else None
 
 

@@ -46,6 +46,8 @@ WRITTEN_LATER: Final = frozenset(
         names.LAUNCH_REQUEST,
         names.OWNER,
         names.REST,
+        names.REST_REASON,
+        names.REST_BY,
         names.INTERRUPTED,
         names.TERMINATION_DEADLINE,
         names.CLUSTER_UID_TAG,

@@ -17,7 +17,7 @@ from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.disruption.nodes.resting import read_rest, rest_text
-from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
+from dovetail.disruption.nodes.written_requests import UNNAMED, cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.beginnings import Cause
@@ -29,7 +29,6 @@ from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 
 AGAIN_SECONDS: Final = 20.0  # a disruption that was signalled is signalled once more after this
-UNNAMED: Final = "annotation"  # the author, where the API server does not say who wrote it
 
 
 class CancelUpkeep:
@@ -82,12 +81,13 @@ class CancelUpkeep:
 
     async def _rest(self, claim: NodeClaim) -> None:
         """Nothing has marked it: a plan that holds it is dropped because it rests, for whatever reason it was made."""
-        words = await self._words(claim)
-        done = await revise_claim(self.claims, claim, self._rested)
+        why, by = cancel_reason(claim), await self._author(claim)
+        words = f"{why} (by {by})"
+        done = await revise_claim(self.claims, claim, partial(self._rested, why, by))
         if done is not None:
             await self.notices.publish(cancelled(done, words, read_rest(done).until))
 
-    def _rested(self, claim: NodeClaim) -> MetadataChange | None:
+    def _rested(self, why: str, by: str, claim: NodeClaim) -> MetadataChange | None:
         if names.CANCEL not in claim.annotations or claim.annotations.get(names.OWNER):
             return None
         annotations: dict[str, str | None] = {names.CANCEL: None, names.CANCEL_BY: None}
@@ -95,17 +95,14 @@ class CancelUpkeep:
             annotations.update(dict.fromkeys(names.REPLACE_ANNOTATIONS))
         if read_rest(claim).until <= self.now():
             annotations[names.REST] = rest_text(claim, self.now(), DisruptionReason.EMPTY, cancelled=True)
+            annotations.update({names.REST_REASON: why, names.REST_BY: by})
         return MetadataChange(annotations=annotations)
 
     async def _too_late(self, claim: NodeClaim) -> None:
-        words = await self._words(claim)
+        words = f"{cancel_reason(claim)} (by {await self._author(claim)})"
         done = await revise_claim(self.claims, claim, _without_cancel)
         if done is not None:
             await self.notices.publish(cancel_too_late(claim, words))
-
-    async def _words(self, claim: NodeClaim) -> str:
-        """The reason, and who gave it."""
-        return f"{cancel_reason(claim)} (by {await self._author(claim)})"
 
     async def _author(self, claim: NodeClaim) -> str:
         """As `dovetail cancel` wrote it down, else the program by whose name the API server has the annotation."""

@@ -11,13 +11,15 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
+from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
-from dovetail.disruption.nodes.resting import read_rest
+from dovetail.disruption.nodes.resting import CalledOff, read_rest
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import Drop, Go
+from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
@@ -149,7 +151,14 @@ async def test_a_claim_that_is_being_deleted_is_told_that_it_is_too_late() -> No
 
 async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_called_off() -> None:
     nothing = cast(Any, None)
-    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0)
+    kept: list[tuple[str, CalledOff]] = []
+
+    async def keep(plan: DisruptionPlan, target: Target, off: CalledOff) -> None:
+        assert target in plan.commands[0].targets
+        kept.append((target.claim, off))
+
+    followers = DecisionFollowers(called_off=keep)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), nothing, DisruptionSettings(), lambda: 1.0, followers)
     held = [replace(a_held_plan(name), due=due) for name, due in (("due", 0.5), ("later", 9.0))]
     request = DisruptionRequest(must_see=(), nominations=(), quiet_until=0.0, held=tuple(held))
 
@@ -157,10 +166,18 @@ async def test_a_plan_that_waits_is_dropped_at_once_where_one_of_its_nodes_is_ca
         claim = a_joined_claim("later", uid=uid, annotations=annotations)
         return Snapshot(now=1.0, claims={"later": claim})
 
-    for annotations in ({names.CANCEL: "not now"}, {names.REST: "100/1/Empty"}):
+    rests = {names.REST: "100/1/Empty"}
+    for annotations, by in (
+        ({names.CANCEL: "not now"}, "annotation"),
+        ({names.CANCEL: "not now", names.CANCEL_BY: "alice"}, "alice"),
+        ({**rests, names.REST_REASON: "not now", names.REST_BY: "alice"}, "alice"),
+        (rests, ""),  # after a failure: no person has said anything
+    ):
         dropped = await step._judge_due(a_snapshot(**annotations), request, until=2.0)
         assert isinstance(dropped, Drop) and dropped.held == 1
-        assert dropped.why.startswith("later: ")
+        assert dropped.why == (f"later: called off: not now (by {by})" if by else "later: it rests")
+        assert kept == ([("later", CalledOff(why="not now", by=by))] if by else [])
+        kept.clear()
     for other in (a_snapshot("another", **ASKED), a_snapshot(**{names.REST: "0/1/Empty"})):
         assert not disrupting._called_off(held[1].plan, other)
 

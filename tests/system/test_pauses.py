@@ -4,6 +4,7 @@ What a person does with kubectl is a patch of an annotation; the command line ru
 """
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -216,15 +217,29 @@ async def test_a_disruption_is_cancelled_by_an_annotation_alone(stage: Stage, wi
         await stage.until(lambda: stage.tainted() == [node], 120, "the drifted node is marked")
         await stage.until(lambda: stage.initialised(2), 120, "its replacement is ready")
 
-    annotate(stage, "NodeClaim", name, cancel="not now")
+    annotate(stage, "NodeClaim", name, cancel="not now", cancel_by="alice")
     await stage.until(lambda: said(stage, "DisruptionCancelled"), 60, "an Event answers")
 
     left = stage.world.get("NodeClaim", name)
     assert left is not None and not left["metadata"].get("deletionTimestamp")
-    assert "not now (by annotation)" in said(stage, "DisruptionCancelled")[0]
+    assert "not now (by alice)" in said(stage, "DisruptionCancelled")[0]
     assert names.REST in left["metadata"]["annotations"]
     assert not {names.CANCEL, names.OWNER} & set(left["metadata"]["annotations"])
     assert node not in stage.tainted()  # the replacement, which is given back, is tainted while it leaves
+    await recorded(stage, node)
+
+
+async def recorded(stage: Stage, node: str) -> None:
+    """The record has it, with who called it off: also of a plan that was only held."""
+    deadline = time.monotonic() + 60.0  # until Temporal lists it
+    while True:
+        _, log, _ = await stage.dovetail("log", "--since", "1h", "--kind", "disruption", "-o", "json")
+        entries = [each for each in json.loads(log)["entries"] if each["outcome"] != "running"]
+        if entries or time.monotonic() > deadline:
+            break
+    found = [(each["outcome"], each["nodes"], each["by"], each["message"]) for each in entries]
+    assert found == [("cancelled", [node], "alice", "not now")]
+    assert "called off by alice: not now" in await shown(stage, "history", node)
 
 
 async def test_a_drain_is_paused_and_resumed_in_the_middle(stage: Stage) -> None:

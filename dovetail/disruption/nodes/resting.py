@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.disruption.nodes.written_requests import cancel_reason
+from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.digits import integer
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -56,13 +56,28 @@ def read_rest(claim: NodeClaim) -> Rest:
     return Rest(until=float(moment), count=number, reason=reason, cancelled=text.endswith(_CANCELLED))
 
 
-def why_called_off(claim: NodeClaim, now: float) -> str:
-    """Why no plan may be carried out on it any more, in words; empty where one may: a person has called its disruption
-    off, and the rest that answers this holds for every reason."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledOff:
+    """Why no plan may be carried out on a claim any more, and who says so; nobody where its disruption has failed."""
+
+    why: str
+    by: str
+
+    @property
+    def words(self) -> str:
+        return f"called off: {self.why} (by {self.by})" if self.by else self.why
+
+
+def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
+    """None where a plan may be carried out on it: nobody has called its disruption off, and no rest holds for every
+    reason, as the one does that answers this."""
     if names.CANCEL in claim.annotations:
-        return f"called off: {cancel_reason(claim)}"
+        return CalledOff(why=cancel_reason(claim), by=cancelled_by(claim) or UNNAMED)
     rest = read_rest(claim)
-    return "it rests" if rest.until > now and rest.reason == DisruptionReason.EMPTY else ""
+    if rest.until <= now or rest.reason != DisruptionReason.EMPTY:
+        return None
+    by = claim.annotations.get(names.REST_BY, "")
+    return CalledOff(why=claim.annotations.get(names.REST_REASON, NO_REASON) if by else "it rests", by=by)
 
 
 def resting(snapshot: Snapshot) -> Mapping[str, float]:

@@ -10,6 +10,7 @@ from dovetail.model.nodes import NodeClaim
 
 MOST_CHARACTERS: Final = 300
 NO_REASON: Final = "no reason given"
+UNNAMED: Final = "annotation"  # the author, where nobody says who wrote it
 
 
 def cancel_reason(claim: NodeClaim) -> str:
