@@ -23,6 +23,7 @@ from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.rates import BegunNodes, Rate, with_begun
+from dovetail.model.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
@@ -130,6 +131,7 @@ RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
     "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
     "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
     "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
+    "roll-out that waits": lambda world: with_rules(world, Rollout(name="r")),
     "rate that is reached": lambda world: with_rules(
         _with_pools(lambda pool: with_begun(pool, [BegunNodes(NOW - 60, "Drifted", nodes=2)], {HOUR}, NOW))(world),
         Policy(name="p", rates=(Rate(nodes="2", per=HOUR),)),

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Freeze, Policy
+from dovetail.model.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
 
 # With half hours and quarters, both hemispheres, a change at midnight (Cairo, Santiago), one of half an hour (Lord
@@ -70,8 +71,9 @@ def _dates(chosen: random.Random) -> Dates:
     return Dates((first.year, first.month, first.day), (last.year, last.month, last.day))
 
 
-def with_rules(snapshot: Snapshot, *rules: Policy | Freeze) -> Snapshot:
-    """The same cluster with these policies and freezes."""
+def with_rules(snapshot: Snapshot, *rules: Policy | Freeze | Rollout) -> Snapshot:
+    """The same cluster with these and no others."""
     policies: Mapping[str, Policy] = {each.name: each for each in rules if isinstance(each, Policy)}
     freezes: Mapping[str, Freeze] = {each.name: each for each in rules if isinstance(each, Freeze)}
-    return replace(snapshot, policies=policies, freezes=freezes)
+    rollouts: Mapping[str, Rollout] = {each.name: each for each in rules if isinstance(each, Rollout)}
+    return replace(snapshot, policies=policies, freezes=freezes, rollouts=rollouts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of
+from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of, rollouts_of
 from dovetail.model.expiries import deleted_at
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Pause, pause_of_pool, pauses_of_all
@@ -23,7 +23,7 @@ EVERYTHING = ""  # time rules are read together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePauses:
-    """Where pauses, Freezes and DisruptionPolicies are kept. `rules`: None where there are none of the latter two."""
+    """Where pauses and the objects by which people hold nodes are kept. `rules`: None where there are none."""
 
     pools: Reads[NodePool | None]
     namespaces: Reads[Namespace | None]
@@ -57,6 +57,7 @@ class LivePauses:
             pool=pool,
             pauses=general if own is None else (*general, own),
             policies=policies_of(rules.policies, pool) if pool is not None else (),
+            rollouts=rollouts_of(rules.rollouts, name),
         )
 
     async def deleted_at(self, claim: NodeClaim) -> float | None:

@@ -1,28 +1,34 @@
-"""What the status of each DisruptionPolicy and Freeze should say: whether it is understood, and what it says now.
+"""What the status of DisruptionPolicies, Freezes and NodeRollouts should say: whether they are understood, and more.
 
-In the words of kstatus: Ready where it is understood, Stalled where a person must change it.
+In the words of kstatus: Ready where it is understood, or a roll-out complete; Stalled where a person must change it. A
+step of a roll-out is permitted by this very write.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, next_opening
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import BEGUN, Intent, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
 from dovetail.ports.objects import TimeObjects
 
 ACTIVE: Final = "Active"
 STALLED: Final = "Stalled"
+RECONCILING: Final = "Reconciling"
 
 
 class TimeRuleUpkeep:
-    """Finds what differs in the status of policies and freezes."""
+    """Finds what differs in the status of policies, freezes and roll-outs."""
 
     def __init__(self, times: TimeObjects, now: Callable[[], float]) -> None:
         self.times, self.now = times, now
@@ -41,6 +47,11 @@ class TimeRuleUpkeep:
             moments += [moment for moment in (freeze.begins, freeze.until) if moment is not None]
             if conditions != freeze.conditions:
                 writes.append(partial(self.times.patch_freeze, freeze, conditions))
+        for rollout in snapshot.rollouts.values():
+            place = rollout_status(rollout, snapshot, self.now())
+            moments.append(looks_again(place))
+            if place != rollout.status:
+                writes.append(partial(self.times.patch_rollout, rollout, place))
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
 
 
@@ -75,6 +86,39 @@ def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
         active = (FALSE, "Ended", "")
     said = (*_understood(freeze.fault, freeze.generation, now), _condition(ACTIVE, active, freeze.generation, now))
     return _settled(freeze.conditions, said, now)
+
+
+def rollout_status(rollout: Rollout, snapshot: Snapshot, now: float) -> RolloutStatus:
+    """What is to stand there now."""
+    pool, place = snapshot.pools.get(rollout.pool), rollout.status
+    if pool is not None:
+        nodes = nodes_of(snapshot, pool)
+        place = next_move(rollout, pool, nodes, now)
+        place = replace(place, total=nodes.total, at_target=nodes.at_target, leaving=nodes.leaving)
+    said = _of_rollout(replace(rollout, status=place), pool is not None, now)
+    return replace(place, conditions=_settled(rollout.status.conditions, said, now))
+
+
+def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition, ...]:
+    if rollout.fault:
+        return _understood(rollout.fault, rollout.generation, now)
+    state, intent = rollout.status.state, rollout.intent
+    is_complete = state == RolloutState.COMPLETE
+    stalled = (FALSE, "Advancing", "")
+    if not has_pool:
+        stalled = (TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}")
+    elif intent == Intent.ABORT and not is_complete:
+        stalled = (TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted")
+    elif state == RolloutState.JUDGING:
+        stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
+    goes_on = state in BEGUN and stalled[0] == FALSE and intent != Intent.PAUSE
+    reason = str(intent) if intent == Intent.PAUSE else str(state)
+    said = {
+        READY: (TRUE, reason, "") if is_complete else (FALSE, reason, rollout.words),
+        STALLED: stalled,
+        RECONCILING: (TRUE if goes_on else FALSE, reason, ""),
+    }
+    return tuple(_condition(kind, each, rollout.generation, now) for kind, each in said.items())
 
 
 def _understood(fault: str, generation: int, now: float) -> tuple[Condition, ...]:

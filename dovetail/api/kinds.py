@@ -13,6 +13,7 @@ from dovetail.api.karpenter.node_pool import NodePool
 from dovetail.api.kwok.kwok_node_class import KWOKNodeClass
 from dovetail.api.own.disruption_policy import DisruptionPolicy
 from dovetail.api.own.freeze import Freeze
+from dovetail.api.own.node_rollout import NodeRollout
 from dovetail.api.schema.structural import ApiModel
 
 
@@ -172,6 +173,25 @@ KINDS = (
             Column(name="Reason", path=".spec.reason"),
             READY,
             AGE,
+        ),
+    ),
+    ResourceKind(
+        kind="NodeRollout",
+        group="dovetail.sh",
+        version="v1alpha1",
+        plural="noderollouts",
+        short_names=("nro",),
+        model=NodeRollout,
+        categories=("dovetail",),
+        columns=(
+            Column(name="Pool", path=".spec.nodePool"),
+            Column(name="Step", path=".status.step.name"),
+            Column(name="State", path=".status.step.state"),
+            Column(name="Target", path=".status.nodes.target", type="integer"),
+            Column(name="Old", path=".status.nodes.old", type="integer"),
+            READY,
+            AGE,
+            Column(name="Intent", path=".spec.intent", wide=True),
         ),
     ),
 )

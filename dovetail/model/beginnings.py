@@ -5,7 +5,7 @@ can only say "not now"; a further one is a further function in RULES, at the pla
 many may go at once is said by budgets; what a node or a pod says of itself, by the screening of candidates.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
@@ -17,6 +17,8 @@ from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pause
 from dovetail.model.policies import Policy, closed, policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import Rate, RateState, pace_of
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import PoolNodes, Rollout
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
@@ -62,6 +64,7 @@ class HeldBy(StrEnum):
     PAUSE = "Pause"
     FREEZE = "Freeze"
     WINDOW = "Window"
+    ROLLOUT = "Rollout"
     RATE = "Rate"
 
 
@@ -86,6 +89,8 @@ class Said:
     pool: NodePool | None
     pauses: tuple[Pause, ...] = ()
     policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
+    rollouts: tuple[Rollout, ...] = ()  # likewise
+    nodes: PoolNodes | None = None  # None where there is no roll-out, or at the mark, where the step alone is asked
 
     @property
     def periods(self) -> frozenset[float]:
@@ -102,12 +107,20 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
     pool = snapshot.pools.get(name)
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
+    rollouts = rollouts_of(snapshot.rollouts, name)
     return Said(
         now=snapshot.now,
         pool=pool,
         pauses=general if own is None else (*general, own),
         policies=policies_of(snapshot.policies, pool) if pool is not None else (),
+        rollouts=rollouts,
+        nodes=nodes_of(snapshot, pool) if pool is not None and rollouts else None,
     )
+
+
+def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:
+    """Those that may hold nodes of the pool back, by name."""
+    return tuple(rollouts[name] for name in sorted(rollouts) if rollouts[name].is_about(pool))
 
 
 def hold_of(said: Said, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
@@ -140,6 +153,34 @@ def by_window(said: Said, cause: Cause) -> PoolHold | None:
     )
 
 
+def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
+    """The roll-out whose step lets no more nodes begin."""
+    if cause != Cause.DRIFTED or said.pool is None:
+        return None
+    for rollout in said.rollouts:
+        if rollout.is_held or (said.nodes is not None and not rollout.left(said.pool, said.nodes)):
+            message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
+            return PoolHold(
+                rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {_stands(rollout, said.nodes)}"
+            )
+    return None
+
+
+def _stands(rollout: Rollout, nodes: PoolNodes | None) -> str:
+    until = rollout.status.until
+    soaks = f" until {format_time(until)}" if until is not None else ""
+    counts = f", {nodes.taken} of {nodes.total} nodes are at the target or on their way" if nodes is not None else ""
+    return f"{rollout.words}{soaks}{counts}"
+
+
+def left_of_rollouts(said: Said, cause: Cause) -> int | None:
+    """How many more nodes roll-outs let begin for it now; None where none is about it."""
+    pool, nodes = said.pool, said.nodes
+    if cause != Cause.DRIFTED or pool is None or nodes is None:
+        return None
+    return min((rollout.left(pool, nodes) for rollout in said.rollouts), default=None)
+
+
 def by_rate(said: Said, cause: Cause) -> PoolHold | None:
     """The rate that lets no more of them begin; of several the one that does so for the longest."""
     full = [(policy, number, rate, pace) for policy, number, rate, pace in _paces(said, cause) if pace.left == 0]
@@ -169,7 +210,7 @@ def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateSt
 
 PoolRule = Callable[[Said, Cause], PoolHold | None]
 
-RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rate)  # after pauses and Freezes
+RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rollout, by_rate)  # after pauses and Freezes
 
 
 def changes(said: Said) -> Iterator[float]:

@@ -157,6 +157,11 @@ class WhyNot(StrEnum):
         "OutsideWindow",
         "a DisruptionPolicy lets none begin to leave for this reason now; the message says until when",
     )
+    # Ours: a NodeRollout lets a change reach so many nodes and no more.
+    ROLLOUT = (
+        "RolloutHolds",
+        "a NodeRollout lets no more nodes begin at its step; the message says which, `kubectl get nro` how far it is",
+    )
     # Ours: as many as a DisruptionPolicy allows have begun to leave of late.
     RATE_REACHED = (
         "RateReached",

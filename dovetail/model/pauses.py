@@ -187,10 +187,10 @@ def pause_on(snapshot: Snapshot, pool: str, activity: Activity) -> Pause | None:
 
 
 def without_pauses(snapshot: Snapshot) -> Snapshot:
-    """The same, as if nothing were paused, frozen or closed: what is held back is what would be decided then."""
+    """The same, as if people held nothing: what is held back is what would be decided then."""
     spaces = {name: replace(space, annotations={}) for name, space in snapshot.namespaces.items()}
     pools = {name: replace(pool, annotations=_unpaused(pool)) for name, pool in snapshot.pools.items()}
-    return replace(snapshot, namespaces=spaces, pools=pools, freezes={}, policies={})
+    return replace(snapshot, namespaces=spaces, pools=pools, freezes={}, policies={}, rollouts={})
 
 
 def _unpaused(pool: NodePool) -> dict[str, str]:

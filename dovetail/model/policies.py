@@ -16,6 +16,7 @@ from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import Rate
+from dovetail.model.rollouts import Rollout
 from dovetail.model.selectors import matches
 from dovetail.model.time import format_time
 
@@ -116,10 +117,11 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRules:
-    """All policies and freezes, by name."""
+    """All policies, freezes and roll-outs, by name."""
 
     policies: Mapping[str, Policy] = field(default_factory=dict)
     freezes: Mapping[str, Freeze] = field(default_factory=dict)
+    rollouts: Mapping[str, Rollout] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

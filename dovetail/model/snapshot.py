@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
@@ -15,6 +16,7 @@ from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.rollouts import Rollout
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
     AdmissionGuard,
@@ -59,6 +61,7 @@ class Snapshot:
     selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=dict)
     freezes: Mapping[str, Freeze] = field(default_factory=dict)
+    rollouts: Mapping[str, Rollout] = field(default_factory=dict)
     nominations: Mapping[str, float] = field(default_factory=dict)  # node name -> until
     disrupting: frozenset[str] = frozenset()  # claims that a running plan of ours has taken
     leaving: frozenset[str] = frozenset()  # claims that will be deleted whatever their objects say yet (DIS-19)
@@ -78,6 +81,14 @@ class Snapshot:
         if node is not None and node.deleting_since is not None:
             return True
         return claim is not None and (claim.deleting_since is not None or claim.name in self.disrupting)
+
+    @cached_property
+    def claims_by_pool(self) -> Mapping[str, tuple[NodeClaim, ...]]:
+        """The claims of each pool."""
+        found: dict[str, list[NodeClaim]] = {}
+        for claim in self.claims.values():
+            found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
+        return {pool: tuple(claims) for pool, claims in found.items()}
 
     @cached_property
     def pairing(self) -> Pairing:

@@ -14,7 +14,7 @@ NODES: Final[Kinds] = frozenset({"Node"})
 NODES_AND_CLAIMS: Final[Kinds] = NODES | CLAIMS
 POOLS: Final[Kinds] = frozenset({"NodePool"})
 OVERLAYS: Final[Kinds] = frozenset({"NodeOverlay"})  # watched only while its feature gate is open
-POLICIES: Final[Kinds] = frozenset({"DisruptionPolicy", "Freeze"})  # without them nothing voluntary may begin
+POLICIES: Final[Kinds] = frozenset({"DisruptionPolicy", "Freeze", "NodeRollout"})  # nothing voluntary without them
 PODS: Final[Kinds] = frozenset({"Pod"})
 FLEET: Final[Kinds] = NODES_AND_CLAIMS | POOLS | PODS
 

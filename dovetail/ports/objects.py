@@ -18,6 +18,7 @@ from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
+from dovetail.model.rollouts import Rollout, RolloutStatus
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import Deployment, Namespace
 
@@ -127,7 +128,7 @@ class NodeOverlays(Protocol):
 
 
 class TimeObjects(Protocol):
-    """DisruptionPolicies and Freezes; their spec is a person's, their status is ours."""
+    """DisruptionPolicies, Freezes and NodeRollouts; their spec is a person's, their status is ours."""
 
     async def read(self, _: str) -> TimeRules:
         """All of them as the API server has them now; none where the kinds are not installed."""
@@ -137,6 +138,9 @@ class TimeObjects(Protocol):
 
     async def patch_freeze(self, freeze: Freeze, conditions: tuple[Condition, ...]) -> Freeze | None:
         """Change the conditions at the version of `freeze`; None where it is gone, Conflict where it has changed."""
+
+    async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
+        """Set the whole status at the version of `rollout`; None where it is gone, Conflict where it has changed."""
 
 
 class CapacityBuffers(Protocol):

@@ -1,4 +1,4 @@
-"""What upkeep writes about DisruptionPolicies and Freezes, and that a mark asks for them as the API server has them."""
+"""What upkeep writes about DisruptionPolicies, Freezes and NodeRollouts; a mark asks the API server for them."""
 
 from dataclasses import replace
 
@@ -6,13 +6,15 @@ import pytest
 
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
+from dovetail.model.beginnings import Cause
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rollouts import Intent, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import parse_time
 from dovetail.ports.failures import Forbidden
-from testing.disruption_worlds import a_pool
+from testing.disruption_worlds import a_pair, a_pool
 from testing.time_rules import with_rules
 from tests.activities.test_pauses import a_joined_world, marked, pauses
 
@@ -27,6 +29,7 @@ class Written:
         self.rules = rules
         self.statuses: dict[str, PolicyStatus] = {}
         self.conditions: dict[str, tuple[Condition, ...]] = {}
+        self.rollouts: dict[str, RolloutStatus] = {}
 
     async def read(self, _: str) -> TimeRules:
         if self.rules is None:
@@ -41,12 +44,16 @@ class Written:
         self.conditions[freeze.name] = conditions
         return replace(freeze, conditions=conditions)
 
+    async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout:
+        self.rollouts[rollout.name] = status
+        return replace(rollout, status=status)
 
-def a_cluster(*rules: Policy | Freeze, now: float = NOON) -> Snapshot:
+
+def a_cluster(*rules: Policy | Freeze | Rollout, now: float = NOON) -> Snapshot:
     return with_rules(Snapshot(now=now, pools={"default": a_pool("default")}), *rules)
 
 
-async def looked(*rules: Policy | Freeze, now: float = NOON) -> tuple[Written, float | None]:
+async def looked(*rules: Policy | Freeze | Rollout, now: float = NOON) -> tuple[Written, float | None]:
     written = Written()
     look = await TimeRuleUpkeep(written, lambda: now).look(a_cluster(*rules, now=now))
     for write in look.due:
@@ -134,3 +141,57 @@ async def test_launches_go_on_where_it_cannot_be_told_whether_there_is_a_freeze(
     assert await live(None).of_all() == ()
     freeze = Freeze(name="f", what=frozenset({"launches"}))
     assert [pause.freeze for pause in await live(TimeRules(freezes={"f": freeze})).of_all()] == ["f"]
+
+
+STEPS = (RolloutStep(name="canary", to="1", soak=600), RolloutStep(name="rest", to="100%"))
+
+
+async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None:
+    rollout = Rollout(name="r", generation=2, created=NOON - 60, pool="default", steps=STEPS)
+    drifted = a_pair("n1", pool="default", also=("Drifted",))
+    world = replace(a_cluster(rollout), claims={drifted.claim.name: drifted.claim})
+    written = Written()
+    look = await TimeRuleUpkeep(written, lambda: NOON).look(world)
+    for write in look.due:
+        await write()
+    status = written.rollouts["r"]
+
+    assert (status.step, status.state, status.begun) == ("canary", RolloutState.REPLACING, NOON)
+    assert {condition.generation for condition in status.conditions} == {2}
+    assert (status.total, status.at_target, status.leaving, look.again) == (1, 0, 0, NOON + 600)
+    assert {c.type: (c.status, c.reason) for c in status.conditions} == {
+        "Ready": ("False", "Replacing"),
+        "Reconciling": ("True", "Replacing"),
+        "Stalled": ("False", "Advancing"),
+    }
+    again = await TimeRuleUpkeep(written, lambda: NOON + 1).look(with_rules(world, replace(rollout, status=status)))
+    assert again.due == []
+
+
+@pytest.mark.parametrize(
+    ("rollout", "stalled", "ready"),
+    [
+        (Rollout(name="r", pool="gone", steps=STEPS), ("True", "NodePoolNotFound"), "False"),
+        (Rollout(name="r", pool="default", steps=STEPS, intent=Intent.ABORT), ("True", "Aborted"), "False"),
+        (Rollout(name="r", pool="default", steps=STEPS, intent=Intent.PAUSE), ("False", "Advancing"), "False"),
+        (Rollout(name="r", pool="default", fault="spec.steps: none"), ("True", "NotUnderstood"), "False"),
+        (
+            Rollout(name="r", pool="default", steps=STEPS, status=RolloutStatus(state=RolloutState.COMPLETE)),
+            ("False", "Advancing"),
+            "True",
+        ),
+    ],
+)
+async def test_a_roll_out_says_what_keeps_it(rollout: Rollout, stalled: tuple[str, str], ready: str) -> None:
+    written, _ = await looked(rollout)
+    said = {c.type: (c.status, c.reason) for c in written.rollouts["r"].conditions}
+
+    assert (said["Stalled"], said["Ready"][0]) == (stalled, ready)
+
+
+async def test_at_the_mark_a_roll_out_is_asked_for_as_the_api_server_has_it() -> None:
+    begun = RolloutStatus(step="canary", state=RolloutState.REPLACING)
+    running = Rollout(name="r", pool="default", steps=STEPS, status=begun)
+    for rollout, holds in ((running, False), (replace(running, intent=Intent.PAUSE), True)):
+        live = replace(pauses(a_joined_world()), rules=Written(TimeRules(rollouts={"r": rollout})))
+        assert (await live.hold("default", Cause.DRIFTED) is not None) is holds

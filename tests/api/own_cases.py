@@ -1,4 +1,4 @@
-"""What the API accepts and refuses of DisruptionPolicies and Freezes; case.py says how it is read."""
+"""What the API accepts and refuses of DisruptionPolicies, Freezes and NodeRollouts; case.py says how it is read."""
 
 from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
 from tests.api.manifests import REMOVED, Manifest
@@ -19,6 +19,15 @@ def a_freeze() -> Manifest:
         "kind": "Freeze",
         "metadata": {"name": "default"},
         "spec": {"until": "2026-11-30T07:00:00Z"},
+    }
+
+
+def a_rollout() -> Manifest:
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "NodeRollout",
+        "metadata": {"name": "default"},
+        "spec": {"nodePool": "default", "steps": [{"name": "rest", "to": "100%"}]},
     }
 
 
@@ -83,4 +92,22 @@ OWN = [
     ),
     *vary("DIQ-31", a_freeze, "spec.inFlight", "", {"that calls off what has begun": "Undo"}),
     *vary("DIQ-31", a_freeze, "spec.what", "", {"of launches": ["launches", "drains"]}),
+    Case(cites="DIQ-37", what="of one step", manifest=a_rollout()),
+    *vary("DIQ-37", a_rollout, "spec.nodePool", REQUIRED, {"of no NodePool": REMOVED}),
+    *vary("DIQ-37", a_rollout, "spec.intent", "", {"that is aborted": "Abort"}),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        "",
+        {"of two": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}]},
+    ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        At("spec", "the last step must be to 100%"),
+        {"that ends early": one(name="a", to="1")},
+    ),
+    *vary("DIQ-37", a_rollout, "spec.steps", At("spec.steps[0].to", MATCH), {"to no node": one(name="a", to="0")}),
 ]

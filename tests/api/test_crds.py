@@ -52,6 +52,7 @@ def test_only_node_pools_can_be_scaled() -> None:
         "CapacityBuffer": None,
         "DisruptionPolicy": None,
         "Freeze": None,
+        "NodeRollout": None,
     }
 
 
@@ -75,6 +76,7 @@ def test_kubectl_shows_the_columns_that_people_know() -> None:
         "CapacityBuffer": (["Replicas", "Usable", "Provisioned", "Age"], ["Strategy"]),
         "DisruptionPolicy": (["Zone", "Ready", "Age"], ["NodePools"]),
         "Freeze": (["From", "Until", "Active", "Reason", "Ready", "Age"], []),
+        "NodeRollout": (["Pool", "Step", "State", "Target", "Old", "Ready", "Age"], ["Intent"]),
     }
 
 
@@ -97,6 +99,7 @@ def test_short_names() -> None:
         "CapacityBuffer": ["cb"],
         "DisruptionPolicy": ["dp"],
         "Freeze": ["frz"],
+        "NodeRollout": ["nro"],
     }
 
 

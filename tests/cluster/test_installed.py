@@ -65,6 +65,7 @@ NOT_USED = {
     ("apps", "statefulsets", "watch"): "behind the gate CapacityBuffer",
     ("dovetail.sh", "disruptionpolicies/status", "patch"): "nobody has said here when nodes may leave",
     ("dovetail.sh", "freezes/status", "patch"): "nobody has said here when nodes may leave",
+    ("dovetail.sh", "noderollouts/status", "patch"): "no change is rolled out here",
     ("", "pods", "delete"): "pods that outlast their node's deadline",
     ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
     ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",

@@ -13,7 +13,7 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
 )
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_csi_node,
     parse_daemon_set,
@@ -54,6 +54,13 @@ DISRUPTION_POLICY: Final = Kind(
 FREEZE: Final = Kind(
     "Freeze", "/apis/dovetail.sh/v1alpha1/freezes", parse_freeze, snapshot_field="freezes", optional=True
 )
+NODE_ROLLOUT: Final = Kind(
+    "NodeRollout",
+    "/apis/dovetail.sh/v1alpha1/noderollouts",
+    parse_rollout,
+    snapshot_field="rollouts",
+    optional=True,
+)
 
 CLUSTER_KINDS: Final = (
     NODE_POOL,
@@ -88,6 +95,7 @@ CLUSTER_KINDS: Final = (
     _selector_source("StatefulSet", "/apis/apps/v1/statefulsets"),
     DISRUPTION_POLICY,
     FREEZE,
+    NODE_ROLLOUT,
 )
 
 # Watched only where the feature gate is open, so that decisions need not distinguish a closed gate from no overlays.

@@ -150,8 +150,8 @@ def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
 
 
 def _held_back(look: Look) -> tuple[str, ...]:
-    """What would be begun at this moment if nothing were paused, frozen or closed, in words."""
-    if not pauses(look.snapshot) and not look.snapshot.policies:
+    """What would be begun at this moment if people held nothing, in words."""
+    if not pauses(look.snapshot) and not look.snapshot.policies and not look.snapshot.rollouts:
         return ()
     free = without_pauses(look.snapshot)
     waiting = {order.claim.name for order in expired(free)} - {order.claim.name for order in expired(look.snapshot)}

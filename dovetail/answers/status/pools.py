@@ -1,6 +1,6 @@
 """Each NodePool in one line: its nodes, what they cost, how full they are, and how many of them may leave now."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -17,20 +17,22 @@ from dovetail.model.pools import Budget, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
-_HELD: Final = {HeldBy.FREEZE: "frozen", HeldBy.WINDOW: "closed", HeldBy.RATE: "rate reached"}
+_HELD: Final = {
+    HeldBy.FREEZE: "frozen",
+    HeldBy.WINDOW: "closed",
+    HeldBy.ROLLOUT: "rolling out",
+    HeldBy.RATE: "rate reached",
+}
 _SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
 
 
 def pools_of(facts: FleetFacts, settings: DisruptionSettings, under_way: tuple[Move, ...]) -> tuple[PoolStatus, ...]:
     """Every pool that this cloud serves, the dearest first."""
     snapshot = facts.snapshot
-    claims: dict[str, list[NodeClaim]] = {}
-    for claim in snapshot.claims.values():
-        claims.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
     allowed = allowances(snapshot, settings, _SHOWN)
     dues = dict(_first_dues(under_way))
     ours = [pool for pool in snapshot.pools.values() if snapshot.is_ours(pool.template.node_class)]
-    found = [_pool(facts, pool, claims.get(pool.name, []), allowed, dues) for pool in ours]
+    found = [_pool(facts, pool, snapshot.claims_by_pool.get(pool.name, ()), allowed, dues) for pool in ours]
     return tuple(sorted(found, key=lambda p: (-p.price, p.name)))
 
 
@@ -43,7 +45,7 @@ def _first_dues(under_way: tuple[Move, ...]) -> Iterator[tuple[str, float]]:
 def _pool(
     facts: FleetFacts,
     pool: NodePool,
-    claims: list[NodeClaim],
+    claims: Sequence[NodeClaim],
     allowed: Mapping[tuple[str, str], Allowance],
     dues: Mapping[str, float],
 ) -> PoolStatus:
@@ -95,7 +97,9 @@ def _budget_words(budget: Budget | None) -> str:
     return f"budget {budget.nodes}{window}"
 
 
-def _next(snapshot: Snapshot, pool: NodePool, claims: list[NodeClaim], due: float | None) -> tuple[float | None, str]:
+def _next(
+    snapshot: Snapshot, pool: NodePool, claims: Sequence[NodeClaim], due: float | None
+) -> tuple[float | None, str]:
     """What time alone brings next: a second look, or a node that is replaced for its age, or expires."""
     if due is not None:
         return due, "second look"

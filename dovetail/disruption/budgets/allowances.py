@@ -13,7 +13,7 @@ from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budget
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, left_of_rates, said_in
+from dovetail.model.beginnings import Cause, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.failed_replacements import replacement_brake
 from dovetail.model.judging import Unjudged
@@ -42,7 +42,7 @@ class Allowance:
     ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
-    paced: int | None = None  # how many more rates of DisruptionPolicies let begin now; None where none does
+    paced: int | None = None  # how many more rates and roll-outs let begin now; None where none does
     held: str = ""  # what lets no more than one node go, whatever the budgets say
 
     @property
@@ -132,9 +132,13 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
 
 
 def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int | None:
-    """`held`: nodes of plans that wait, which take their places later."""
-    left = left_of_rates(said_in(fleet.snapshot, pool), Cause.of(reason)) if fleet.snapshot.policies else None
-    return None if left is None else max(0, left - held)
+    """`held`: nodes of plans that wait, which take their places in rates later."""
+    if not fleet.snapshot.policies and not fleet.snapshot.rollouts:
+        return None
+    said, cause = said_in(fleet.snapshot, pool), Cause.of(reason)
+    rated, rolled = left_of_rates(said, cause), left_of_rollouts(said, cause)
+    found = [None if rated is None else max(0, rated - held), rolled]
+    return min((left for left in found if left is not None), default=None)
 
 
 def _moves_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> MovesBrake | None:

@@ -10,7 +10,7 @@ from dovetail.telemetry.metrics.gauges import Sample
 
 HELP: Final = {
     "beginnings_held": "1 while that rule keeps nodes of a NodePool from beginning to leave for the reason.",
-    "time_rule_not_understood": "1 for a DisruptionPolicy or Freeze that cannot be understood, and holds for that.",
+    "time_rule_not_understood": "1 for a DisruptionPolicy, Freeze or NodeRollout that holds as it is not understood.",
 }
 
 
@@ -25,5 +25,6 @@ def time_rule_samples(snapshot: Snapshot) -> Iterator[Sample]:
                 yield Sample(name="beginnings_held", labels=labels, value=1.0)
     faults = [("DisruptionPolicy", each.name, each.fault) for each in snapshot.policies.values()]
     faults += [("Freeze", each.name, each.fault) for each in snapshot.freezes.values()]
+    faults += [("NodeRollout", each.name, each.fault) for each in snapshot.rollouts.values()]
     for kind, name, fault in sorted(faults):
         yield Sample(name="time_rule_not_understood", labels=(("kind", kind), ("name", name)), value=float(bool(fault)))

@@ -30,6 +30,7 @@ from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
+from dovetail.model.rollouts import Rollout, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
@@ -112,6 +113,7 @@ async def everything_that_is_asked() -> set[Right]:
         KubeNodeOverlays(client).patch_conditions(NodeOverlay(name="o", uid="o", requirements=()), ()),
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
         *(times.read(), times.patch_policy(Policy(name="p"), PolicyStatus()), times.patch_freeze(Freeze(name="f"), ())),
+        times.patch_rollout(Rollout(name="r"), RolloutStatus()),
         *(deployments.read(of_moves), deployments.annotate(of_moves, ending())),
         *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )
@@ -147,7 +149,7 @@ async def test_every_right_that_is_granted_is_used_and_every_one_that_is_used_is
     assert has - needs - harmless - OF_OWNERS - BESIDE_US == set()
 
 
-async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_both_kinds_of_time() -> None:
+async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_our_own_kinds() -> None:
     """And the names of what they patch; nothing that the worker has, nothing of another namespace than kube-system."""
     [role] = [
         each
@@ -163,7 +165,7 @@ async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_both_kind
         ("karpenter.sh", "nodeclaims", "patch"),
         ("karpenter.sh", "nodepools", "order"),  # of no request: the policy beside it knows its holders by that
         ("", "namespaces", "patch"),
-        *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes") for verb in WRITE},
+        *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes", "noderollouts") for verb in WRITE},
     }
     assert (system["resourceNames"], system["verbs"]) == (["kube-system"], ["get", "patch"])
 

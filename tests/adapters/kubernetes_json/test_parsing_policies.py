@@ -1,11 +1,11 @@
-"""DisruptionPolicies and Freezes as they are read: none is left out, and what is not understood holds its pools."""
+"""DisruptionPolicies, Freezes and NodeRollouts as read: none is left out, what is not understood holds."""
 
 from math import inf
 from typing import Any
 
 import pytest
 
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry
 from dovetail.model.time import parse_time
@@ -146,3 +146,49 @@ def test_a_freeze_that_cannot_be_understood_holds_until_its_end_or_without_one(s
     assert freeze.fault
     assert freeze.until == (None if until is None else parse_time(until))
     assert freeze.holds(parse_time("2026-11-01T00:00:00Z"))
+
+
+STEPS: list[Any] = [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}]
+
+
+def test_a_rollout_is_read_with_its_place() -> None:
+    status = {
+        "step": {"name": "canary", "state": "Soaking", "since": "2026-11-01T00:00:00Z", "until": None},
+        "target": {"nodePoolHash": "7", "begun": "2026-11-01T00:00:00Z"},
+        "nodes": {"total": 4, "target": 1, "leaving": 1, "old": 2},
+    }
+    rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS, "intent": "Pause"}), "status": status})
+
+    assert (rollout.pool, rollout.intent, rollout.fault) == ("default", "Pause", "")
+    assert [(step.name, step.to, step.soak) for step in rollout.steps] == [("canary", "1", 1800.0), ("rest", "100%", 0)]
+    assert (rollout.status.step, rollout.status.state, rollout.status.target) == ("canary", "Soaking", "7")
+    assert rollout.status.begun == rollout.status.since == parse_time("2026-11-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("spec", "pool"),
+    [
+        ({"nodePool": "default", "steps": []}, "default"),
+        ({"nodePool": "default", "steps": STEPS[:1]}, "default"),
+        ({"nodePool": "default", "steps": STEPS, "intent": "Rush"}, "default"),
+        ({"nodePool": "default", "steps": "all"}, "default"),
+        ({"steps": STEPS}, ""),
+        ({"nodePool": 7, "steps": STEPS}, ""),
+        ("x", ""),
+        (None, ""),
+    ],
+)
+def test_a_rollout_that_cannot_be_understood_holds_its_pool_or_all(spec: Any, pool: str) -> None:
+    rollout = parse_rollout(an_object(spec))
+
+    assert rollout.fault and rollout.pool == pool and rollout.is_held
+    assert rollout.is_about("default") and rollout.is_about("other") is (pool == "")
+
+
+@pytest.mark.parametrize(
+    "status", [None, {}, "x", {"step": {"name": "canary", "state": "Rushing"}}, {"nodes": {"total": "x"}}]
+)
+def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: Any) -> None:
+    rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})
+
+    assert (rollout.fault, rollout.status.state, rollout.is_held) == ("", "Waiting", True)

@@ -188,6 +188,20 @@ def whole_objects() -> dict[str, Json]:
             },
             "status": {"conditions": [_CONDITION]},
         },
+        "NodeRollout": {
+            "spec": {
+                "nodePool": "default",
+                "steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}],
+                "intent": "Pause",
+            },
+            "status": {
+                "observedGeneration": 3,
+                "step": {"name": "canary", "state": "Soaking", "since": _TIME, "until": _TIME},
+                "target": {"nodePoolHash": "1", "begun": _TIME},
+                "nodes": {"total": 4, "target": 1, "leaving": 1, "old": 2},
+                "conditions": [_CONDITION],
+            },
+        },
         "CapacityBuffer": {
             "spec": {"podTemplateRef": {"name": "t"}, "replicas": 3, "limits": _AMOUNTS, "percentage": 10},
             "status": {

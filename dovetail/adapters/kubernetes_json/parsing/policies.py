@@ -1,7 +1,7 @@
-"""DisruptionPolicies and Freezes: JSON of the API in, dovetail.model out.
+"""DisruptionPolicies, Freezes and NodeRollouts: JSON of the API in, dovetail.model out.
 
-Neither is ever unreadable: one that was left out would hold nothing. What cannot be understood makes a `fault`, and the
-object then holds what it is about; a policy whose selector cannot be read either is about every NodePool.
+None is ever unreadable: one that was left out would hold nothing. What cannot be understood makes a `fault`, and the
+object then holds what it is about; one of which not even that can be read is about every NodePool.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ from dovetail.api.own.disruption_policy import (
     PolicyWindow,
 )
 from dovetail.api.own.freeze import FreezeSpec
+from dovetail.api.own.node_rollout import NodeRolloutSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
@@ -31,6 +32,7 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.rollouts import Intent, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
@@ -54,6 +56,12 @@ def parse_freeze(raw: ReadOnlyJson) -> Freeze:
     """One Freeze."""
     with reading("Freeze", raw):
         return _freeze(raw)
+
+
+def parse_rollout(raw: ReadOnlyJson) -> Rollout:
+    """One NodeRollout."""
+    with reading("NodeRollout", raw):
+        return _rollout(raw)
 
 
 def _policy(raw: ReadOnlyJson) -> Policy:
@@ -110,6 +118,44 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
     )
 
 
+def _rollout(raw: ReadOnlyJson) -> Rollout:
+    spec = raw.get("spec") or {}
+    pool, intent, fault = _read(lambda: text_of(spec["nodePool"]), ""), Intent.RUN, ""
+    steps: tuple[RolloutStep, ...] = ()
+    try:
+        given = parse_spec(NodeRolloutSpec, spec)
+        steps = tuple([RolloutStep(name=s.name, to=s.to, soak=parse_seconds(s.soak)) for s in given.steps])
+        intent = Intent(given.intent)
+    except (InvalidSpec, *RAW_FAULTS) as error:
+        fault = _words(error)
+    return Rollout(
+        **_metadata(raw["metadata"]),
+        pool=pool,
+        steps=steps,
+        intent=intent,
+        fault=fault,
+        status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
+    )
+
+
+def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
+    """None of it, that is before its first step, where a part cannot be read."""
+    step, target, nodes = (raw.get(key) or {} for key in ("step", "target", "nodes"))
+    total, at_target, leaving = (number_of(nodes.get(key) or 0) for key in ("total", "target", "leaving"))
+    return RolloutStatus(
+        step=text_of(step.get("name") or ""),
+        state=RolloutState(step.get("state") or RolloutState.WAITING),
+        since=optional_time(step.get("since")) or 0.0,
+        until=optional_time(step.get("until")),
+        begun=optional_time(target.get("begun")) or 0.0,
+        target=text_of(target.get("nodePoolHash") or ""),
+        total=total,
+        at_target=at_target,
+        leaving=leaving,
+        conditions=conditions(raw.get("conditions")),
+    )
+
+
 class _Metadata(TypedDict):
     name: str
     uid: str
@@ -119,7 +165,7 @@ class _Metadata(TypedDict):
 
 
 def _metadata(meta: ReadOnlyJson) -> _Metadata:
-    """What both kinds have of it; only a name must be readable."""
+    """What each kind has of it; only a name must be readable."""
     return _Metadata(
         name=name_of(meta),
         uid=meta.get("uid") or "",

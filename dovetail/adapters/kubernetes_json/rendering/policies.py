@@ -1,8 +1,9 @@
-"""The status of a DisruptionPolicy as it is written."""
+"""The status of a DisruptionPolicy and of a NodeRollout as they are written."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus
+from dovetail.model.rollouts import Rollout, RolloutStatus
 from dovetail.model.time import format_time
 
 
@@ -11,6 +12,24 @@ def render_status(status: PolicyStatus) -> Json:
     return {
         "nodePools": list(status.pools),
         "openings": [_opening(each) for each in status.openings],
+        "conditions": fields.conditions(status.conditions),
+    }
+
+
+def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
+    """The whole status; null takes away what a patch would else leave."""
+    until, begun = status.until, status.begun
+    old = status.total - status.at_target - status.leaving
+    return {
+        "observedGeneration": rollout.generation,
+        "step": {
+            "name": status.step,
+            "state": str(status.state),
+            "since": format_time(status.since),
+            "until": None if until is None else format_time(until),
+        },
+        "target": {"nodePoolHash": status.target, "begun": format_time(begun)},
+        "nodes": {"total": status.total, "target": status.at_target, "leaving": status.leaving, "old": old},
         "conditions": fields.conditions(status.conditions),
     }
 

@@ -1,18 +1,19 @@
 """The port TimeObjects over the simulated cluster."""
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.adapters.kubernetes_json.rendering.policies import render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
 from dovetail.adapters.simulator.answers.patching import status_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rollouts import Rollout, RolloutStatus
 
 
 class SimulatedTimeObjects:
-    """DisruptionPolicy and Freeze objects."""
+    """DisruptionPolicy, Freeze and NodeRollout objects."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -20,9 +21,11 @@ class SimulatedTimeObjects:
     async def read(self, _: str = "") -> TimeRules:
         policies = await self._calls.read(lambda c: list(objects.every(c, "DisruptionPolicy")))
         freezes = await self._calls.read(lambda c: list(objects.every(c, "Freeze")))
+        rollouts = await self._calls.read(lambda c: list(objects.every(c, "NodeRollout")))
         return TimeRules(
             policies={p.name: p for p in (parsed(parse_policy, body) for body in policies)},
             freezes={f.name: f for f in (parsed(parse_freeze, body) for body in freezes)},
+            rollouts={r.name: r for r in (parsed(parse_rollout, body) for body in rollouts)},
         )
 
     async def patch_policy(self, policy: Policy, status: PolicyStatus) -> Policy | None:
@@ -33,3 +36,7 @@ class SimulatedTimeObjects:
         status = {"conditions": fields.conditions(conditions)}
         body = await status_patched(self._calls, "Freeze", freeze, status)
         return None if body is None else parsed(parse_freeze, body)
+
+    async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
+        body = await status_patched(self._calls, "NodeRollout", rollout, render_rollout(rollout, status))
+        return None if body is None else parsed(parse_rollout, body)

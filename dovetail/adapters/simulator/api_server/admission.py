@@ -43,6 +43,7 @@ STATUS_ONLY_THROUGH_SUBRESOURCE: Final = frozenset(
         "Freeze",
         "NodeClaim",
         "NodePool",
+        "NodeRollout",
         "Pod",
         "PodDisruptionBudget",
         "ReplicaSet",

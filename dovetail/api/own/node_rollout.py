@@ -1,0 +1,123 @@
+"""What does a NodeRollout say?
+
+How a change of one NodePool reaches its nodes: a few first, then more, each step after those before have proved
+themselves. Dovetail writes how far it is into its status, which is all that is known of it.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from dovetail.api.schema.conditions import Conditions
+from dovetail.api.schema.field_types import Duration, Int32, Int64, LabelValue, Moment
+from dovetail.api.schema.object_meta import Metadata
+from dovetail.api.schema.rules import Rule, UpdateRule, unique_keys_only
+from dovetail.api.schema.structural import ApiModel
+
+
+class NodeRolloutStep(ApiModel):
+    """How many nodes may be at the target, and how long they prove themselves before the next step."""
+
+    name: Annotated[LabelValue, Field(min_length=1)]
+    """What people call it: canary."""
+    to: Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
+    """A number of nodes, or a percentage of the NodePool's, rounded up. Nodes that came for pending pods count."""
+    soak: Duration = "0s"
+    """How long so many nodes stay at the target before the next step begins."""
+
+
+def _names_once(steps: tuple[NodeRolloutStep, ...]) -> tuple[NodeRolloutStep, ...]:
+    unique_keys_only("name", [step.name for step in steps])
+    return steps
+
+
+_BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+Steps = Annotated[
+    tuple[NodeRolloutStep, ...],
+    AfterValidator(_names_once),
+    Field(min_length=1, max_length=20, json_schema_extra=_BY_NAME),
+]
+
+
+class NodeRolloutSpec(ApiModel):
+    """Which NodePool it is about, and by which steps its nodes are replaced."""
+
+    rules = (
+        UpdateRule(
+            message="nodePool is immutable",
+            cel="self.nodePool == oldSelf.nodePool",
+            holds=lambda old, new: new.node_pool == old.node_pool,
+        ),
+        Rule(
+            message="the last step must be to 100%",
+            cel="self.steps[size(self.steps) - 1].to == '100%'",
+            holds=lambda spec: spec.steps[-1].to == "100%",
+        ),
+    )
+
+    node_pool: Annotated[str, Field(min_length=1, max_length=253)]
+    """The NodePool whose drifted nodes it holds back. It waits for a change where none has drifted."""
+    steps: Steps
+    """The steps, in their order; a change of them counts for what is still to come."""
+    intent: Literal["Run", "Pause", "Abort", "Promote"] = "Run"
+    """Pause and Abort let no further node and no further step begin; Promote goes to the last step at once."""
+
+
+class RolloutPlace(ApiModel):
+    """At which step it is."""
+
+    name: str
+    """The step that is permitted; empty while it waits for a change."""
+    state: Literal["Waiting", "Replacing", "Soaking", "Judging", "Complete"]
+    """What it does there. Judging: the soak is over, and nodes at the target are not ready."""
+    since: Moment
+    """When it came there."""
+    until: Moment | None = None
+    """When the soak is over."""
+
+
+class RolloutNodes(ApiModel):
+    """The NodePool's nodes by what they are to the change."""
+
+    total: Int32
+    """All of them."""
+    target: Int32
+    """Those at the target."""
+    leaving: Int32
+    """Those that leave for it and have no replacement yet."""
+    old: Int32
+    """The others."""
+
+
+class RolloutTarget(ApiModel):
+    """What is rolled out."""
+
+    node_pool_hash: str
+    """The hash of the NodePool's template."""
+    begun: Moment
+    """Since when."""
+
+
+class NodeRolloutStatus(ApiModel):
+    """How far it is."""
+
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = None
+    """The metadata.generation that was looked at."""
+    step: RolloutPlace | None = None
+    """The step that is permitted, and what it does there."""
+    target: RolloutTarget | None = None
+    """The change that it is about."""
+    nodes: RolloutNodes | None = None
+    """How many nodes are where."""
+    conditions: Conditions | None = None
+    """Ready when it is complete, Reconciling while it goes on, Stalled where a person is needed."""
+
+
+class NodeRollout(ApiModel):
+    """A NodeRollout lets one change of a NodePool reach its nodes step by step."""
+
+    api_version: Literal["dovetail.sh/v1alpha1"]
+    kind: Literal["NodeRollout"]
+    metadata: Metadata
+    spec: NodeRolloutSpec
+    status: NodeRolloutStatus | None = None

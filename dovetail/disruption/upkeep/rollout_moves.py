@@ -1,0 +1,79 @@
+"""What a NodeRollout does next: which step is permitted, and what it does there.
+
+Every state has an answer to whatever is seen. Nothing is remembered but the object's own status, so that whoever looks
+next goes on from there; a step is permitted by writing it there first.
+"""
+
+from dataclasses import replace
+from math import ceil
+from typing import Final
+
+from dovetail.model.pools import NodePool
+from dovetail.model.rollouts import BEGUN, Intent, PoolNodes, Rollout, RolloutState, RolloutStatus
+
+SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
+
+
+def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
+    """The status that should stand there now, but for counts and conditions."""
+    status = rollout.status
+    if status.state == RolloutState.WAITING:
+        may_begin = not rollout.fault and rollout.intent in (Intent.RUN, Intent.PROMOTE)
+        return _begun(rollout, pool, now) if may_begin and nodes.old + nodes.leaving else status
+    if rollout.is_held:
+        return status
+    if rollout.has_changed(pool, nodes):
+        return _begun(rollout, pool, now)
+    known = [step.name for step in rollout.steps]
+    if status.step not in known:
+        return _at(rollout, 0, now)
+    number = known.index(status.step)
+    if rollout.intent == Intent.PROMOTE and number != len(known) - 1:
+        return _at(rollout, len(known) - 1, now)
+    return _within(rollout, number, nodes, now)
+
+
+def looks_again(status: RolloutStatus) -> float | None:
+    """When time alone may change it."""
+    if status.state == RolloutState.REPLACING:
+        return status.since + SETTLED
+    return status.until if status.state in BEGUN else None
+
+
+def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus:
+    """A step that has begun. It falls back where nodes of earlier steps are gone, or were counted too early."""
+    status, needs = rollout.status, [step.allows(nodes.total) for step in rollout.steps]
+    lost = next((n for n in range(number) if nodes.taken < needs[n]), number)
+    if lost != number and rollout.intent != Intent.PROMOTE:
+        return _at(rollout, lost, now)
+    if status.state == RolloutState.REPLACING:
+        if _ready(rollout, nodes, now) < needs[number] or nodes.leaving:
+            return status
+        until = float(ceil(now + rollout.steps[number].soak))
+        return replace(status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
+    if nodes.at_target < needs[number]:
+        return _at(rollout, number, now)
+    if status.until is not None and now < status.until:
+        return status
+    if len(nodes.ready) < needs[number]:
+        judging = replace(status, state=RolloutState.JUDGING, since=float(int(now)), until=None)
+        return judging if status.state == RolloutState.SOAKING else status
+    if number + 1 < len(rollout.steps):
+        return _at(rollout, number + 1, now)
+    return replace(status, state=RolloutState.COMPLETE, since=float(int(now)), until=None)
+
+
+def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
+    """Nodes that are ready at the target. Of one that is older than the roll-out it is not known at once whether it
+    has drifted."""
+    settled = now - rollout.status.since >= SETTLED
+    return sum(1 for created in nodes.ready if settled or created >= rollout.created)
+
+
+def _begun(rollout: Rollout, pool: NodePool, now: float) -> RolloutStatus:
+    return replace(_at(rollout, 0, now), begun=float(int(now)), target=pool.hash)
+
+
+def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:
+    name, since = rollout.steps[number].name, float(int(now))
+    return replace(rollout.status, step=name, state=RolloutState.REPLACING, since=since, until=None)

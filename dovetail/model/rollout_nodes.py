@@ -1,0 +1,52 @@
+"""Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import inf
+
+from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.rollouts import PoolNodes
+from dovetail.model.snapshot import Snapshot
+
+
+def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
+    """What the snapshot has of them."""
+    claims = snapshot.claims_by_pool.get(pool.name, ())
+    old = [claim for claim in claims if _is_old(claim, pool)]
+    target = [claim for claim in claims if not _is_old(claim, pool)]
+    leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
+    return PoolNodes(
+        old=len(old) - len(leaving),
+        at_target=len(target),
+        leaving=_without_replacement(leaving, target),
+        newest_old=max((claim.created for claim in old), default=-inf),
+        ready=tuple(claim.created for claim in target if _is_ready(claim, snapshot)),
+    )
+
+
+def _is_old(claim: NodeClaim, pool: NodePool) -> bool:
+    """By its hash too: the condition is written some moments after the change."""
+    annotations = claim.annotations
+    same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
+    return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)
+
+
+def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    return bool(claim.annotations.get(names.OWNER)) or claim.name in snapshot.disrupting | snapshot.leaving
+
+
+def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClaim]) -> int:
+    """How many of them have none yet: a mark names the disruption, whose id ends in its plan's; a replacement carries
+    that from the start."""
+    plans = Counter(claim.annotations.get(names.OWNER, "").rpartition("/")[2] for claim in leaving)
+    made = Counter(claim.annotations.get(names.PLAN, "") for claim in target)
+    return sum(max(0, number - (made[plan] if plan else 0)) for plan, number in plans.items())
+
+
+def _is_ready(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    node = snapshot.nodes.get(claim.node_name)
+    ready = node.condition(names.READY) if node is not None else None
+    return claim.is_true(names.INITIALIZED_CONDITION) and ready is not None and ready.status == "True"

@@ -1,0 +1,140 @@
+"""NodeRollouts: how far a change may reach the nodes of one NodePool, step by step.
+
+The rule is a fraction that is worked out from the cluster and the object each time: so many of the pool's nodes may be
+at the target, or on their way to it. So no dead worker, lost database or second look can take more than the step. An
+object that cannot be read lets none go.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import Final
+
+from dovetail.model.nodes import Condition
+from dovetail.model.pools import NodePool
+
+
+class Intent(StrEnum):
+    """What people want of it."""
+
+    RUN = "Run"
+    PAUSE = "Pause"  # no further node begins, and no further step
+    ABORT = "Abort"  # likewise, until somebody says otherwise
+    PROMOTE = "Promote"  # the last step at once
+
+
+class RolloutState(StrEnum):
+    """How far its step is."""
+
+    WAITING = "Waiting"  # for a change
+    REPLACING = "Replacing"
+    SOAKING = "Soaking"
+    JUDGING = "Judging"  # it has soaked, and a node at the target is not ready
+    COMPLETE = "Complete"
+
+
+BEGUN: Final = frozenset({RolloutState.REPLACING, RolloutState.SOAKING, RolloutState.JUDGING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStep:
+    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves."""
+
+    name: str
+    to: str
+    soak: float = 0.0
+
+    def allows(self, total: int) -> int:
+        """How many of so many; a percentage is rounded up."""
+        return -(-int(self.to[:-1]) * total // 100) if self.to.endswith("%") else min(int(self.to), total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStatus:
+    """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
+
+    step: str = ""
+    state: RolloutState = RolloutState.WAITING
+    since: float = 0.0
+    until: float | None = None
+    begun: float = 0.0
+    target: str = ""  # the NodePool's hash
+    total: int = 0
+    at_target: int = 0
+    leaving: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One NodeRollout. `pool`: empty where it cannot be read; then it is about every NodePool."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: float = 0.0
+    pool: str = ""
+    steps: tuple[RolloutStep, ...] = ()
+    intent: Intent = Intent.RUN
+    fault: str = ""
+    status: RolloutStatus = RolloutStatus()
+
+    def is_about(self, pool: str) -> bool:
+        """Whether it holds nodes of that pool back; one that is complete holds none any more."""
+        return self.pool in ("", pool) and (bool(self.fault) or self.status.state != RolloutState.COMPLETE)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it lets no node begin, however many are at the target."""
+        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT) or self.status.state not in BEGUN
+
+    def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
+        """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
+        a target that nothing is known of, the first."""
+        if self.is_held:
+            return None
+        if self.has_changed(pool, nodes):
+            return self.steps[0]
+        return next((step for step in self.steps if step.name == self.status.step), None)
+
+    def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
+        """Whether the pool has another target than the one that is rolled out: by its hash or, where its NodeClass has
+        changed, because a node has drifted that came after the beginning."""
+        return pool.hash != self.status.target or nodes.newest_old > self.status.begun
+
+    def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
+        """How many more nodes may begin."""
+        step = self.step(pool, nodes)
+        return max(0, step.allows(nodes.total) - nodes.taken) if step is not None else 0
+
+    @property
+    def words(self) -> str:
+        """Where it stands, for people."""
+        if self.fault:
+            return f"it cannot be understood: {self.fault}"
+        if self.intent in (Intent.PAUSE, Intent.ABORT):
+            return f"its intent is {self.intent}"
+        place = f" at step {self.status.step}" if self.status.step else ""
+        return f"{self.status.state}{place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolNodes:
+    """The nodes of a pool by what they are to its latest change. One that is leaving and its replacement count once."""
+
+    old: int = 0  # and staying
+    at_target: int = 0
+    leaving: int = 0  # not at the target, without a replacement yet
+    newest_old: float = -inf  # when the youngest that is not at the target was made
+    ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
+
+    @property
+    def taken(self) -> int:
+        """At the target or on their way to it. A node that is not known to have drifted counts."""
+        return self.at_target + self.leaving
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.old + self.taken

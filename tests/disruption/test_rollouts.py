@@ -1,0 +1,321 @@
+"""A NodeRollout lets so many nodes of its pool begin to leave for drift, whatever happens meanwhile, and goes on when
+they have proved themselves."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count, product
+from math import ceil
+from typing import Final
+
+import pytest
+
+from dovetail.disruption.choose import choose
+from dovetail.disruption.explain import explain_node
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
+from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import BEGUN, Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.snapshot import Snapshot
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.time_rules import with_rules
+
+SETTINGS: Final = DisruptionSettings()
+POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
+STEPS: Final = (
+    RolloutStep(name="canary", to="1", soak=600),
+    RolloutStep(name="quarter", to="25%", soak=600),
+    RolloutStep(name="rest", to="100%"),
+)
+
+
+def a_status(step: str = "canary", state: RolloutState = RolloutState.REPLACING, **also: object) -> RolloutStatus:
+    found = RolloutStatus(step=step, state=state, since=NOW - 5, begun=NOW - 60, target="2")
+    return replace(found, **also)  # type: ignore[arg-type]
+
+
+def a_rollout(status: RolloutStatus | None = None, intent: Intent = Intent.RUN, fault: str = "") -> Rollout:
+    status = a_status() if status is None else status
+    return Rollout(name="r", created=NOW - 60, pool="a", steps=STEPS, intent=intent, fault=fault, status=status)
+
+
+def a_cluster(old: int, at_target: int = 0, *rules: Rollout) -> Snapshot:
+    pairs = [a_pair(f"old{n}", also=(names.DRIFTED,)) for n in range(old)]
+    pairs += [a_pair(f"new{n}", claim={"created": NOW - 30}) for n in range(at_target)]
+    return with_rules(a_world(pairs, [a_pod(f"old{n}") for n in range(old)], [POOL]), *rules)
+
+
+def begun(world: Snapshot) -> int:
+    choice = choose(world, SETTINGS, never)
+    return len(choice.commands) if isinstance(choice, DisruptionPlan) else 0
+
+
+@pytest.mark.parametrize(
+    ("rollout", "at_target", "begin"),
+    [
+        (a_rollout(), 0, 1),
+        (a_rollout(), 1, 0),
+        (a_rollout(a_status("quarter")), 1, 2),  # a quarter of nine, rounded up
+        (a_rollout(a_status("rest")), 1, 8),
+        (a_rollout(a_status(state=RolloutState.SOAKING)), 0, 1),  # a canary is gone again
+        (a_rollout(a_status(state=RolloutState.WAITING)), 0, 0),
+        (a_rollout(RolloutStatus()), 0, 0),  # nothing has been written yet
+        (a_rollout(a_status("of an earlier list")), 0, 0),
+        (a_rollout(a_status("rest"), Intent.PAUSE), 0, 0),
+        (a_rollout(a_status("rest"), Intent.ABORT), 0, 0),
+        (a_rollout(a_status("rest"), fault="spec.steps: none"), 0, 0),
+        (a_rollout(a_status("rest", target="1")), 0, 1),  # of another target nothing is known: its first step
+        (a_rollout(a_status("rest", state=RolloutState.COMPLETE)), 0, 8),
+        (replace(a_rollout(a_status(state=RolloutState.WAITING)), pool="b"), 0, 8),
+        (replace(a_rollout(), pool="", fault="spec.nodePool: none"), 0, 0),
+    ],
+)
+def test_a_decision_takes_as_many_as_the_step_leaves(rollout: Rollout, at_target: int, begin: int) -> None:
+    assert begun(a_cluster(8, at_target)) == 8
+    assert begun(a_cluster(8, at_target, rollout)) == begin
+
+
+def test_of_several_the_strictest_holds_and_what_holds_is_named() -> None:
+    narrow, wide = a_rollout(), replace(a_rollout(a_status("rest")), name="wide")
+    assert begun(a_cluster(8, 0, narrow, wide)) == 1
+
+    world = a_cluster(8, 1, a_rollout(a_status(state=RolloutState.SOAKING, until=NOW + 600)), wide)
+    held = hold_of(said_in(world, "a"), Cause.DRIFTED)
+    assert held is not None and (held.rule, held.why) == (HeldBy.ROLLOUT, WhyNot.ROLLOUT)
+    assert held.message == (
+        "no more for Drifted may begin for NodePool a by NodeRollout r: Soaking at step canary until "
+        "2023-11-14T22:23:20Z, 1 of 9 nodes are at the target or on their way"
+    )
+    assert held.message in {answer.message for answer in explain_node(world, SETTINGS, "old0").methods}
+    assert hold_of(said_in(world, "a"), Cause.EMPTY) is None and hold_of(said_in(world, "a"), Cause.EXPIRED) is None
+
+
+def test_what_is_leaving_counts_once_with_its_replacement_and_what_is_not_known_to_have_drifted_counts() -> None:
+    def marked(name: str, plan: str, **also: object) -> NodeClaim:
+        annotations = {names.OWNER: f"cluster/disrupt/{plan}"}
+        return a_pair(name, also=(names.DRIFTED,), claim={"annotations": annotations, **also}).claim
+
+    def made(name: str, plan: str) -> NodeClaim:
+        return a_pair(name, claim={"annotations": {names.PLAN: plan}}).claim
+
+    unlike = a_pair("h", claim={"annotations": {names.NODE_POOL_HASH: "1", names.NODE_POOL_HASH_VERSION: "v3"}}).claim
+    claims = (
+        *(marked("o1", "p1"), made("n1", "p1")),  # a pair
+        *(marked("o2", "p2"), marked("o3", "p2"), made("n2", "p2")),  # two of one plan, one replacement of two
+        made("n4", "p4"),  # its old node is gone
+        a_pair("o5", also=(names.DRIFTED,), claim={"deleting_since": NOW}).claim,  # for whatever reason
+        a_pair("o6", also=(names.DRIFTED,)).claim,
+        unlike,  # its condition is not written yet
+        a_pair("elsewhere", pool="b").claim,
+    )
+    world = replace(a_cluster(0), claims={claim.name: claim for claim in claims})
+    nodes = nodes_of(world, POOL)
+
+    assert (nodes.old, nodes.at_target, nodes.leaving, nodes.taken, nodes.total) == (2, 3, 2, 5, 7)
+    planned = replace(world, disrupting=frozenset({"claim-o6"}))
+    assert nodes_of(planned, POOL).leaving == 3
+
+
+@dataclass
+class Play:
+    """A pool through which a change goes, while everything happens that may. What is true of its nodes is kept beside
+    the claims, so that the fraction is not measured by its own count."""
+
+    chosen: random.Random
+    scales: bool
+    world: Snapshot
+    now: float = NOW
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    on_way: dict[str, str] = field(default_factory=dict)  # replacement or plan -> the old claim
+    most: int = 0
+
+    @property
+    def rollout(self) -> Rollout:
+        return self.world.rollouts["r"]
+
+    def claims(self) -> list[NodeClaim]:
+        return list(self.world.claims.values())
+
+    def put(self, *claims: NodeClaim, without: str = "") -> None:
+        kept = {name: claim for name, claim in self.world.claims.items() if name != without}
+        self.world = replace(self.world, now=self.now, claims={**kept, **{claim.name: claim for claim in claims}})
+
+    def old(self, *, marked: bool) -> list[NodeClaim]:
+        drifted = [claim for claim in self.claims() if claim.is_true(names.DRIFTED)]
+        return [claim for claim in drifted if bool(claim.annotations.get(names.OWNER)) is marked]
+
+    def new_claim(self, plan: str = "") -> None:
+        pair = a_pair(f"new{next(self.numbers)}", claim={"created": self.now, "annotations": {names.PLAN: plan}})
+        self.world = replace(self.world, nodes={**self.world.nodes, pair.node.name: pair.node})
+        self.put(pair.claim)
+
+    def plan(self) -> None:
+        """A decision of any Scheduler, and its marks."""
+        left = left_of_rollouts(said_in(self.world, "a"), Cause.DRIFTED)
+        assert left is not None or self.rollout.status.state == RolloutState.COMPLETE
+        old = self.old(marked=False)
+        for claim in self.chosen.sample(old, min(len(old), left or 0)):
+            owner = {names.OWNER: f"c/disrupt/p{next(self.numbers)}"}
+            self.put(replace(claim, annotations=owner))
+        if left:
+            assert self.truth() <= self.bound()
+
+    def launch(self) -> None:
+        for claim in self.old(marked=True):
+            plan = claim.annotations[names.OWNER].rpartition("/")[2]
+            if self.chosen.random() < 0.5 and not self.made(plan):
+                self.new_claim(plan)
+
+    def made(self, plan: str) -> list[NodeClaim]:
+        return [claim for claim in self.claims() if claim.annotations.get(names.PLAN) == plan]
+
+    def finish(self) -> None:
+        """The old node goes after its replacement, or without one where its pods fit elsewhere."""
+        for claim in self.old(marked=True):
+            made = self.made(claim.annotations[names.OWNER].rpartition("/")[2])
+            if made or (self.scales and self.chosen.random() < 0.2):
+                self.put(without=claim.name)
+
+    def undo(self) -> None:
+        """A failure, a cancel, or a mark whose workflow is lost: the mark comes off, with or without its node."""
+        for claim in self.old(marked=True):
+            if self.chosen.random() < 0.5:
+                for made in self.made(claim.annotations[names.OWNER].rpartition("/")[2]):
+                    self.put(without=made.name)
+                self.put(replace(claim, annotations={}))
+
+    def scale(self) -> None:
+        if self.scales and self.chosen.random() < 0.5:
+            self.new_claim()
+        elif self.scales and len(self.world.claims) > 4:
+            self.put(without=self.chosen.choice(self.claims()).name)
+
+    def look(self) -> None:
+        """Upkeep looks and writes; a worker that dies before it writes is a look that was not."""
+        status = next_move(self.rollout, POOL, nodes_of(self.world, POOL), self.now)
+        self.world = replace(self.world, rollouts={"r": replace(self.rollout, status=status)})
+
+    def truth(self) -> int:
+        """Places of nodes at the target or on their way: a marked node with what replaces it is one."""
+        plans = {claim.annotations[names.OWNER].rpartition("/")[2] for claim in self.old(marked=True)}
+        target = [claim for claim in self.claims() if not claim.is_true(names.DRIFTED)]
+        return len(plans) + sum(1 for claim in target if claim.annotations.get(names.PLAN) not in plans)
+
+    def bound(self) -> int:
+        total = self.truth() + len(self.old(marked=False))
+        step = next(step for step in STEPS if step.name == self.rollout.status.step)
+        return ceil(int(step.to[:-1]) / 100 * total) if step.to.endswith("%") else int(step.to)
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_no_beginning_ever_takes_more_than_the_step_in_two_thousand_plays(block: int) -> None:
+    """And where nothing but the roll-out changes the pool, no more are at the target at any moment."""
+    complete = 0
+    for seed in range(100):
+        chosen = random.Random(f"rollout {block} {seed}")
+        world = a_cluster(chosen.randint(1, 12), 0, a_rollout(RolloutStatus()))
+        play = Play(chosen, scales=chosen.random() < 0.5, world=world)
+        acts = (play.plan, play.plan, play.launch, play.launch, play.finish, play.undo, play.scale, play.look)
+        for _ in range(80):
+            chosen.choice((*acts, play.look))()
+            play.now += chosen.choice([0.0, 1.0, 30.0, 300.0])
+            if not play.scales and play.rollout.status.state in BEGUN:
+                assert play.truth() <= play.bound(), seed
+        complete += play.rollout.status.state == RolloutState.COMPLETE
+    assert complete  # the plays are not idle
+
+
+# Of ten nodes: what a look at a step sees. A quarter of them is three.
+SEEN: Final = {
+    "nothing": PoolNodes(old=10),
+    "leaving": PoolNodes(old=9, leaving=1),
+    "unready": PoolNodes(old=9, at_target=1),
+    "one": PoolNodes(old=9, at_target=1, ready=(NOW,)),
+    "three": PoolNodes(old=7, at_target=3, ready=(NOW,) * 3),
+    "all": PoolNodes(at_target=10, ready=(NOW,) * 10),
+    "but one": PoolNodes(at_target=10, ready=(NOW,) * 9),
+    "before": PoolNodes(at_target=10, ready=(NOW - 900,) * 10),
+    "changed": PoolNodes(old=9, at_target=1, ready=(NOW,), newest_old=NOW),
+}
+# For each state (a soak that is over is another one) the answer to each of them: step and state, "=" where it stays.
+TABLE: Final = """
+                  |nothing   |leaving   |unready   |one       |three     |all       |but one   |before    |changed
+Waiting           |canary R  |canary R  |canary R  |canary R  |canary R  |=         |=         |=         |canary R
+canary Replacing  |=         |=         |=         |canary S  |canary S  |canary S  |canary S  |=         |canary R
+quarter Replacing |canary R  |=         |=         |=         |quarter S |quarter S |quarter S |=         |canary R
+rest Replacing    |canary R  |quarter R |quarter R |quarter R |=         |rest S    |=         |=         |canary R
+canary Soaking    |canary R  |canary R  |=         |=         |=         |=         |=         |=         |canary R
+quarter Soaking   |canary R  |quarter R |quarter R |quarter R |=         |=         |=         |=         |canary R
+rest Soaking      |canary R  |quarter R |quarter R |quarter R |rest R    |=         |=         |=         |canary R
+canary Soaked     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
+quarter Soaked    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+rest Soaked       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
+canary Judging    |canary R  |canary R  |=         |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
+quarter Judging   |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |=         |rest C    |canary R
+rest Complete     |=         |=         |=         |=         |=         |=         |=         |=         |=
+"""
+LINES: Final = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip("\n").splitlines()]
+MOVES: Final = [
+    (line[0], seen, answer) for line in LINES[1:] for seen, answer in zip(LINES[0][1:], line[1:], strict=True)
+]
+
+
+def at(place: str) -> RolloutStatus:
+    step, _, state = place.rpartition(" ")
+    if state == "Soaked":
+        return a_status(step, RolloutState.SOAKING, until=NOW)
+    until = NOW + 1 if state == "Soaking" else None
+    return a_status(step, RolloutState(state), until=until)
+
+
+@pytest.mark.parametrize(("place", "seen", "answer"), MOVES)
+def test_the_next_move_in_every_state_at_every_sight(place: str, seen: str, answer: str) -> None:
+    rollout = a_rollout(at(place))
+    found = next_move(rollout, POOL, SEEN[seen], NOW)
+
+    expected = f"{rollout.status.step} {rollout.status.state[0]}" if answer == "=" else answer
+    assert f"{found.step} {found.state[0]}" == expected
+    assert (found == rollout.status) is (answer == "=")
+    assert (found.until is not None) is (found.state == RolloutState.SOAKING)
+
+
+def test_the_table_has_every_state_and_every_sight() -> None:
+    places = {line[0] for line in LINES[1:]}
+    begun_places = {f"{step.name} {state}" for step, state in product(STEPS, (*BEGUN, "Soaked"))}
+
+    assert places == {"Waiting", "rest Complete", *begun_places}
+    assert LINES[0][1:] == list(SEEN)
+
+
+@pytest.mark.parametrize(("place", "seen"), [(place, seen) for place, seen, _ in MOVES])
+@pytest.mark.parametrize("held", [Intent.PAUSE, Intent.ABORT, "fault"])
+def test_nothing_goes_on_while_people_hold_it_or_it_cannot_be_read(place: str, seen: str, held: str) -> None:
+    rollout = a_rollout(at(place), fault="spec: none") if held == "fault" else a_rollout(at(place), Intent(held))
+
+    assert next_move(rollout, POOL, SEEN[seen], NOW) == rollout.status
+
+
+def test_a_promoted_one_goes_to_its_last_step_and_stays_there() -> None:
+    def promoted(place: str, seen: str) -> str:
+        found = next_move(a_rollout(at(place), Intent.PROMOTE), POOL, SEEN[seen], NOW)
+        return f"{found.step} {found.state}"
+
+    assert promoted("canary Soaking", "one") == "rest Replacing"
+    assert promoted("rest Replacing", "nothing") == "rest Replacing"
+    assert promoted("rest Replacing", "all") == "rest Soaking"
+    assert promoted("rest Soaking", "changed") == "canary Replacing"  # and from there again, by its target
+
+
+def test_a_changed_list_and_nodes_of_before_are_taken_as_they_are_known() -> None:
+    gone = next_move(a_rollout(a_status("gone")), POOL, SEEN["three"], NOW)
+    assert (gone.step, gone.state, gone.begun) == ("canary", RolloutState.REPLACING, NOW - 60)
+
+    before = a_rollout(a_status(since=NOW - SETTLED))
+    assert next_move(before, POOL, SEEN["before"], NOW).state == RolloutState.SOAKING
