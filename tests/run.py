@@ -38,6 +38,8 @@ SYSTEMS = tuple(
     f"tests/cluster/test_{name}.py"
     for name in ("system", "disruption", "rights", "pauses", "temporal_away", "hostile", "sick_surroundings")
 )
+# Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
+SHOWN = ("tests/cli", "tests/packaging")
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
 BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link"))
 FOLDERS = tuple(
@@ -55,11 +57,14 @@ LANES = {
         ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
     ),
     "test": (
-        (SLOWEST, "-m", "not soak", *SYSTEMS),
-        (SLOWEST, "-m", "cluster and not soak", *(word for file in SYSTEMS for word in ("--ignore", file))),
+        (SLOWEST, "-m", f"(cluster and not soak) or ({REST} and not late and not ({FAST}))", *SYSTEMS, *SHOWN),
+        (SLOWEST, "-m", "cluster and not soak", *(word for file in (*SYSTEMS, *SHOWN) for word in ("--ignore", file))),
         (SLOWEST, "-m", f"{REST} and not late", "tests/system", *(w for file in BESIDE for w in ("--ignore", file))),
         (SLOWEST, "-m", f"({FAST}) or (late and {REST})"),
-        (SLOWEST, "-m", f"{REST} and not late and not ({FAST})", *FOLDERS, *BESIDE),
+        (
+            *(SLOWEST, "-m", f"{REST} and not late and not ({FAST})"),
+            *(folder for folder in (*FOLDERS, *BESIDE) if folder not in SHOWN),
+        ),
     ),
     "coverage": ((COVERAGE, "-m", FAST),),
     "soak": (

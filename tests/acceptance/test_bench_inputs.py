@@ -38,7 +38,7 @@ def test_pods_that_nodes_that_stand_take_have_an_answer_and_no_figures_of_bindin
     assert orjson.loads((tmp_path / "out" / "it.answer.json").read_bytes())["existing"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_was_recorded_of_upstream_is_compared_and_the_rest_left_out(tmp_path: Path) -> None:
     code, line, err = _ran(tmp_path, diverse(30), {"node_count": [3, 3]})
 

@@ -125,6 +125,7 @@ def test_the_state_of_a_node_is_seen_without_colours(tmp_path: Path) -> None:
         assert ": leaves, " in said and "/h, cpu " in said
 
 
+@pytest.mark.soak
 def test_five_thousand_nodes_are_on_the_map_and_only_what_differs_is_written(tmp_path: Path) -> None:
     with looking(tmp_path, the_page(NODES)) as browser:
         named(browser)
@@ -145,6 +146,7 @@ def test_five_thousand_nodes_are_on_the_map_and_only_what_differs_is_written(tmp
         seen(browser, "map-5000")
 
 
+@pytest.mark.soak
 def test_five_thousand_nodes_are_paged_filtered_and_grouped(tmp_path: Path) -> None:
     with looking(tmp_path, the_page(NODES)) as browser:
         named(browser)

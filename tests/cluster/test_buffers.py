@@ -93,6 +93,7 @@ async def test_a_buffer_gets_a_node_a_pod_takes_its_room_and_it_is_filled_again(
     await gated.assert_nothing_tainted_or_leaked()
 
 
+@pytest.mark.soak
 async def test_without_the_kind_one_line_says_so_and_the_rest_goes_on_until_it_is_installed(gated: Ground) -> None:
     await gated.api.delete(f"{DEFINITIONS}/{KIND.crd_name}")
     await gated.api.wait_for(f"{DEFINITIONS}/{KIND.crd_name}", lambda answer: answer.status == 404)

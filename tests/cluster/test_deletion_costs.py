@@ -31,6 +31,7 @@ async def ground(ground: Ground) -> AsyncIterator[Ground]:
     ground.kill_workers()  # the next test gets one without the gate
 
 
+@pytest.mark.soak
 async def test_pods_on_the_node_that_disruption_would_take_next_are_given_up_first(ground: Ground) -> None:
     """DIQ-30: a pod that is protected keeps its node out of it, and what stood there is taken away."""
     await ground.apply(fleet_pool("web", disruption={"consolidateAfter": "1h", "budgets": [{"nodes": "100%"}]}))

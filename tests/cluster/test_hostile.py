@@ -85,6 +85,7 @@ async def test_hostile_objects_stop_nobody(ground: Ground) -> None:
     await nothing_is_left_of_them(ground, port, {*admitted, "slip"})
 
 
+@pytest.mark.soak
 async def test_pods_that_no_claim_can_suit_are_named_and_those_beside_them_get_nodes(ground: Ground) -> None:
     """They are planned in the same pass and for the same nodes: the API server would refuse each claim (PLQ-60)."""
     await ground.apply(node_pool())

@@ -80,6 +80,7 @@ async def test_under_the_default_policy_no_pod_s_status_is_written(ground: Groun
     assert nominations(ground.worker_calls(since)) == []
 
 
+@pytest.mark.soak
 async def test_pods_run_where_they_were_planned(ground: Ground) -> None:
     """Most do; without nominations about one in twenty does. The soak below counts them: how many exactly is a race,
     because the kube-scheduler hears of a node and of its nominations by different ways (88 to 90 of 90 on a quiet

@@ -184,6 +184,7 @@ def is_end(entry: AuditEntry) -> bool:
     return (entry.resource, entry.subresource, entry.user, entry.code) == ("pods", "status", "kwok", 200)
 
 
+@pytest.mark.soak
 async def test_a_claim_outlives_whatever_holds_its_node(ground: Ground) -> None:
     """LIF-52, TRM-37: another controller's finalizer keeps the Node; its NodeClaim is there until it lets go."""
     await ground.apply(fleet_pool("held"))

@@ -55,6 +55,7 @@ async def stays(ground: Ground, claim: Json, pods: int, until: float) -> None:
     await ground.until(passed, until - time.time() + 60.0, "the time has passed")
 
 
+@pytest.mark.soak
 async def test_a_node_that_expires_during_a_pause_stays_and_its_pods_run(ground: Ground) -> None:
     """Whatever is terminated, killed and lost meanwhile; nodes are still launched; at the end it expires."""
     pool = node_pool(consolidate_after="Never")

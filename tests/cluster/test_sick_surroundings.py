@@ -134,6 +134,7 @@ async def test_claims_wait_for_no_event(ground: Ground) -> None:
         await ground.api.delete(f"{DEPLOYMENTS}/hopeless", {"propagationPolicy": "Background"})
 
 
+@pytest.mark.soak
 async def test_a_worker_whose_clock_is_far_off_takes_no_step_and_another_does_the_work(ground: Ground) -> None:
     async with hurt(ground) as sick:
         sick.start_worker(skewed(ground.everything.worker_command(), 300.0))
@@ -205,6 +206,7 @@ async def test_beside_a_karpenter_a_worker_may_look_and_writes_nothing(ground: G
         assert (len(await ground.claims()), len(await ground.instances())) == (1, instances)
 
 
+@pytest.mark.soak
 async def test_an_api_server_that_refuses_and_breaks_off_half_of_all_requests_is_outlived(ground: Ground) -> None:
     async with hurt(ground) as sick:
         sick.start_worker()

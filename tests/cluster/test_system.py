@@ -99,6 +99,7 @@ async def test_a_worker_killed_between_the_clouds_answer_and_its_recording_launc
     await ground.assert_nothing_tainted_or_leaked()
 
 
+@pytest.mark.soak
 async def test_a_worker_killed_after_the_taint_goes_on_to_the_delete(ground: Ground) -> None:
     drifted, replacement = await a_slow_replacement(ground)
     identity = owner_of(drifted)

@@ -115,6 +115,7 @@ def _taints(entry: AuditEntry) -> bool:
     return entry.resource == "nodes" and entry.is_write and names.DISRUPTED_TAINT in str(entry.request)
 
 
+@pytest.mark.soak
 async def test_a_spot_warning_is_answered_while_temporal_is_away_for_a_minute(ground: Ground) -> None:
     """AWS-127, AWS-130: the pods are off in time, and the workflow finds what was done."""
     await an_absence_with_a_warning(ground, Times(stopped=45.0, warned=5.0, killed=15.0))

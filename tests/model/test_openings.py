@@ -83,7 +83,7 @@ def by_minutes(window: Window, zone: ZoneInfo, after: float, until: float) -> li
     return [this[0] for before, this in pairwise(states) if before[1] != this[1]]
 
 
-@pytest.mark.parametrize("seed", [*range(12), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 400)]])
+@pytest.mark.parametrize("seed", [*range(12), *[pytest.param(seed, marks=pytest.mark.soak) for seed in range(12, 400)]])
 def test_the_edges_name_every_change_that_a_scan_by_minutes_finds(seed: int) -> None:
     """Over two weeks, in zones with all kinds of daylight saving."""
     chosen = random.Random(seed)

@@ -71,6 +71,7 @@ def test_ours_works_beside_its_neighbours(python: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.count(".")) == (0, 2), (done.stdout, done.stderr)
 
 
+@pytest.mark.soak
 def test_the_demo_plays_from_the_wheel_with_the_server_of_its_extra(python: Path, tmp_path: Path) -> None:
     done = run(python, "-m", "dovetail.cli.main", "demo", "--help", cwd=tmp_path)
     assert (done.returncode, "--keep" in done.stdout) == (0, True), done.stderr[-2000:]

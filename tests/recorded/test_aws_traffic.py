@@ -25,9 +25,7 @@ pytestmark = pytest.mark.cluster
 # shows as well is played by `make soak` alone.
 PART: Final = (
     "launches/basic",
-    "launches/min-values",
     "images/bottlerocket",
-    "class-fields/bdm",
     "class-fields/kubelet-all",
     "reservations/odcr-id-open",
     "failures/ice-type",

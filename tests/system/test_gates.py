@@ -63,6 +63,7 @@ async def test_a_static_pool_keeps_its_number_through_growing_shrinking_and_a_ki
     assert len(stage.instances_by_claim()) == 7
 
 
+@pytest.mark.soak
 async def test_a_static_pool_drifts_within_its_limit_of_nodes(stage: Stage) -> None:
     """DIS-75 to DIS-78, NPL-42, BEH-126: a replacement first, and never more nodes than the limit."""
     limits = {"nodes": "3"}

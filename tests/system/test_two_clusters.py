@@ -175,6 +175,7 @@ async def test_a_worker_that_is_handed_another_clusters_step_does_not_take_it(st
     assert not [e for e in stage.world.objects("Event") if "it is for the cluster" in str(e.get("message"))]
 
 
+@pytest.mark.soak
 async def test_a_rebuilt_cluster_takes_the_name_over_and_works(stage: Stage) -> None:
     """The cluster before it left its singletons and a termination; its workers are gone."""
     theirs = client_of(await stage.client(), ANOTHER)

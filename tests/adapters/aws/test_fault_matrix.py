@@ -48,7 +48,7 @@ FAULTS: Final[dict[str, Json]] = {
 }
 # What changes AWS is struck in every run; what only reads is struck by `make soak`.
 READS: Final = ("Describe", "Get", "List")
-QUICK: Final = ("refused", "dropped after the effect", "truncated")
+QUICK: Final = ("dropped after the effect",)
 PATIENT: Final = "timed out after the effect"  # each call that it strikes is waited for three times or more
 FACTS: Final = replace(CLUSTER, endpoint="")  # so that EKS is asked, too
 
