@@ -41,7 +41,8 @@ class Places:
                     await revise_pool(self.pools, pool, partial(_without, frozenset(marks.values())))
 
     async def _take(self, name: str, cause: Cause, marks: dict[str, str], whole: bool) -> dict[str, str]:
-        said, pool = await self.pauses.said(name), await self.pools.read(name)
+        said = await self.pauses.said(name)
+        pool = said.pool
         why_not: dict[str, str] = {}
         if pool is None:
             return why_not

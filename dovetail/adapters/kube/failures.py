@@ -21,6 +21,7 @@ from dovetail.ports.failures import (
 
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
+INVALID: Final = 422
 
 _NOT_NOW: Final = frozenset({408, 425, 500, 502, 503, 504})
 _EXPIRED: Final = 410

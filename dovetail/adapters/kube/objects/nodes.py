@@ -5,7 +5,7 @@ from which the node lifecycle controller counts evictions, and owner references 
 instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
 """
 
-from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND
+from dovetail.adapters.kube.failures import INVALID, NOT_FOUND, failure_of
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import KEYED_PATCH, Caller, Request, object_path
@@ -57,10 +57,12 @@ class KubeNodes:
             path=object_path(NODE.path, node.name, "status"),
             subject=f"Node/{node.name}",
             body={"metadata": {"uid": node.uid}, "status": {"conditions": fields.node_conditions(conditions)}},
-            expected=frozenset({NOT_FOUND, CONFLICT}),  # a conflict is one with another node of that name
+            expected=frozenset({NOT_FOUND, INVALID}),
             patch_type=KEYED_PATCH,
         )
         answer = await self._client.call(request)
+        if answer.status == INVALID and "metadata.uid" not in {cause.get("field") for cause in answer.causes}:
+            raise failure_of(answer, request.subject)  # else another node has taken the name
         if answer.status not in request.expected:
             self._nodes.latest.remember(self._nodes.parsed(answer.body))
 
