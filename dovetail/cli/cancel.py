@@ -1,11 +1,12 @@
 """`dovetail cancel NODE --reason …`: call a disruption off before its delete.
 
-Where a disruption has begun, the request is sent to it as an update, which is answered: cancelled, or too late. With
-no worker to answer within five seconds it is sent as a signal, which the server keeps until a worker is back. An
-unanswered update may still act later and is lost with the server, so this never says "not cancelled". Where none has
-begun and a plan waits for its second look, or Temporal cannot be asked, the NodeClaim is annotated, as a person with
-kubectl would do it; that holds from this moment on. So does one who names no cluster: with the annotation alone a
-kubeconfig is all that is needed. One claim, one node and one namespace are read, whatever the size of the cluster.
+The NodeClaim is annotated, as a person with kubectl would do it: that holds from this moment on, and a kubeconfig is
+all that is needed. One claim, one node and one namespace are read, whatever the size of the cluster.
+
+In an embedded world, and with --local, Temporal is asked instead. Where a disruption has begun, the request is sent to
+it as an update, which is answered: cancelled, or too late. With no worker to answer within five seconds it is sent as a
+signal, which the server keeps until a worker is back. An unanswered update may still act later and is lost with the
+server, so this never says "not cancelled". Where none has begun, or Temporal cannot be asked, it is the annotation.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
 from dovetail.cli.cancelling import CancelOrder, annotate, claim_of, say_dropped, too_late
-from dovetail.cli.orders import context_of, opened_objects
+from dovetail.cli.orders import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.remote.asking import where_of
 from dovetail.cli.target import checked_target
@@ -43,7 +44,7 @@ async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None
 
             await by_message(settings, objects, order, partial(_claim_or_its_end, given, objects))
             return
-        target = await checked_target(settings, objects, context_of(given))
+        target = await checked_target(settings, objects, given)
         await _by_annotation(objects, order, await _claim_or_its_end(given, objects))
         say(target.words)
 

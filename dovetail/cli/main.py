@@ -235,10 +235,14 @@ def _ordered(given: argparse.Namespace) -> int:
     """Without settings, and without any library of a cloud, of Kubernetes or of Temporal."""
     import asyncio
 
+    from dovetail.cli.target import OtherWorkers
     from dovetail.ports.failures import Failure
 
     try:
         asyncio.run(given.act(given, None))
+    except OtherWorkers as error:
+        complain(str(error))
+        return OTHER_CLUSTER
     except Failure as error:
         raise CommandFailed(str(error)) from None
     return 0

@@ -1,6 +1,6 @@
 """Where a person's order is carried out: over the connection of the kubeconfig, or in an embedded world.
 
-Settings are loaded where a cluster's name or a world is given, because then Temporal or the world is asked as well. A
+Settings are loaded where a world is given, or --local, because then the world and Temporal are asked as well. A
 kubeconfig alone is enough for the rest, and nothing else is loaded for it.
 """
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def is_alone(given: argparse.Namespace) -> bool:
     """Whether a kubeconfig is all that the order needs."""
-    named = (getattr(given, "cluster", None), os.environ.get("CLUSTER_NAME"))
-    worlds = (getattr(given, "world", None), os.environ.get("DOVETAIL_WORLD"))
-    return not any((*named, *worlds, given.local))
+    return not any((getattr(given, "world", None), os.environ.get("DOVETAIL_WORLD"), given.local))
 
 
 @asynccontextmanager

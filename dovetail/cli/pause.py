@@ -13,7 +13,7 @@ from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.revisions import TRIES
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import author
-from dovetail.cli.orders import context_of, opened_objects
+from dovetail.cli.orders import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
@@ -47,7 +47,7 @@ async def pause(given: argparse.Namespace, settings: "Settings | None") -> None:
     """Write the pause, added to the one that is there."""
     seconds = _seconds(given.lasts)
     async with opened_objects(given, settings) as objects:
-        target = await checked_target(settings, objects, context_of(given))
+        target = await checked_target(settings, objects, given)
         new = Pause(
             pool=given.pool,
             what=_named(given.what or "") | ({Activity.DRAINS} if given.drains else set()),
@@ -69,7 +69,7 @@ async def resume(given: argparse.Namespace, settings: "Settings | None") -> None
     what, pool = given.what or "", given.pool
     named = _named(what) if what not in ("", "all") else EVERYTHING | {Activity.DRAINS}
     async with opened_objects(given, settings) as objects:
-        target = await checked_target(settings, objects, context_of(given))
+        target = await checked_target(settings, objects, given)
         found: list[Pause] = []
 
         def change(known: Pause | None) -> Pause | None:

@@ -64,14 +64,14 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 async def _replace(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.orders import context_of, opened_objects
+    from dovetail.cli.orders import opened_objects
     from dovetail.cli.target import checked_target
 
     if not (given.node or given.selector or given.pool):
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
     chosen = await _chosen(given, settings) if given.selector or given.pool else []
     async with opened_objects(given, settings) as objects:
-        target = await checked_target(settings, objects, context_of(given))
+        target = await checked_target(settings, objects, given)
         claims = await _claims_of(objects, [*given.node, *chosen])
         if given.dry_run:
             _say_meant(claims)

@@ -1,22 +1,35 @@
 """Which cluster a person's order is for: named in the answer, and compared before anything is written.
 
-The kubeconfig leads to one cluster and CLUSTER_NAME to the workflows of one; a person who works on several has soon
-mixed them up. The UID of the namespace kube-system says which cluster the API server is of, and the Scheduler says to
-which it belongs. Where the two differ nothing is done. Where Temporal cannot be asked the order is carried out all the
-same, because an order is given when something is amiss; its answer names the UID in any case. So it is for a person who
-may annotate a NodePool or a NodeClaim and not read that Namespace: then the answer says so.
+The kubeconfig leads to one cluster and CLUSTER_NAME names one; a person who works on several has soon mixed them up.
+The workers behind the kubeconfig say which name they serve. Where settings are loaded anyway, the UID of the namespace
+kube-system says which cluster the API server is of, and the Scheduler says to which it belongs. Where the two differ
+nothing is done. Where nobody can be asked the order is carried out all the same, because an order is given when
+something is amiss; its answer names the UID in any case. So it is for a person who may annotate a NodePool or a
+NodeClaim and not read that Namespace: then the answer says so.
 """
 
+import argparse
+import asyncio
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.cli.orders import context_of
+from dovetail.cli.remote.asking import where_of
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
 
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
     from dovetail.wiring.orders import ClusterObjects
+
+
+ASK_SECONDS: Final = 3.0  # for a worker that says which cluster it serves
+
+
+class OtherWorkers(CommandFailed):
+    """The workers of this kubeconfig serve another cluster than the one that was named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +55,40 @@ async def uid_of(objects: "ClusterObjects") -> str:
     return found.uid
 
 
-async def checked_target(settings: "Settings | None", objects: "ClusterObjects", context: str = "") -> Target:
-    """The cluster of these objects; OtherCluster where the workflows of CLUSTER_NAME belong to another one."""
-    cluster = settings.cluster if settings is not None else ""
+async def checked_target(
+    settings: "Settings | None", objects: "ClusterObjects", given: argparse.Namespace | None = None
+) -> Target:
+    """The cluster of these objects; OtherWorkers or OtherCluster where what is named belongs to another one."""
+    cluster = settings.cluster if settings is not None else _named(given)
+    name = cluster or (context_of(given) if given is not None else "")
+    if settings is None and given is not None and cluster:
+        await asyncio.to_thread(_check_workers, given, cluster)
     try:
         uid = await uid_of(objects)
     except Forbidden:
-        return Target(cluster=cluster or context, uid="")
+        return Target(cluster=name, uid="")
     if settings is not None and cluster:
         from dovetail.cli.compared import compare
 
         await compare(settings, uid)
-    return Target(cluster=cluster or context, uid=uid)
+    return Target(cluster=name, uid=uid)
+
+
+def _named(given: argparse.Namespace | None) -> str:
+    return getattr(given, "cluster", None) or os.environ.get("CLUSTER_NAME", "")
+
+
+def _check_workers(given: argparse.Namespace, cluster: str) -> None:
+    """The trend is an answer that no worker has to look for."""
+    from dovetail.cli.remote.workers import Workers
+
+    try:
+        workers = Workers(where_of(given), ASK_SECONDS)
+        try:
+            served = str(workers.document("trend")["cluster"])
+        finally:
+            workers.close()
+    except CommandFailed:
+        return
+    if served and served != cluster:
+        raise OtherWorkers(f"the cluster is named {cluster}, and the workers of this kubeconfig serve {served}")

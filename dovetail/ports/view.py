@@ -32,6 +32,9 @@ class ClusterView(Protocol):
     def stale(self) -> Mapping[str, str]:
         """The kinds whose watch is broken now, and why. An optional kind that is not installed is not among them."""
 
+    def silent_for(self, kind: str) -> float:
+        """Seconds since the watch of that kind has brought anything; 0 where it never has."""
+
     def revision(self) -> int:
         """A number that rises with every change; not where an object has a new version and says what it said."""
 

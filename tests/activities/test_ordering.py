@@ -38,6 +38,9 @@ class FakeView:
     def stale(self) -> dict[str, str]:
         return {}
 
+    def silent_for(self, kind: str) -> float:
+        return 0.0
+
     def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(
             now=self.world.clock,

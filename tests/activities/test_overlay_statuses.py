@@ -76,6 +76,9 @@ class View:
     def stale(self) -> dict[str, str]:
         return {}
 
+    def silent_for(self, kind: str) -> float:
+        return 0.0
+
     def snapshot(self, reads: object = None) -> Snapshot:
         return self.found
 

@@ -49,7 +49,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
-from dovetail.model.watched_kinds import PLACEMENT
+from dovetail.model.watched_kinds import PLACEMENT, Kinds
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
 from dovetail.settings.deciding import deciding, disruption_settings, placement_settings
@@ -351,8 +351,8 @@ class RecordedSource(WorkerSource):
     async def temporal(self) -> Any:
         return None
 
-    async def look(self) -> Look:
-        return await look_now(self.settings, self.opened, None, "", PLACEMENT)
+    async def look(self, reads: Kinds = PLACEMENT) -> Look:
+        return await look_now(self.settings, self.opened, None, "", reads)
 
 
 async def recorded(client: object, settings: object, kept: object, period: Period, most: int = 0) -> Entries:

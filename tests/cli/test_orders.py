@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.main import main
+from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
@@ -44,6 +44,7 @@ class ApiServer:
         for each in self.objects.values():
             each["metadata"] = {"uid": "u", "resourceVersion": "1", **each["metadata"]}
         self.history: Json | None = None
+        self.served = ""  # the name of the cluster that its workers serve
 
     def annotations(self, path: str) -> dict[str, Any]:
         found: dict[str, Any] = self.objects[path]["metadata"].get("annotations") or {}
@@ -54,6 +55,8 @@ class ApiServer:
             return 201, {"status": {"userInfo": {"username": "alice@shop"}}}
         if path.startswith(f"{PREFIX}history/") and self.history is not None:
             return 200, self.history
+        if path == f"{PREFIX}trend" and self.served:
+            return 200, {"cluster": self.served}
         found = self.objects.get(path)
         if found is None:
             return 404, {"kind": "Status", "reason": "NotFound", "message": "not found"}
@@ -116,8 +119,14 @@ ORDERS = {
 }
 
 
+@pytest.mark.parametrize("name", ["", "shop"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_loads_what_it_takes_to_write_an_annotation_and_no_more(cluster: ApiServer, order: str) -> None:
+def test_an_order_loads_what_it_takes_to_write_an_annotation_and_no_more(
+    cluster: ApiServer, monkeypatch: pytest.MonkeyPatch, order: str, name: str
+) -> None:
+    """Also where the cluster's name is given: the workers behind the API server say whether it is theirs."""
+    monkeypatch.setenv("CLUSTER_NAME", name)
+    cluster.served = name
     typed = [
         sys.executable,
         "-c",
@@ -135,6 +144,19 @@ def test_an_order_loads_what_it_takes_to_write_an_annotation_and_no_more(cluster
     loaded = done.stdout.rpartition("loaded:")[2].split()
     assert {name.partition(".")[0] for name in loaded} & NOT_NEEDED == set()
     assert "dovetail.cli.main" in loaded and len(loaded) < MOST_MODULES
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_for_another_cluster_than_the_one_that_is_named_writes_nothing(
+    cluster: ApiServer, capsys: pytest.CaptureFixture[str], order: str
+) -> None:
+    cluster.served, before = "shop", json.dumps(cluster.objects)
+
+    assert main([*ORDERS[order], "--cluster", "bakery"]) == OTHER_CLUSTER
+
+    said = "the cluster is named bakery, and the workers of this kubeconfig serve shop"
+    assert capsys.readouterr().err == f"dovetail: {said}\n"
+    assert json.dumps(cluster.objects) == before
 
 
 def test_orders_are_written_where_kubectl_would_write_them(

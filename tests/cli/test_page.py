@@ -16,13 +16,14 @@ from dovetail.answers.shown.documents import document
 from tests.cli.browser import Browser, seen
 from tests.cli.fleet import Served, serving_by
 from tests.cli.paged import ROLES, UI, VIEWS, a_stream, forwarded, page_of, replying, the_page
+from tests.cli.test_status_text import NOW
 from tests.cli.test_troubles import TROUBLE
 
 ROOT: Final = Path(__file__).parents[2]
 ALONE: Final = OwnTrouble(what="one worker works alone", stands_still="nothing, until it ends")
 OTHERS: Final = (
     scheduler_silent("no answer within 3 s"),
-    *watches_broken({"Pod": "the watch was closed"}),
+    *watches_broken({"Pod": "the watch was closed"}, lambda _: 20.0, NOW),
     *failing(["upkeep: 403"]),
     ALONE,
 )

@@ -27,6 +27,7 @@ from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.states import Recent, SchedulerState
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import parse_time
 from dovetail.wiring.world import World, open_world
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.fleet import the_nodes
@@ -166,6 +167,30 @@ async def test_what_fails_in_the_worker_is_said_and_a_broken_watch_too(
     said = [each["what"] for each in (await stage.status())["troubles"]]
 
     assert said == ["NodeOverlay objects are not seen: 410 Gone", *stage.fails]
+
+
+async def test_while_the_api_server_answers_nothing_what_was_last_seen_is_shown_below_one_line(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answered 503 to every watch for minutes: status, nodes, pods and the page had nothing but an error."""
+    stage.server.scheduler = lambda: a_state(stage.world)
+    view = stage.world.view
+    before = (await stage.status())["totals"]
+    monkeypatch.setattr(view, "_problem", lambda kind: f"{kind}: the watch is broken: 503 from the API server")
+    monkeypatch.setattr(view, "silent_for", lambda _: 95.0)
+
+    found = await stage.status()
+
+    [trouble] = found["troubles"]
+    assert trouble["what"].startswith("the API server's objects are not seen") and "503" in trouble["what"]
+    assert parse_time(found["now"]) - parse_time(trouble["since"]) == 95.0
+    assert trouble["goesOn"] and trouble["standsStill"] and Path(trouble["page"]).is_file()
+    assert {key: found["totals"][key] for key in ("pods", "nodes")} == {key: before[key] for key in ("pods", "nodes")}
+    assert [(await stage.api.answer(route))[0] for route in ("nodes", "pods")] == [200, 200]
+    assert (await stage.api.answer("plan"))[0] == 503, "what is decided needs what is so now"
+
+    never = Api(WorkerSource(stage.source.settings, stage.world, stage.presence))
+    assert (await never.answer("status"))[0] == 503, "who has seen nothing yet does not show an empty cluster"
 
 
 async def test_doctor_asks_temporal_once_and_says_one_thing_about_it(stage: Stage) -> None:

@@ -111,7 +111,7 @@ class KubeAdapter:
         cache = Cache((*CLUSTER_KINDS, *gated, *node_classes))
         watch = Watch(cache, Client(address, observe))
         running = _start(watch, own_thread=own_thread)
-        view = CachedView(cache, watch.problem_of, clock.now)
+        view = CachedView(cache, watch.problem_of, clock.now, watch.silent_for)
         return cls(
             client=client,
             cache=cache,

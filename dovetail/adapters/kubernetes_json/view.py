@@ -41,15 +41,25 @@ def always_usable(kind: str) -> str:
     return ""
 
 
+def never_silent(kind: str) -> float:
+    """For the same."""
+    return 0.0
+
+
 class CachedView:
     """One cache as both ports."""
 
     def __init__(
-        self, cache: Cache, problem: Callable[[str], str] = always_usable, clock: Callable[[], float] = time.time
+        self,
+        cache: Cache,
+        problem: Callable[[str], str] = always_usable,
+        clock: Callable[[], float] = time.time,
+        silent: Callable[[str], float] = never_silent,
     ) -> None:
+        """`silent`: for how many seconds the watch of a kind has brought nothing."""
         self.cache = cache
         self._problem = problem  # of a kind: empty while it can be trusted, else why it cannot
-        self._clock = clock
+        self._clock, self.silent_for = clock, silent
 
     def snapshot(self, reads: Kinds | None = None) -> Snapshot:
         self.insist(reads)

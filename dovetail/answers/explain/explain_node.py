@@ -7,6 +7,7 @@ alike.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.answers.explain.node_words import budget_text, step_words, verdict_of
 from dovetail.answers.failures import CommandFailed
@@ -28,6 +29,8 @@ from dovetail.placement.pdbs import pdbs_of
 from dovetail.settings.deciding import disruption_settings
 from dovetail.termination.leaving import held_words
 from dovetail.termination.owner_share import count_pods, owner_with_turns, turns
+
+BEING_TERMINATED: Final = "being terminated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +194,7 @@ def _state(node: Node | None, claim: NodeClaim | None) -> str:
     if claim is None:
         return "no NodeClaim"
     if claim.deleting_since is not None:
-        return "being terminated"
+        return BEING_TERMINATED
     reason = claim.condition(names.DISRUPTION_REASON)
     if reason is not None and reason.status == "True":
         return f"marked for disruption ({reason.reason})"

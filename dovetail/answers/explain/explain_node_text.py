@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from dovetail.answers.explain.explain_node import BudgetAnswer, Move, NodeAnswer
+from dovetail.answers.explain.explain_node import BEING_TERMINATED, BudgetAnswer, Move, NodeAnswer
 from dovetail.answers.explain.node_words import lifted_by
 from dovetail.answers.wording import duration_text, moment_text, plural, price_text, shown, when, wrapped
 from dovetail.disruption.budgets.budgets import UNBOUNDED
@@ -29,6 +29,16 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
     yield from _timers(answer)
     yield from _checks(answer)
     yield from _held(answer)
+    if answer.state != BEING_TERMINATED:
+        yield from _ways(answer)
+    if answer.notes:
+        yield ""
+    for note in answer.notes:
+        yield from wrapped("note      ", note)
+
+
+def _ways(answer: NodeAnswer) -> Iterator[str]:
+    """What may take it, and what would come of that."""
     yield from _choosy(answer)
     yield from _methods(answer)
     yield from _budgets(answer)
@@ -38,10 +48,6 @@ def _lines(answer: NodeAnswer) -> Iterator[str]:
         yield from wrapped("- ", answer.step)
     if answer.move is not None:
         yield from _move(answer.move)
-    if answer.notes:
-        yield ""
-    for note in answer.notes:
-        yield from wrapped("note      ", note)
 
 
 def _identity(answer: NodeAnswer) -> Iterator[str]:

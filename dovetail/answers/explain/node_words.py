@@ -43,7 +43,8 @@ def verdict_of(
         return f"it stays: {_passed_over(found, until or {})}"
     if found.outcome is not None and found.outcome.block is not None and _consolidatable(found):
         return f"it stays: {found.outcome.block.message}"
-    return "it stays: no method has a reason to take it now"
+    paused = next((each for each in found.methods if each.why is WhyNot.PAUSED), None)
+    return f"it stays: {paused.message if paused is not None else 'no method has a reason to take it now'}"
 
 
 def _passed_over(found: NodeExplanation, until: Mapping[str, float]) -> str:

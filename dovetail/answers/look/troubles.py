@@ -3,7 +3,7 @@
 It loads nothing of the engines: a command that asks a worker reads these records from the worker's documents.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,8 @@ LONGEST: Final = 200  # of the words of a failure
 AWAY_PAGE: Final = "docs/temporal-outages.md"
 FAILING_PAGE: Final = "docs/operations.md, DovetailStepFailing"
 WORKERS_PAGE: Final = "docs/guides/troubleshooting.md"
+API_SERVER_PAGE: Final = "docs/guides/troubleshooting.md"
+SEVERAL_KINDS: Final = 3  # that are broken for causes of their own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +52,29 @@ def scheduler_silent(why: str) -> OwnTrouble:
     )
 
 
-def watches_broken(stale: Mapping[str, str]) -> Iterator[OwnTrouble]:
-    """The kinds that the worker does not see change."""
+def watches_broken(stale: Mapping[str, str], silent: Callable[[str], float], now: float) -> Iterator[OwnTrouble]:
+    """The kinds that the worker does not see change. Many have one cause: the API server."""
+    if len(stale) > SEVERAL_KINDS:
+        kind, why = min(stale.items())
+        yield OwnTrouble(
+            what=f"the API server's objects are not seen, {len(stale)} kinds: {_short(why)}",
+            since=_heard(min(map(silent, stale)), now),
+            goes_on="what runs on the nodes; shown is what was last seen",
+            stands_still="launches, disruptions and drains",
+            page=API_SERVER_PAGE,
+        )
+        return
     for kind, why in sorted(stale.items()):
-        still = f"what is decided from {kind} objects"
-        yield OwnTrouble(what=f"{kind} objects are not seen: {_short(why)}", stands_still=still, page="dovetail doctor")
+        yield OwnTrouble(
+            what=f"{kind} objects are not seen: {_short(why)}",
+            since=_heard(silent(kind), now),
+            stands_still=f"what is decided from {kind} objects",
+            page="dovetail doctor",
+        )
+
+
+def _heard(silent: float, now: float) -> float | None:
+    return now - silent if silent else None
 
 
 def workers_missing(snapshot: "Snapshot", namespace: str, pod: str) -> Iterator[OwnTrouble]:

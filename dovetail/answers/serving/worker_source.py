@@ -36,7 +36,7 @@ from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.messages.states import Recent, SchedulerState
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
+from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT, Kinds
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World
@@ -66,11 +66,12 @@ class WorkerSource:
     clock: Callable[[], float] = field(default=time.monotonic)
     _asking: asyncio.Task[tuple[SchedulerState | None, str]] | None = None
     _unanswered: str = ""  # why the Scheduler did not answer when it was asked last
+    _saw_all: bool = False  # of what every pass reads
     _recent: tuple[Recent, ...] = ()  # what it did, by its last answer
 
-    async def look(self) -> Look:
+    async def look(self, reads: Kinds = PLACEMENT) -> Look:
         state, note = await self._scheduler()
-        found = await self._looked(state, note)
+        found = await self._looked(state, note, reads)
         if state is not None:
             self._recent = state.recent
         return replace(found, recent=self._recent)
@@ -79,8 +80,8 @@ class WorkerSource:
         """Without a question to the Scheduler, which Temporal Cloud bills: what it holds is not in it."""
         return await self._looked(None, "")
 
-    async def _looked(self, state: SchedulerState | None, note: str) -> Look:
-        found = await look_now(self.settings, self.opened, state, note, PLACEMENT)
+    async def _looked(self, state: SchedulerState | None, note: str, reads: Kinds = PLACEMENT) -> Look:
+        found = await look_now(self.settings, self.opened, state, note, reads)
         return replace(found, troubles=tuple(self._troubles(found, note)))
 
     async def _scheduler(self) -> tuple[SchedulerState | None, str]:
@@ -115,11 +116,15 @@ class WorkerSource:
         elif note and self.presence.client is not None:
             yield scheduler_silent(note)
         yield from workers_missing(found.snapshot, self.settings.namespace, self.settings.pod)
-        yield from watches_broken(self.opened.view.stale())
+        view = self.opened.view
+        yield from watches_broken(view.stale(), view.silent_for, found.snapshot.now)
         yield from failing(self.fails() if not silent else ())
 
     async def fleet(self) -> Look:
-        return await self.look()
+        """Where the API server does not answer, what was last seen: its first line says since when. Who has never seen
+        everything has nothing to show."""
+        self._saw_all = self._saw_all or PLACEMENT.isdisjoint(self.opened.view.stale())
+        return await self.look(frozenset() if self._saw_all else PLACEMENT)
 
     async def besides(self, kind: str, answer: StatusAnswer | NodesAnswer) -> Mapping[str, object]:
         if kind != "ClusterStatus":

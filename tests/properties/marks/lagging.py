@@ -70,6 +70,9 @@ class Cache:
     def stale(self) -> dict[str, str]:
         return {}
 
+    def silent_for(self, kind: str) -> float:
+        return 0.0
+
     def snapshot(self, reads: object = None) -> Snapshot:
         return Snapshot(
             now=self.cluster.clock,

@@ -62,3 +62,8 @@ class StreamHealth:
         if now - self.heard_at > SILENCE_SECONDS:
             return f"{self.kind}: the watch has been silent for {now - self.heard_at:.0f} s"
         return ""
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since it received anything; 0 where it never did."""
+        return time.monotonic() - self.heard_at if self.heard_at else 0.0

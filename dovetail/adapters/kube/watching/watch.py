@@ -173,6 +173,10 @@ class Watch:
         """Why what the cache holds of a kind cannot be trusted now; empty where it can."""
         return self._stopped or self._health[kind].problem()
 
+    def silent_for(self, kind: str) -> float:
+        """Seconds since anything of that kind was received; 0 where it never was."""
+        return self._health[kind].silent_seconds
+
     def is_absent(self, kind: str) -> bool:
         """Whether the server has no such kind: nothing of it can exist."""
         return self._health[kind].absent

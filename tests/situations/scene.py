@@ -1,0 +1,144 @@
+"""A worker over a simulated world to which something has happened, asked as a person asks it: by the command line."""
+
+import asyncio
+import contextlib
+import io
+import shlex
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dovetail.cli.main import main
+from dovetail.model.json import Json
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.wiring.world import open_world
+from dovetail.worker.endpoints import Endpoint
+from tests.cli.test_troubles import Stage, a_state
+from tests.cli.worlds import a_world, settings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A command, the words that must be in its answer, those that must not, and its exit code."""
+
+    command: str
+    says: tuple[str, ...]
+    never: tuple[str, ...] = ()
+    code: int = 0
+
+    @property
+    def typed(self) -> list[str]:
+        return shlex.split(self.command)
+
+    def faults(self, code: int, text: str) -> list[str]:
+        """What is wrong with the answer; how it is wrapped does not matter."""
+        said = " ".join(text.split())
+        found = [f"does not say: {words}" for words in self.says if words not in said]
+        found += [f"says: {words}" for words in self.never if words in said]
+        return found + ([f"exit code {code}, not {self.code}"] if code != self.code else [])
+
+
+async def answered(asks: Asks, address: str) -> tuple[int, str]:
+    """The exit code of the command, and all that it said. One at a time: they write where this process writes."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = await asyncio.to_thread(main, [*asks.typed, "--url", address])
+    return code, said.getvalue()
+
+
+Happens = Callable[[Stage], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What stands in the cluster, what has happened to the worker, and what it must say."""
+
+    name: str
+    objects: tuple[Json, ...] = ()
+    deletes: tuple[tuple[str, str], ...] = ()  # kind and name: deleted, and held by their finalizers
+    later: float = 0.0  # seconds that have passed since
+    happens: Happens | None = None
+    away: bool = False  # Temporal has not answered for longer than a blip
+    asks: tuple[Asks, ...]
+
+
+@asynccontextmanager
+async def played(situation: Situation, folder: Path) -> AsyncIterator[str]:
+    """The address at which the worker answers."""
+    simulated = a_world(folder, *situation.objects)
+    for each in situation.deletes:
+        simulated.delete(*each)
+    world = await open_world(settings_of(simulated))
+    view: Any = world.view
+    view._clock = lambda: time.time() + situation.later
+    stage = Stage(world, settings_of(simulated))
+    stage.server.scheduler = lambda: a_state(world)
+    if situation.happens is not None:
+        situation.happens(stage)
+    if situation.away:
+        await stage.goes_away()
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={}, pages={"/api/v1/": stage.api.reply})
+    await endpoint.start()
+    assert endpoint.server is not None
+    try:
+        yield f"http://127.0.0.1:{endpoint.server.sockets[0].getsockname()[1]}"
+    finally:
+        await endpoint.stop()
+        await world.close()
+
+
+# What happens
+
+
+def scheduler_silent(stage: Stage) -> None:
+    """It is known not to answer, so that nobody waits for it."""
+    stage.server.scheduler = lambda: None
+    stage.source._unanswered = "the Scheduler could not be asked (no worker answers)"
+
+
+def step_fails(stage: Stage) -> None:
+    stage.fails.append("launch_instance of demo/claim/x has failed 4 times in a row: 403")
+
+
+def watch_broken(*kinds: str) -> Happens:
+    """Of these kinds; of all where none is named. They had been seen before."""
+
+    def happens(stage: Stage) -> None:
+        view: Any = stage.world.view
+        view._problem = lambda kind: f"{kind}: the watch is broken: 503" if not kinds or kind in kinds else ""
+        view.silent_for = lambda _: 95.0
+        stage.source._saw_all = True
+
+    return happens
+
+
+def sold_out(stage: Stage) -> None:
+    """The cloud has run out of everything, for two and a half minutes more."""
+    stage.source.opened = replace(stage.world, catalogues=_SoldOut(stage.world.catalogues))
+
+
+def a_worker_alone(stage: Stage) -> None:
+    """Of two pods of one ReplicaSet the other one is not ready."""
+    stage.source.settings = stage.source.settings.model_copy(update={"namespace": "dovetail", "pod": "worker-0"})
+
+
+class _SoldOut:
+    def __init__(self, catalogues: Any) -> None:
+        self._catalogues = catalogues
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalogues, name)
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        found: Catalogue = await self._catalogues.catalogue(pool)
+        until = time.time() + 150.0
+
+        def short(each: Any) -> Any:
+            return replace(each, available=False, short_until=until)
+
+        return replace(
+            found, types=tuple(replace(t, offerings=tuple(short(o) for o in t.offerings)) for t in found.types)
+        )
