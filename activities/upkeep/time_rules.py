@@ -10,14 +10,15 @@ from functools import partial
 from typing import Final
 
 from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
-from dovetail.lifecycle.conditions import FALSE, TRUE
+from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, next_opening
 from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import BEGUN, Intent, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import BEGUN, GateResult, Intent, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
 from dovetail.ports.objects import TimeObjects
@@ -25,6 +26,12 @@ from dovetail.ports.objects import TimeObjects
 ACTIVE: Final = "Active"
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
+HEALTHY: Final = "Healthy"
+_HEALTH: Final = {
+    GateResult.PASSING: (TRUE, "GatesPass"),
+    GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
+    GateResult.FAILING: (FALSE, "GateFails"),
+}
 
 
 class TimeRuleUpkeep:
@@ -49,7 +56,7 @@ class TimeRuleUpkeep:
                 writes.append(partial(self.times.patch_freeze, freeze, conditions))
         for rollout in snapshot.rollouts.values():
             place = rollout_status(rollout, snapshot, self.now())
-            moments.append(looks_again(place))
+            moments += looks_again(place, self.now())
             if place != rollout.status:
                 writes.append(partial(self.times.patch_rollout, rollout, place))
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
@@ -93,7 +100,9 @@ def rollout_status(rollout: Rollout, snapshot: Snapshot, now: float) -> RolloutS
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
     if pool is not None:
         nodes = nodes_of(snapshot, pool)
-        place = next_move(rollout, pool, nodes, now)
+        if place.state in BEGUN:
+            place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now))
+        place = next_move(replace(rollout, status=place), pool, nodes, now)
         place = replace(place, total=nodes.total, at_target=nodes.at_target, leaving=nodes.leaving)
     said = _of_rollout(replace(rollout, status=place), pool is not None, now)
     return replace(place, conditions=_settled(rollout.status.conditions, said, now))
@@ -109,11 +118,14 @@ def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition
         stalled = (TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}")
     elif intent == Intent.ABORT and not is_complete:
         stalled = (TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted")
+    elif rollout.is_failing:
+        stalled = (TRUE, "GateFails", f"no further node begins: {rollout.status.gate.message}")
     elif state == RolloutState.JUDGING:
         stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
     goes_on = state in BEGUN and stalled[0] == FALSE and intent != Intent.PAUSE
     reason = str(intent) if intent == Intent.PAUSE else str(state)
     said = {
+        HEALTHY: (*_HEALTH[rollout.status.gate.result], rollout.status.gate.message),
         READY: (TRUE, reason, "") if is_complete else (FALSE, reason, rollout.words),
         STALLED: stalled,
         RECONCILING: (TRUE if goes_on else FALSE, reason, ""),

@@ -15,8 +15,8 @@ from dovetail.model.snapshot import Snapshot
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     """What the snapshot has of them."""
     claims = snapshot.claims_by_pool.get(pool.name, ())
-    old = [claim for claim in claims if _is_old(claim, pool)]
-    target = [claim for claim in claims if not _is_old(claim, pool)]
+    old = [claim for claim in claims if is_old(claim, pool)]
+    target = [claim for claim in claims if not is_old(claim, pool)]
     leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
     return PoolNodes(
         old=len(old) - len(leaving),
@@ -27,8 +27,8 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     )
 
 
-def _is_old(claim: NodeClaim, pool: NodePool) -> bool:
-    """By its hash too: the condition is written some moments after the change."""
+def is_old(claim: NodeClaim, pool: NodePool) -> bool:
+    """Whether it is not at the target. By its hash too: the condition is written some moments after the change."""
     annotations = claim.annotations
     same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
     return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)

@@ -29,11 +29,29 @@ class RolloutState(StrEnum):
     WAITING = "Waiting"  # for a change
     REPLACING = "Replacing"
     SOAKING = "Soaking"
-    JUDGING = "Judging"  # it has soaked, and a node at the target is not ready
+    JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
     COMPLETE = "Complete"
 
 
 BEGUN: Final = frozenset({RolloutState.REPLACING, RolloutState.SOAKING, RolloutState.JUDGING})
+
+
+class GateResult(StrEnum):
+    """What a gate says."""
+
+    PASSING = "Passing"
+    UNKNOWN = "Unknown"  # which never passes
+    FAILING = "Failing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesGate:
+    """What the gate `nodes` says: whether pods do as well on nodes at the target as on the others. `since`: since when
+    some do not."""
+
+    result: GateResult = GateResult.UNKNOWN
+    since: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +80,7 @@ class RolloutStatus:
     total: int = 0
     at_target: int = 0
     leaving: int = 0
+    gate: NodesGate = NodesGate()
     conditions: tuple[Condition, ...] = ()
 
 
@@ -85,9 +104,19 @@ class Rollout:
         return self.pool in ("", pool) and (bool(self.fault) or self.status.state != RolloutState.COMPLETE)
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether it neither lets a node begin nor goes on, until somebody says so or there is a change."""
+        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT) or self.status.state not in BEGUN
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its gate holds it; who promotes it has seen that."""
+        return self.status.gate.result == GateResult.FAILING and self.intent != Intent.PROMOTE
+
+    @property
     def is_held(self) -> bool:
         """Whether it lets no node begin, however many are at the target."""
-        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT) or self.status.state not in BEGUN
+        return self.is_stopped or self.is_failing
 
     def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
         """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
@@ -116,7 +145,8 @@ class Rollout:
         if self.intent in (Intent.PAUSE, Intent.ABORT):
             return f"its intent is {self.intent}"
         place = f" at step {self.status.step}" if self.status.step else ""
-        return f"{self.status.state}{place}"
+        gate = f", as {self.status.gate.message}" if self.status.gate.message else ""
+        return f"{self.status.state}{place}{gate}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dovetail.model.beginnings import Cause
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollouts import Intent, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import parse_time
 from dovetail.ports.failures import Forbidden
@@ -158,14 +158,20 @@ async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None
 
     assert (status.step, status.state, status.begun) == ("canary", RolloutState.REPLACING, NOON)
     assert {condition.generation for condition in status.conditions} == {2}
-    assert (status.total, status.at_target, status.leaving, look.again) == (1, 0, 0, NOON + 600)
+    assert (status.total, status.at_target, status.leaving, look.again) == (1, 0, 0, NOON + 60)
     assert {c.type: (c.status, c.reason) for c in status.conditions} == {
         "Ready": ("False", "Replacing"),
         "Reconciling": ("True", "Replacing"),
         "Stalled": ("False", "Advancing"),
+        "Healthy": ("Unknown", "GatesUnknown"),
     }
-    again = await TimeRuleUpkeep(written, lambda: NOON + 1).look(with_rules(world, replace(rollout, status=status)))
-    assert again.due == []
+    for due in (1, 0):  # its gate is asked from now on
+        world = with_rules(world, replace(rollout, status=written.rollouts["r"]))
+        again = await TimeRuleUpkeep(written, lambda: NOON + 1).look(world)
+        assert len(again.due) == due
+        for write in again.due:
+            await write()
+    assert {c.type: c.reason for c in written.rollouts["r"].conditions}["Healthy"] == "GatesPass"
 
 
 @pytest.mark.parametrize(
@@ -175,6 +181,13 @@ async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None
         (Rollout(name="r", pool="default", steps=STEPS, intent=Intent.ABORT), ("True", "Aborted"), "False"),
         (Rollout(name="r", pool="default", steps=STEPS, intent=Intent.PAUSE), ("False", "Advancing"), "False"),
         (Rollout(name="r", pool="default", fault="spec.steps: none"), ("True", "NotUnderstood"), "False"),
+        (
+            Rollout(
+                name="r", pool="default", steps=STEPS, status=RolloutStatus(gate=NodesGate(result=GateResult.FAILING))
+            ),
+            ("True", "GateFails"),
+            "False",
+        ),
         (
             Rollout(name="r", pool="default", steps=STEPS, status=RolloutStatus(state=RolloutState.COMPLETE)),
             ("False", "Advancing"),

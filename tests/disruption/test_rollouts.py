@@ -14,14 +14,24 @@ from dovetail.disruption.choose import choose
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
+from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, SETTLED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import BEGUN, Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import (
+    BEGUN,
+    GateResult,
+    Intent,
+    NodesGate,
+    PoolNodes,
+    Rollout,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
@@ -35,8 +45,12 @@ STEPS: Final = (
 )
 
 
+PASSES: Final = NodesGate(result=GateResult.PASSING)
+FAILS: Final = NodesGate(result=GateResult.FAILING, since=NOW - CONFIRMED, message="pods are not ready")
+
+
 def a_status(step: str = "canary", state: RolloutState = RolloutState.REPLACING, **also: object) -> RolloutStatus:
-    found = RolloutStatus(step=step, state=state, since=NOW - 5, begun=NOW - 60, target="2")
+    found = RolloutStatus(step=step, state=state, since=NOW - 5, begun=NOW - 60, target="2", gate=PASSES)
     return replace(found, **also)  # type: ignore[arg-type]
 
 
@@ -70,6 +84,9 @@ def begun(world: Snapshot) -> int:
         (a_rollout(a_status("rest"), Intent.PAUSE), 0, 0),
         (a_rollout(a_status("rest"), Intent.ABORT), 0, 0),
         (a_rollout(a_status("rest"), fault="spec.steps: none"), 0, 0),
+        (a_rollout(a_status("rest", gate=FAILS)), 1, 0),
+        (a_rollout(a_status("rest", gate=FAILS), Intent.PROMOTE), 1, 8),  # whoever promotes has seen it
+        (a_rollout(a_status("rest", gate=NodesGate())), 1, 8),  # of this step it holds nothing, of the next all
         (a_rollout(a_status("rest", target="1")), 0, 1),  # of another target nothing is known: its first step
         (a_rollout(a_status("rest", state=RolloutState.COMPLETE)), 0, 8),
         (replace(a_rollout(a_status(state=RolloutState.WAITING)), pool="b"), 0, 8),
@@ -158,6 +175,7 @@ class Play:
     def plan(self) -> None:
         """A decision of any Scheduler, and its marks."""
         left = left_of_rollouts(said_in(self.world, "a"), Cause.DRIFTED)
+        assert not left or self.rollout.status.gate.result != GateResult.FAILING
         assert left is not None or self.rollout.status.state == RolloutState.COMPLETE
         old = self.old(marked=False)
         for claim in self.chosen.sample(old, min(len(old), left or 0)):
@@ -198,7 +216,9 @@ class Play:
 
     def look(self) -> None:
         """Upkeep looks and writes; a worker that dies before it writes is a look that was not."""
-        status = next_move(self.rollout, POOL, nodes_of(self.world, POOL), self.now)
+        gate = self.chosen.choice([PASSES, PASSES, PASSES, NodesGate(), FAILS])
+        seen = replace(self.rollout, status=replace(self.rollout.status, gate=gate))
+        status = next_move(seen, POOL, nodes_of(self.world, POOL), self.now)
         self.world = replace(self.world, rollouts={"r": replace(self.rollout, status=status)})
 
     def truth(self) -> int:
@@ -256,9 +276,9 @@ rest Soaking      |canary R  |quarter R |quarter R |quarter R |rest R    |=     
 canary Soaked     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
 quarter Soaked    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
 rest Soaked       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
-canary Judging    |canary R  |canary R  |=         |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
-quarter Judging   |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
-rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |=         |rest C    |canary R
+canary Judging    |canary R  |canary R  |=         |canary S  |canary S  |canary S  |canary S  |canary S  |canary R
+quarter Judging   |canary R  |quarter R |quarter R |quarter R |quarter S |quarter S |quarter S |quarter S |canary R
+rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest S    |=         |rest S    |canary R
 rest Complete     |=         |=         |=         |=         |=         |=         |=         |=         |=
 """
 LINES: Final = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip("\n").splitlines()]
@@ -284,6 +304,25 @@ def test_the_next_move_in_every_state_at_every_sight(place: str, seen: str, answ
     assert f"{found.step} {found.state[0]}" == expected
     assert (found == rollout.status) is (answer == "=")
     assert (found.until is not None) is (found.state == RolloutState.SOAKING)
+
+
+@pytest.mark.parametrize(("place", "seen", "answer"), MOVES)
+def test_a_failing_gate_is_judged_in_every_state_and_an_unknown_one_passes_in_none(
+    place: str, seen: str, answer: str
+) -> None:
+    def moved(gate: NodesGate) -> tuple[RolloutStatus, RolloutStatus]:
+        status = replace(at(place), gate=gate)
+        return status, next_move(a_rollout(status), POOL, SEEN[seen], NOW)
+
+    known, found = moved(FAILS)
+    if known.state not in BEGUN or seen == "changed":
+        assert f"{found.step} {found.state[0]}" == (answer if answer != "=" else f"{known.step} {known.state[0]}")
+    else:
+        assert (found.step, found.state, found.until) == (known.step, RolloutState.JUDGING, None)
+    known, found = moved(NodesGate())
+    if known.state in BEGUN:
+        order = [step.name for step in STEPS]
+        assert order.index(found.step) <= order.index(known.step) and found.state != RolloutState.COMPLETE
 
 
 def test_the_table_has_every_state_and_every_sight() -> None:

@@ -69,7 +69,7 @@ class RolloutPlace(ApiModel):
     name: str
     """The step that is permitted; empty while it waits for a change."""
     state: Literal["Waiting", "Replacing", "Soaking", "Judging", "Complete"]
-    """What it does there. Judging: the soak is over, and nodes at the target are not ready."""
+    """What it does there. Judging: nodes at the target are not ready after their soak, or a gate fails."""
     since: Moment
     """When it came there."""
     until: Moment | None = None
@@ -98,6 +98,19 @@ class RolloutTarget(ApiModel):
     """Since when."""
 
 
+class RolloutGate(ApiModel):
+    """What a gate says; only a passing one lets a further step begin."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """nodes: whether each owner's pods do as well on nodes at the target as on the others."""
+    result: Literal["Passing", "Unknown", "Failing"]
+    """Failing lets no further node begin either."""
+    since: Moment | None = None
+    """Since when pods do worse at the target."""
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """Whose pods."""
+
+
 class NodeRolloutStatus(ApiModel):
     """How far it is."""
 
@@ -109,8 +122,10 @@ class NodeRolloutStatus(ApiModel):
     """The change that it is about."""
     nodes: RolloutNodes | None = None
     """How many nodes are where."""
+    gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=_BY_NAME)] | None = None
+    """What the gates say."""
     conditions: Conditions | None = None
-    """Ready when it is complete, Reconciling while it goes on, Stalled where a person is needed."""
+    """Ready when complete, Reconciling while it goes on, Stalled where a person is needed, Healthy by its gates."""
 
 
 class NodeRollout(ApiModel):

@@ -9,18 +9,28 @@ from math import ceil
 from typing import Final
 
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import BEGUN, Intent, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import (
+    BEGUN,
+    GateResult,
+    Intent,
+    NodesGate,
+    PoolNodes,
+    Rollout,
+    RolloutState,
+    RolloutStatus,
+)
 
+CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
 SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
 
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """The status that should stand there now, but for counts and conditions."""
+    """The status that should stand there now, but for counts and conditions; its gate says already what it says now."""
     status = rollout.status
     if status.state == RolloutState.WAITING:
         may_begin = not rollout.fault and rollout.intent in (Intent.RUN, Intent.PROMOTE)
         return _begun(rollout, pool, now) if may_begin and nodes.old + nodes.leaving else status
-    if rollout.is_held:
+    if rollout.is_stopped:
         return status
     if rollout.has_changed(pool, nodes):
         return _begun(rollout, pool, now)
@@ -33,34 +43,59 @@ def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) ->
     return _within(rollout, number, nodes, now)
 
 
-def looks_again(status: RolloutStatus) -> float | None:
+def looks_again(status: RolloutStatus, now: float) -> tuple[float, ...]:
     """When time alone may change it."""
-    if status.state == RolloutState.REPLACING:
-        return status.since + SETTLED
-    return status.until if status.state in BEGUN else None
+    if status.state not in BEGUN:
+        return ()
+    settled = status.since + SETTLED if status.state == RolloutState.REPLACING else status.until
+    return tuple(moment for moment in (settled, now + CONFIRMED) if moment is not None)
 
 
 def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus:
     """A step that has begun. It falls back where nodes of earlier steps are gone, or were counted too early."""
     status, needs = rollout.status, [step.allows(nodes.total) for step in rollout.steps]
+    if rollout.is_failing:
+        return _judged(status, now)
     lost = next((n for n in range(number) if nodes.taken < needs[n]), number)
     if lost != number and rollout.intent != Intent.PROMOTE:
         return _at(rollout, lost, now)
     if status.state == RolloutState.REPLACING:
         if _ready(rollout, nodes, now) < needs[number] or nodes.leaving:
             return status
-        until = float(ceil(now + rollout.steps[number].soak))
-        return replace(status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
+        return _soaks(rollout, number, now)
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
+    return _proven(rollout, number, len(nodes.ready) >= needs[number], now)
+
+
+def _proven(rollout: Rollout, number: int, is_ready: bool, now: float) -> RolloutStatus:
+    """A step whose nodes are at the target. What was judged soaks again, so that it is well all through a soak."""
+    status, passes = (
+        rollout.status,
+        rollout.status.gate.result == GateResult.PASSING or rollout.intent == Intent.PROMOTE,
+    )
+    if status.state == RolloutState.JUDGING:
+        return _soaks(rollout, number, now) if is_ready and passes else status
     if status.until is not None and now < status.until:
         return status
-    if len(nodes.ready) < needs[number]:
-        judging = replace(status, state=RolloutState.JUDGING, since=float(int(now)), until=None)
-        return judging if status.state == RolloutState.SOAKING else status
+    if not is_ready:
+        return _judged(status, now)
+    if not passes:
+        return status
     if number + 1 < len(rollout.steps):
         return _at(rollout, number + 1, now)
     return replace(status, state=RolloutState.COMPLETE, since=float(int(now)), until=None)
+
+
+def _soaks(rollout: Rollout, number: int, now: float) -> RolloutStatus:
+    until = float(ceil(now + rollout.steps[number].soak))
+    return replace(rollout.status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
+
+
+def _judged(status: RolloutStatus, now: float) -> RolloutStatus:
+    if status.state == RolloutState.JUDGING:
+        return status
+    return replace(status, state=RolloutState.JUDGING, since=float(int(now)), until=None)
 
 
 def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
@@ -71,7 +106,7 @@ def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
 
 
 def _begun(rollout: Rollout, pool: NodePool, now: float) -> RolloutStatus:
-    return replace(_at(rollout, 0, now), begun=float(int(now)), target=pool.hash)
+    return replace(_at(rollout, 0, now), begun=float(int(now)), target=pool.hash, gate=NodesGate())
 
 
 def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:

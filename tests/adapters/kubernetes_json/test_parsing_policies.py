@@ -186,7 +186,15 @@ def test_a_rollout_that_cannot_be_understood_holds_its_pool_or_all(spec: Any, po
 
 
 @pytest.mark.parametrize(
-    "status", [None, {}, "x", {"step": {"name": "canary", "state": "Rushing"}}, {"nodes": {"total": "x"}}]
+    "status",
+    [
+        None,
+        {},
+        "x",
+        {"step": {"name": "canary", "state": "Replacing"}, "gates": [{"name": "nodes", "result": "Fine"}]},
+        {"step": {"name": "canary", "state": "Rushing"}},
+        {"nodes": {"total": "x"}},
+    ],
 )
 def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: Any) -> None:
     rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})

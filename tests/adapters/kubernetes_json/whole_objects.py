@@ -199,6 +199,7 @@ def whole_objects() -> dict[str, Json]:
                 "step": {"name": "canary", "state": "Soaking", "since": _TIME, "until": _TIME},
                 "target": {"nodePoolHash": "1", "begun": _TIME},
                 "nodes": {"total": 4, "target": 1, "leaving": 1, "old": 2},
+                "gates": [{"name": "nodes", "result": "Failing", "since": _TIME, "message": "ReplicaSet default/a"}],
                 "conditions": [_CONDITION],
             },
         },

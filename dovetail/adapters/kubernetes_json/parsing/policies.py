@@ -32,7 +32,7 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
-from dovetail.model.rollouts import Intent, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
@@ -152,7 +152,16 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         total=total,
         at_target=at_target,
         leaving=leaving,
+        gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == "nodes"), NodesGate()),
         conditions=conditions(raw.get("conditions")),
+    )
+
+
+def _gate(raw: ReadOnlyJson) -> NodesGate:
+    return NodesGate(
+        result=GateResult(raw["result"]),
+        since=optional_time(raw.get("since")),
+        message=text_of(raw.get("message") or ""),
     )
 
 

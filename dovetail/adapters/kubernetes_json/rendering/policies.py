@@ -3,7 +3,7 @@
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus
-from dovetail.model.rollouts import Rollout, RolloutStatus
+from dovetail.model.rollouts import NodesGate, Rollout, RolloutStatus
 from dovetail.model.time import format_time
 
 
@@ -30,8 +30,14 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
         },
         "target": {"nodePoolHash": status.target, "begun": format_time(begun)},
         "nodes": {"total": status.total, "target": status.at_target, "leaving": status.leaving, "old": old},
+        "gates": [_gate(status.gate)],
         "conditions": fields.conditions(status.conditions),
     }
+
+
+def _gate(gate: NodesGate) -> Json:
+    since = {} if gate.since is None else {"since": format_time(gate.since)}
+    return {"name": "nodes", "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
 
 
 def _opening(opening: Opening) -> Json:

@@ -1,0 +1,77 @@
+"""The gate of a NodeRollout compares each owner's pods on nodes at the target with those on the others."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN, nodes_gate
+from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.rollouts import GateResult, NodesGate
+from dovetail.model.snapshot import Snapshot
+from testing.disruption_worlds import NOW, OWNERS, a_pair, a_pod, a_pool, a_world
+
+POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
+WEB: Final = OWNERS["ReplicaSet"]
+
+
+def a_cluster(*pods: Pod) -> Snapshot:
+    pairs = [a_pair("old0", also=(names.DRIFTED,)), a_pair("old1", also=(names.DRIFTED,)), a_pair("new0")]
+    return a_world([*pairs, a_pair("elsewhere", pool="b")], pods, [POOL, a_pool("b")])
+
+
+def starting(node: str) -> Pod:
+    return replace(a_pod(node), ready=False, started=NOW - STARTS_WITHIN + 1)
+
+
+def broken(node: str, **also: Any) -> Pod:
+    return replace(a_pod(node), **{"ready": False, **also})
+
+
+@pytest.mark.parametrize(
+    ("pods", "verdict"),
+    [
+        ([], GateResult.PASSING),
+        ([a_pod("old0"), a_pod("new0")], GateResult.PASSING),
+        ([a_pod("old0"), broken("new0")], GateResult.FAILING),
+        ([a_pod("old0"), broken("new0", ready=None)], GateResult.FAILING),
+        ([a_pod("old0"), broken("new0", started=None)], GateResult.FAILING),  # the kubelet has never begun it
+        ([a_pod("old0"), starting("new0")], GateResult.UNKNOWN),
+        ([a_pod("old0"), a_pod("new0"), starting("new0")], GateResult.PASSING),  # one has shown that it can start
+        ([broken("old0"), broken("old1"), broken("new0")], GateResult.PASSING),  # it breaks everywhere
+        ([broken("old0"), starting("new0")], GateResult.PASSING),
+        ([broken("old0"), a_pod("old1"), broken("new0")], GateResult.PASSING),  # and has begun to there
+        ([broken("old0"), a_pod("old0"), a_pod("old1"), broken("new0")], GateResult.FAILING),
+        ([broken("new0")], GateResult.PASSING),  # there is nothing to compare
+        ([a_pod("elsewhere"), broken("new0")], GateResult.PASSING),
+        ([a_pod("old0"), broken("new0", owners=(replace(WEB, kind="Job"),))], GateResult.PASSING),
+        ([a_pod("old0"), broken("new0", owners=())], GateResult.PASSING),
+        ([a_pod("old0"), broken("new0", phase="Failed")], GateResult.PASSING),
+        ([a_pod("old0"), broken("new0", deleting_since=NOW)], GateResult.PASSING),
+        (
+            [a_pod("old0"), broken("new0", shape=replace(a_pod().shape, namespace="other"))],
+            GateResult.PASSING,
+        ),  # another owner's
+    ],
+)
+def test_who_is_blamed(pods: list[Pod], verdict: GateResult) -> None:
+    known = NodesGate(since=NOW - CONFIRMED)
+
+    assert nodes_gate(a_cluster(*pods), POOL, known, NOW).result == verdict
+
+
+def test_it_fails_once_pods_have_done_worse_for_a_minute_and_passes_when_they_do_not() -> None:
+    world = a_cluster(a_pod("old0"), broken("new0"))
+    first = nodes_gate(world, POOL, NodesGate(result=GateResult.PASSING), NOW)
+    assert (first.result, first.since) == (GateResult.UNKNOWN, NOW)
+    assert nodes_gate(world, POOL, first, NOW + CONFIRMED - 1) == first
+
+    last = nodes_gate(world, POOL, first, NOW + CONFIRMED)
+    assert (last.result, last.since) == (GateResult.FAILING, NOW)
+    assert last.message == (
+        f"pods are not ready on nodes at the target and are on the others: ReplicaSet default/{WEB.name}"
+    )
+    well = nodes_gate(a_cluster(a_pod("old0"), a_pod("new0")), POOL, last, NOW + CONFIRMED)
+    assert well == NodesGate(result=GateResult.PASSING)
