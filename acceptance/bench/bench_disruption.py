@@ -21,7 +21,9 @@ from dovetail.disruption.rounds import Method, Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.openings import Dates, Window
 from dovetail.model.pods import Expression, Owner, Pod, PodShape
+from dovetail.model.policies import Policy
 from dovetail.model.pools import (
     Budget,
     Catalogue,
@@ -30,9 +32,12 @@ from dovetail.model.pools import (
     InstanceType,
     NodePool,
 )
+from dovetail.model.rates import Rate
 from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import CLASS, NOW, condition
+from testing.time_rules import ZONES as ZONES_OF_PEOPLE
+from testing.time_rules import with_rules
 
 Row = dict[str, Any]
 
@@ -214,6 +219,42 @@ def whole_round(sizes: Iterable[tuple[int, int]] = ((250, 10), (500, 10), (1000,
     return rows
 
 
+def round_with_policies(sizes: Iterable[tuple[int, int]] = ((500, 10), (5000, 20)), turns: int = 5) -> list[Row]:
+    """The same decision under twenty DisruptionPolicies and under none, by turns: what the policies cost. All of them
+    speak of the pool, are open now and leave enough of their rates, so that both decide alike."""
+    rows = []
+    for size, pods in sizes:
+        without = cluster(size, pods, "790m" if pods == 10 else "395m")
+        under = with_rules(without, *[_open_policy(number) for number in range(20)])
+        kinds: list[str] = []
+        alike = choose(without, DisruptionSettings(), never) == choose(under, DisruptionSettings(), never)
+        assert alike, "under policies that are open the same is decided"
+        spans = [(timed(_round(without, kinds), 1), timed(_round(under, kinds), 1)) for _ in range(turns)]
+        plain, ruled = (min(side) for side in zip(*spans, strict=True))  # what others on the machine take is not its
+        rows.append(
+            {
+                "work": f"whole decision round under 20 policies, {size} nodes / {size * pods} pods",
+                "ms": round(ruled, 1),
+                "ms_without": round(plain, 1),
+                "ratio": round(ruled / plain, 3),
+                "outcome": "/".join(sorted(set(kinds))),
+            }
+        )
+    return rows
+
+
+def _open_policy(number: int) -> Policy:
+    """Two windows, a closed day and two rates, in one of twenty zones."""
+    half = 12 * 3600
+    return Policy(
+        name=f"policy-{number:02}",
+        zone=ZONES_OF_PEOPLE[number],
+        allow=(Window(end=half), Window(start=half)),
+        deny=(Window(dates=(Dates((12, 24), (1, 2)),)),),
+        rates=(Rate(nodes="5000", per=3600.0), Rate(nodes="9000", per=86_400.0)),
+    )
+
+
 def drift_wave(sizes: Iterable[int] = (20, 200, 1000)) -> list[Row]:
     """A plan for drifted nodes, six pods each that fit on no other node; a plan ends at 100 commands."""
     rows = []
@@ -231,6 +272,7 @@ INPUTS: dict[str, Callable[[], list[Row]]] = {
     "disruption_single_node": single_node,
     "disruption_drift": drift_wave,
     "disruption_round": whole_round,
+    "disruption_policies": round_with_policies,
 }
 
 

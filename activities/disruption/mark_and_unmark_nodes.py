@@ -53,6 +53,8 @@ from dovetail.termination.announced import planned, undone
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
 
+ASKED_FOR_SECONDS: Final = 1.0  # for so long it holds that nobody has paused, frozen or closed anything
+
 AT_ONCE: Final = 10  # marked side by side: four requests each, one after another
 
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
@@ -85,7 +87,7 @@ class MarkAndUnmarkNodes:
         """Mark each target, several side by side; one that is refused is left as it was. A second try leaves alone what
         the first has marked."""
         targets, before = request.command.targets, kept()
-        marks = _Marks()
+        marks = _Marks(asked={target.pool: self.now() for target in targets})
         why_not = await self._why_not(request, [target for target in targets if target.claim not in before])
         begins = [self._mark_one(request, target, before, marks, why_not.get(target.claim, "")) for target in targets]
         answers = await side_by_side(begins, AT_ONCE)
@@ -115,7 +117,7 @@ class MarkAndUnmarkNodes:
         command = request.command
         if self.pauses is None:
             return {}
-        cause = Cause.of(command.reason, at_once=self._is_asked_for_now(command))
+        cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
         saids = {pool: without_own(await self.pauses.said(pool), request.owner, targets) for pool in pools}
         holds = {pool: hold_of(said, cause, replaced=replaced) for pool, said in saids.items()}
@@ -124,6 +126,21 @@ class MarkAndUnmarkNodes:
             return held
         free = [target for target in targets if target.claim not in held and saids[target.pool].periods]
         return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
+
+    async def _held_since(self, request: MarkRequest, target: Target, marks: "_Marks") -> str:
+        """Why people forbid it by now, where the marks before this one took a while."""
+        if self.pauses is None or self.now() - marks.asked[target.pool] < ASKED_FOR_SECONDS:
+            return ""
+        asked, command = self.now(), request.command
+        said = without_own(await self.pauses.said(target.pool), request.owner, command.targets)
+        hold = hold_of(said, self._cause(command), replaced=bool(command.replacements))
+        if hold is not None:
+            return hold.message
+        marks.asked[target.pool] = asked
+        return ""
+
+    def _cause(self, command: DisruptionCommand) -> Cause:
+        return Cause.of(command.reason, at_once=self._is_asked_for_now(command))
 
     def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
         """Whether a person asks for it at once: windows are not asked then."""
@@ -138,7 +155,7 @@ class MarkAndUnmarkNodes:
         """Why the target is not marked; then it is as it was before. What an earlier try marked stays so."""
         if target.claim in before:
             return None
-        why_not = paused or await self._mark(request, target, marks)
+        why_not = paused or await self._held_since(request, target, marks) or await self._mark(request, target, marks)
         if not why_not:
             node = marks.nodes[target.node]
             await announce(self.nodes, node, planned(node, self.now(), request.command.reason))
@@ -296,8 +313,10 @@ async def _plans_since(scheduler: str) -> float:
 
 @dataclass(slots=True)
 class _Marks:
-    """What marking has written, and the instance types of the claims that it met."""
+    """What marking has written, the instance types of the claims that it met, and when it was last asked, by
+    pool, whether people forbid it."""
 
+    asked: dict[str, float]
     writes: list[Write] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)

@@ -3,20 +3,29 @@
 from dataclasses import replace
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
+from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
+from dovetail.messages.outcomes import MarkOutcome
+from dovetail.messages.plans import Seen
+from dovetail.messages.requests import MarkRequest
+from dovetail.model import names
 from dovetail.model.beginnings import Cause
-from dovetail.model.nodes import Condition
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import parse_time
 from dovetail.ports.failures import Forbidden
+from dovetail.ports.objects import MetadataChange
 from testing.disruption_worlds import a_pair, a_pool
+from testing.fakes import FakeClaims, World, mark_ports
 from testing.time_rules import with_rules
-from tests.activities.test_pauses import a_joined_world, marked, pauses
+from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 
 NOON = parse_time("2026-06-01T12:00:00Z")
 NIGHT = Window(start=22 * 3600, end=5 * 3600, reasons=frozenset({"Drifted"}))
@@ -208,3 +217,53 @@ async def test_at_the_mark_a_roll_out_is_asked_for_as_the_api_server_has_it() ->
     for rollout, holds in ((running, False), (replace(running, intent=Intent.PAUSE), True)):
         live = replace(pauses(a_joined_world()), rules=Written(TimeRules(rollouts={"r": rollout})))
         assert (await live.hold("default", Cause.DRIFTED) is not None) is holds
+
+
+class Slow(FakeClaims):
+    """An API server of which each write takes a while; when each owner was written."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.marks: list[float] = []
+
+    async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
+        self.world.clock += 0.1
+        if change.annotations.get(names.OWNER):
+            self.marks.append(self.world.clock)
+        return await super().patch(claim, change)
+
+
+class Coming(Written):
+    """A Freeze that somebody writes at a moment."""
+
+    def __init__(self, world: World, at: float) -> None:
+        super().__init__(TimeRules())
+        self.world, self.at = world, at
+
+    async def read(self, _: str) -> TimeRules:
+        freeze = Freeze(name="peak", begins=self.at, until=self.at + 3600.0, what=frozenset({"disruption"}))
+        return TimeRules(freezes={"peak": freeze} if self.world.clock >= self.at else {})
+
+
+@pytest.mark.parametrize("earlier", [1.0, 0.0, -0.5, -3.0, -8.0])
+async def test_of_a_hundred_nodes_none_is_marked_once_a_freeze_has_stood_for_a_second(earlier: float) -> None:
+    """Also where it comes while the step marks, which takes ten seconds here."""
+    world, targets = World(), []
+    begin = world.clock
+    for number in range(100):
+        claim = a_joined_claim(f"pool-{number}", provider_id=f"i-{number}", node_name=f"node-{number}")
+        node = a_joined_node(f"node-{number}", provider_id=f"i-{number}")
+        world.put(claim, node)
+        targets.append(replace(target_of(claim, node), pool="pool"))
+    claims, frozen = Slow(world), begin - earlier
+    live = replace(pauses(world), rules=Coming(world, frozen))
+    step = MarkAndUnmarkNodes(mark_ports(world, claims=claims, pauses=live), world.now)
+    seen = Seen(taken_at=begin - 5.0, versions=()).ready(begin)
+    request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, targets=tuple(targets)), seen=seen)
+
+    outcome: MarkOutcome = await ActivityEnvironment().run(step.mark_nodes, request)
+
+    assert len(outcome.marked) + len(outcome.refused) == 100
+    assert all("by Freeze peak" in why for _, why in outcome.refused)
+    assert [at for at in claims.marks if at > frozen + 1.5] == []
+    assert len(outcome.marked) == len(claims.marks) and bool(claims.marks) == (earlier < 0)

@@ -72,8 +72,10 @@ async def test_a_window_holds_and_opens_and_a_freeze_calls_off_what_has_begun(gr
         assert answer.status == 200, answer.text
         await ground.until(marked, 120, "the drifted node is marked when the window opens")
         end = format_time(time.time() + 3600.0)
+        began = time.monotonic()
         await create(ground, a_rule("Freeze", "peak", until=end, inFlight="Undo", reason="peak season"))
         await ground.until(as_before, 60, "its disruption is called off, and the node is as it was")
+        print(f"as it was {time.monotonic() - began:.1f} s after the Freeze")
 
         [policy] = (await ground.api.get(path("DisruptionPolicy"))).body["items"]
         [freeze] = (await ground.api.get(path("Freeze"))).body["items"]

@@ -70,6 +70,7 @@ def main() -> int:
     parser.add_argument(
         "--spot-chance", type=float, default=Course(cost=True).spot_chance, help="what the policy believes"
     )
+    parser.add_argument("--slows", action="store_true", help="let consolidation rest where what it took came back")
     given = parser.parse_args()
     course = Course(
         cost=False,
@@ -82,6 +83,7 @@ def main() -> int:
         every=given.every,
         deep=given.deep,
         spot_chance=given.spot_chance,
+        slows=given.slows,
     )
     recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
     for name in ("default", "cost") if given.policy == "both" else (given.policy,):

@@ -6,7 +6,7 @@ ones. What is left out is what every policy would meet alike: budgets of applica
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,9 @@ from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
 from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pools import NodePool
+from dovetail.model.returned_moves import returned_nodes, returned_text, taken_text
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
 
@@ -47,6 +50,7 @@ class Course:
     seed: int = 1
     deep: float = 1.0  # of each spot pool, the chance that the cloud has much capacity there; else it takes another one
     spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
+    slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 247)
 
 
 @dataclass(slots=True)
@@ -148,6 +152,7 @@ class Play:
     def _provision(self, now: float) -> None:
         snapshot = self.fleet.snapshot(now, self._taken())
         plan, _ = plan_provisioning(snapshot, self._placement, never)
+        self._remember(returned_text, returned_nodes(self.fleet.pool, len(plan.proposed), now), now)
         self._launch([(node, plan.type_lists[node.type_list]) for node in plan.proposed], self._plan_id(), now)
 
     def _launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
@@ -157,6 +162,13 @@ class Play:
             for (planned, _), name in zip(proposed, launched, strict=True):
                 self.fleet.nominated |= {pod.uid: name for pod in planned.pods}
         return launched
+
+    def _remember(self, text_of: Callable[[NodePool, int, float], str], nodes: int, now: float) -> None:
+        """As the steps write it that delete nodes and that make them."""
+        pool = self.fleet.pool
+        if self.course.slows and nodes:
+            text = text_of(pool, nodes, now)
+            self.fleet.pool = replace(pool, annotations={**pool.annotations, names.RETURNED_MOVES: text})
 
     def _plan_id(self) -> str:
         self._plans += 1
@@ -220,6 +232,8 @@ class Play:
             launched = self._launch(made, label, now)
             if command.method == CHEAPER.name:
                 self._note_moves(targets, launched, now)
+            if command.reason == DisruptionReason.UNDERUTILIZED:
+                self._remember(taken_text, len(targets), now)
             self._running.append(_Running(command, launched))
             self.fleet.close(targets, label)
             self.figures.steps[command.method] = self.figures.steps.get(command.method, 0) + 1
