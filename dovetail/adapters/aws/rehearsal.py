@@ -2,10 +2,14 @@
 
 EC2 looks at the rights first and at the ids afterwards, so that ids of nothing are enough: a refusal for want of rights
 says no, and "the request would have succeeded" says yes. Any other answer (that there is no such instance, for example)
-says neither, because some of EC2's calls look at the ids first. Nothing is made.
+says neither, because some of EC2's calls look at the ids first. Of these IAM is asked what the caller's policies come
+to for an instance of this cluster, where the caller may ask that (`iam:SimulatePrincipalPolicy`, which no worker needs
+and the shipped policies do not grant). Nothing is made.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from dovetail.adapters.aws import names
@@ -14,6 +18,7 @@ from dovetail.adapters.aws.failures import UNAUTHORISED
 from dovetail.adapters.aws.tags import as_tags, tag_specification
 from dovetail.model import names as core
 from dovetail.ports.cloud import Rehearsed
+from dovetail.ports.failures import Failure
 
 NAME: Final = "dovetail-preflight"
 _NO_IMAGE: Final = "ami-00000000000000000"
@@ -29,7 +34,31 @@ class AwsRehearsal:
 
     async def __call__(self) -> tuple[Rehearsed, ...]:
         """One after another: there are five."""
-        return tuple([await self._one(call, parameters) for call, parameters in self._asked().items()])
+        found = [await self._one(call, parameters) for call, parameters in self._asked().items()]
+        decided = await self._simulated([each.call for each in found if each.allowed is None])
+        return tuple(_with_decision(each, decided.get(each.call, "")) for each in found)
+
+    async def _simulated(self, calls: Sequence[str]) -> Mapping[str, str]:
+        """IAM's decision on each of these calls; nothing where it does not say."""
+        if not calls:
+            return {}
+        try:
+            caller = str((await self._calls.call("sts", "GetCallerIdentity")).get("Arn", ""))
+            answer = await self._calls.call(
+                "iam",
+                "SimulatePrincipalPolicy",
+                PolicySourceArn=_principal(caller),
+                ActionNames=list(calls),
+                ContextEntries=[
+                    {"ContextKeyName": f"aws:ResourceTag/{key}", "ContextKeyValues": [text], "ContextKeyType": "string"}
+                    for key, text in self._tags().items()
+                ],
+            )
+        except Failure:
+            return {}
+        return {
+            str(each["EvalActionName"]): str(each["EvalDecision"]) for each in answer.get("EvaluationResults") or []
+        }
 
     async def _one(self, call: str, parameters: Mapping[str, Any]) -> Rehearsed:
         denied = await self._calls.dry_run(call, **parameters)
@@ -39,13 +68,16 @@ class AwsRehearsal:
         allowed = False if denied.code in UNAUTHORISED else None
         return Rehearsed(call=name, allowed=allowed, said=f"{denied.code}: {denied.message}")
 
-    def _asked(self) -> dict[str, dict[str, Any]]:
-        tags = {
+    def _tags(self) -> dict[str, str]:
+        return {
             names.owned_tag(self._cluster): "owned",
             names.CLUSTER_TAG: self._cluster,
             core.NODE_POOL: NAME,
             names.NODE_CLASS: NAME,
         }
+
+    def _asked(self) -> dict[str, dict[str, Any]]:
+        tags = self._tags()
         template = {"LaunchTemplateSpecification": {"LaunchTemplateName": NAME, "Version": "$Latest"}}
         return {
             "CreateLaunchTemplate": {
@@ -71,3 +103,14 @@ class AwsRehearsal:
             "CreateTags": {"Resources": [_NO_INSTANCE], "Tags": as_tags({"Name": NAME})},
             "TerminateInstances": {"InstanceIds": [_NO_INSTANCE]},
         }
+
+
+def _principal(caller: str) -> str:
+    """Whose policies count: of a session those of its role."""
+    return re.sub(r":sts::(\d+):assumed-role/([^/]+)/.*", r":iam::\1:role/\2", caller)
+
+
+def _with_decision(found: Rehearsed, decision: str) -> Rehearsed:
+    if not decision:
+        return found
+    return replace(found, allowed=decision == "allowed", said=f"IAM's simulation of the caller's policies: {decision}")

@@ -45,6 +45,7 @@ CALLED: Final[Mapping[str, frozenset[str]]] = {
             "GetInstanceProfile",
             "ListInstanceProfiles",
             "RemoveRoleFromInstanceProfile",
+            "SimulatePrincipalPolicy",
         }
     ),
     "ssm": frozenset({"GetParameter"}),

@@ -1,6 +1,14 @@
 """Dry runs before an installation: each call that a launch needs, and nothing is made."""
 
+from typing import Any, cast
+
+import pytest
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.rehearsal import AwsRehearsal
+from dovetail.model.json import Json
+from dovetail.ports.failures import Forbidden
 from tests.adapters.aws.conftest import Stage
 
 
@@ -25,3 +33,40 @@ async def test_with_the_rights_of_another_cluster_each_launch_is_refused(stage: 
     for call in ("ec2:CreateLaunchTemplate", "ec2:CreateFleet", "ec2:RunInstances"):
         assert found[call].allowed is False, call
         assert "UnauthorizedOperation" in found[call].said
+
+
+class Answering:
+    """Dry runs of terminations look at the ids first; IAM says what the policies come to, or that one may not ask."""
+
+    def __init__(self, decision: str) -> None:
+        self.decision = decision
+        self.asked: list[Json] = []
+
+    async def dry_run(self, operation: str, **parameters: Any) -> Denied | None:
+        unsaid = operation == "TerminateInstances"
+        return Denied(code="InvalidInstanceID.NotFound", message="no such instance") if unsaid else None
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> Json:
+        if operation == "GetCallerIdentity":
+            return {"Arn": "arn:aws:sts::111122223333:assumed-role/Installer/alice"}
+        self.asked.append(parameters)
+        if not self.decision:
+            raise Forbidden(f"{service}:{operation}", "not authorized")
+        return {"EvaluationResults": [{"EvalActionName": "ec2:TerminateInstances", "EvalDecision": self.decision}]}
+
+
+@pytest.mark.parametrize(("decision", "allowed"), [("allowed", True), ("implicitDeny", False), ("", None)])
+async def test_what_a_dry_run_does_not_say_is_asked_of_iam_where_the_caller_may(
+    decision: str, allowed: bool | None
+) -> None:
+    calls = Answering(decision)
+
+    found = {each.call: each for each in await AwsRehearsal(cast(Calls, calls), "demo")()}
+
+    [asked] = calls.asked
+    assert asked["PolicySourceArn"] == "arn:aws:iam::111122223333:role/Installer"
+    assert asked["ActionNames"] == ["ec2:TerminateInstances"]
+    tags = {each["ContextKeyName"]: each["ContextKeyValues"] for each in asked["ContextEntries"]}
+    assert tags["aws:ResourceTag/kubernetes.io/cluster/demo"] == ["owned"]
+    assert found["ec2:TerminateInstances"].allowed is allowed
+    assert [each.allowed for call, each in found.items() if call != "ec2:TerminateInstances"] == [True] * 4
