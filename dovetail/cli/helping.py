@@ -52,6 +52,12 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
         "dovetail replace --pool web --reason 'a new image' --dry-run",
         "dovetail replace ip-10-0-3-17 --reason 'it is broken' --now --wait",
     ),
+    "rollout": (
+        "Says how far a change is that goes step by step, and pauses, aborts or promotes it.",
+        "dovetail rollout",
+        "dovetail rollout status new-image",
+        "dovetail rollout abort new-image",
+    ),
     "take-over": (
         "Takes the workflows of a cluster that is gone for this one, which has its name.",
         "dovetail take-over --from 7d0f3c52-9b7e-4f6e-8a57-0d1b4f3a9c11",

@@ -26,6 +26,7 @@ from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import add_place, asked
 from dovetail.cli.replace import add_replace
+from dovetail.cli.rollout import add_rollout
 from dovetail.cli.top.command import add_top
 from dovetail.cli.version import PrintedVersion, add_version
 
@@ -80,6 +81,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     stop.set_defaults(act=_cancel, order=True)
 
     add_replace(commands, shared)
+    add_rollout(commands, shared)
 
     over = commands.add_parser("take-over", parents=[shared], help="take the place of another cluster of this name")
     over.add_argument("--from", dest="theirs", required=True, metavar="UID", help="the cluster that is gone")

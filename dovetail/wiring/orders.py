@@ -16,7 +16,7 @@ from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.raw import user_of
 from dovetail.adapters.kube.requests import Request
-from dovetail.ports.objects import Namespaces, NodeClaims, NodePools, Nodes
+from dovetail.ports.objects import Namespaces, NodeClaims, NodePools, Nodes, TimeObjects
 
 # Method, path with its query, body, type of content: status and text of the answer.
 Send = Callable[[str, str, bytes | None, str], tuple[int, str]]
@@ -30,6 +30,7 @@ class ClusterObjects:
     nodes: Nodes
     pools: NodePools
     namespaces: Namespaces
+    times: Callable[[], TimeObjects]  # opened where one is read: that loads the schemas of its kinds
     user: Callable[[], Awaitable[str]]  # as whom the API server knows us; empty where it does not say
 
 
@@ -58,5 +59,12 @@ def objects_over(send: Send) -> ClusterObjects:
         nodes=KubeNodes(client, None),
         pools=KubeNodePools(client),
         namespaces=KubeNamespaces(client),
+        times=partial(_times, client),
         user=partial(user_of, client),
     )
+
+
+def _times(client: _Sent) -> TimeObjects:
+    from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
+
+    return KubeTimeObjects(client, lambda _: False)

@@ -99,7 +99,12 @@ async def simulated_objects(settings: Settings) -> AsyncIterator[ClusterObjects]
     world = _simulated(settings)
     try:
         yield ClusterObjects(
-            claims=world.claims, nodes=world.nodes, pools=world.pools, namespaces=world.namespaces, user=_no_user
+            claims=world.claims,
+            nodes=world.nodes,
+            pools=world.pools,
+            namespaces=world.namespaces,
+            times=lambda: world.times,
+            user=_no_user,
         )
     finally:
         await world.close()

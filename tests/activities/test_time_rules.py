@@ -57,6 +57,9 @@ class Written:
         self.rollouts[rollout.name] = status
         return replace(rollout, status=status)
 
+    async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout:
+        return replace(rollout, intent=intent)
+
 
 def a_cluster(*rules: Policy | Freeze | Rollout, now: float = NOON) -> Snapshot:
     return with_rules(Snapshot(now=now, pools={"default": a_pool("default")}), *rules)

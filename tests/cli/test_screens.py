@@ -20,7 +20,7 @@ from dovetail.model import names
 from tests.cli.captured import CLUSTER, HELD, Stage, staged
 from tests.cli.test_status_text import NOW
 
-WRITES = {"cancel", "replace", "pause", "resume"}  # with a kubeconfig alone; here in a world that is a file
+WRITES = {"cancel", "replace", "rollout", "pause", "resume"}  # with a kubeconfig alone; here in a world that is a file
 FROM_HERE = {"snapshot", "take-over", "doctor-preflight", "doctor-away"}
 LEAVES_BEHIND = 4
 CODES = {"plan-file": LEAVES_BEHIND, "plan-diff": LEAVES_BEHIND, "plan-markdown": LEAVES_BEHIND, "doctor-away": 1}

@@ -30,7 +30,7 @@ from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
-from dovetail.model.rollouts import Rollout, RolloutStatus
+from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
@@ -168,6 +168,20 @@ async def test_a_person_who_pauses_and_cancels_needs_three_patches_and_our_own_k
         *{("dovetail.sh", kind, verb) for kind in ("disruptionpolicies", "freezes", "noderollouts") for verb in WRITE},
     }
     assert (system["resourceNames"], system["verbs"]) == (["kube-system"], ["get", "patch"])
+
+
+async def test_who_has_the_operator_s_role_can_list_roll_outs_and_say_what_is_wanted_of_one() -> None:
+    recorder = Recorder()
+    times = KubeTimeObjects(cast(Client, recorder), lambda _: False)
+    await used(times.read(), times.patch_intent(Rollout(name="r"), Intent.ABORT))
+    [role] = [
+        each
+        for each in yaml.safe_load_all((ROLES.parent / "operators.yaml").read_text())
+        if each["metadata"]["name"] == "dovetail-operator"
+    ]
+
+    assert ("dovetail.sh", "noderollouts", "patch") in recorder.used
+    assert recorder.used <= granted(role)
 
 
 async def test_one_config_map_alone_can_be_read_and_written() -> None:

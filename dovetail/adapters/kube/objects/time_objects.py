@@ -15,7 +15,7 @@ from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout,
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollouts import Rollout, RolloutStatus
+from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)
 
@@ -45,6 +45,9 @@ class KubeTimeObjects:
 
     async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
         return await self._rollouts.patch(rollout, {"status": render_rollout(rollout, status)}, "status")
+
+    async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
+        return await self._rollouts.patch(rollout, {"spec": {"intent": str(intent)}})
 
     async def _list(self, kind: Kind, collection: Collection[Named]) -> list[Named]:
         if self._is_absent(kind.name):

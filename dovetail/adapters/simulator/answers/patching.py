@@ -33,12 +33,22 @@ async def patched(
 async def status_patched(calls: Calls, kind: str, value: Versioned, status: Json) -> Json | None:
     """Patch status at the version of `value`."""
 
+    return await _part_patched(calls, kind, value, {"status": status}, "status")
+
+
+async def spec_patched(calls: Calls, kind: str, value: Versioned, spec: Json) -> Json | None:
+    """Patch spec at the version of `value`."""
+    return await _part_patched(calls, kind, value, {"spec": spec}, "")
+
+
+async def _part_patched(calls: Calls, kind: str, value: Versioned, part: Json, subresource: str) -> Json | None:
+
     def step(cluster: Cluster) -> Json:
         _same(cluster, kind, value)
-        body = {"metadata": {"resourceVersion": value.resource_version}, "status": status}
-        return cluster.patch(kind, value.name, body, "status")
+        body = {"metadata": {"resourceVersion": value.resource_version}, **part}
+        return cluster.patch(kind, value.name, body, subresource)
 
-    return await _unless_gone(calls, "patch-status", f"{kind}/{value.name}", step)
+    return await _unless_gone(calls, "patch-status" if subresource else "patch", f"{kind}/{value.name}", step)
 
 
 async def conditions_set(calls: Calls, kind: str, value: Versioned, conditions: list[Json]) -> None:

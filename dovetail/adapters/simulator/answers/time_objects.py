@@ -4,12 +4,12 @@ from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
-from dovetail.adapters.simulator.answers.patching import status_patched
+from dovetail.adapters.simulator.answers.patching import spec_patched, status_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollouts import Rollout, RolloutStatus
+from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
 
 
 class SimulatedTimeObjects:
@@ -39,4 +39,8 @@ class SimulatedTimeObjects:
 
     async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
         body = await status_patched(self._calls, "NodeRollout", rollout, render_rollout(rollout, status))
+        return None if body is None else parsed(parse_rollout, body)
+
+    async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
+        body = await spec_patched(self._calls, "NodeRollout", rollout, {"intent": str(intent)})
         return None if body is None else parsed(parse_rollout, body)

@@ -1,0 +1,113 @@
+"""`dovetail rollout`: what NodeRollouts do, and what a person wants of one.
+
+Both are fields of the object, read and written with a kubeconfig alone: no worker and no Temporal is asked, so that a
+roll-out can be stopped while they are away. What is written holds from then on, because it is asked for at every mark.
+"""
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
+
+if TYPE_CHECKING:
+    from dovetail.model.rollouts import Rollout
+    from dovetail.ports.objects import TimeObjects
+    from dovetail.settings.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+LIST: Final = "list"
+STATUS: Final = "status"
+ORDERS: Final = {"pause": "Pause", "resume": "Run", "abort": "Abort", "promote": "Promote"}
+
+
+def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register it."""
+    rollout = commands.add_parser(
+        "rollout", parents=[shared], help="how far changes of NodePools are, and pause, abort or promote one"
+    )
+    words = (LIST, STATUS, *ORDERS)
+    rollout.add_argument("what", nargs="?", default=LIST, choices=words, metavar="|".join(words), help="default: list")
+    rollout.add_argument("name", nargs="?", default="", metavar="NODEROLLOUT", help="the NodeRollout, but for a list")
+    rollout.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
+    rollout.set_defaults(act=_rollout, order=True, service="", local=False, url="")
+
+
+async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.cli.orders import context_of, opened_objects
+    from dovetail.cli.target import checked_target
+
+    if given.what != LIST and not given.name:
+        raise CommandFailed(f"rollout {given.what}: name a NodeRollout; `dovetail rollout` lists them")
+    async with opened_objects(given, settings) as objects:
+        times = objects.times()
+        known = (await times.read("")).rollouts
+        if given.what == LIST:
+            for line in [_line(known[name]) for name in sorted(known)] or ["there is no NodeRollout"]:
+                say(line)
+            return
+        found = known.get(given.name)
+        if found is None:
+            raise CommandFailed(f"{given.name}: there is no such NodeRollout")
+        if given.what == STATUS:
+            for line in _lines(found):
+                say(line)
+            return
+        target = await checked_target(settings, objects, context_of(given))
+        say(await _ordered(times, found, given.what))
+        say(target.words)
+
+
+async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
+    """Write the intent, in words. A status that is written meanwhile is no reason to ask again."""
+    from dovetail.activities.shared.revisions import TRIES
+    from dovetail.model.rollouts import Intent, RolloutState
+    from dovetail.ports.failures import Conflict
+
+    said = {
+        Intent.PAUSE: "no further node and no further step begins; nodes that are leaving go on",
+        Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
+        Intent.RUN: "it goes on where it was",
+        Intent.PROMOTE: "it goes to its last step at once, whatever its soak and its gates say",
+    }
+    intent, name = Intent(ORDERS[order]), rollout.name
+    for _ in range(TRIES):
+        if rollout.status.state == RolloutState.COMPLETE:
+            raise CommandFailed(f"{name}: it is complete, and holds nothing")
+        try:
+            if await times.patch_intent(rollout, intent) is None:
+                break
+            return f"NodeRollout {name}: {said[intent]}"
+        except Conflict:
+            found = (await times.read("")).rollouts.get(name)
+            if found is None or found.uid != rollout.uid:
+                break
+            rollout = found
+    else:
+        raise CommandFailed(f"{name}: it is being changed by others; try again")
+    raise CommandFailed(f"{name}: it has just been deleted")
+
+
+def _line(rollout: "Rollout") -> str:
+    from dovetail.model.time import format_time
+
+    status = rollout.status
+    until = f" until {format_time(status.until)}" if status.until is not None else ""
+    counts = f"{status.at_target} of {status.total} nodes are at the target, {status.leaving} are leaving"
+    return f"{rollout.name}: NodePool {rollout.pool or '(any)'}, {rollout.words}{until}; {counts}"
+
+
+def _lines(rollout: "Rollout") -> Iterator[str]:
+    """How it stands, step by step, and what a person should know."""
+    from dovetail.answers.wording import duration_text
+
+    yield _line(rollout)
+    for step in rollout.steps:
+        mark = ">" if step.name == rollout.status.step else " "
+        yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}"
+    yield f"intent {rollout.intent}; gate nodes: {rollout.status.gate.result}"
+    for condition in rollout.status.conditions:
+        if condition.type == "Stalled" and condition.status == "True":
+            yield f"stalled ({condition.reason}): {condition.message}"

@@ -1,0 +1,87 @@
+"""`dovetail rollout` shows NodeRollouts and writes what a person wants of one, with neither a worker nor Temporal."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.cli.main import main
+from testbed.simulated_world import SimulatedWorld
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+
+NAME = "new-image"
+
+
+def a_rollout(state: str = "Soaking") -> dict[str, Any]:
+    stalled = {"type": "Stalled", "status": "True", "reason": "GateFails", "message": "web does worse"}
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "NodeRollout",
+        "metadata": {"name": NAME},
+        "spec": {
+            "nodePool": "default",
+            "steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%", "soak": "0s"}],
+        },
+        "status": {
+            "step": {
+                "name": "canary",
+                "state": state,
+                "since": "2026-05-01T00:00:00Z",
+                "until": "2026-05-01T00:30:00Z",
+            },
+            "nodes": {"total": 9, "target": 1, "leaving": 0, "old": 8},
+            "gates": [{"name": "nodes", "result": "Passing"}],
+            "conditions": [{**stalled, "lastTransitionTime": "2026-05-01T00:00:00Z"}],
+        },
+    }
+
+
+def typed(world: SimulatedWorld, *words: str) -> int:
+    return main(["rollout", *words, "--cluster", CLUSTER, "--world", str(world.file)])
+
+
+def test_each_is_listed_and_one_is_shown_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+    line = (
+        f"{NAME}: NodePool default, Soaking at step canary until 2026-05-01T00:30:00Z; "
+        "1 of 9 nodes are at the target, 0 are leaving"
+    )
+
+    assert typed(world) == 0
+    assert capsys.readouterr().out.splitlines() == [line]
+    assert typed(world, "status", NAME) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        line,
+        "> canary: to 1, soak 30m",
+        "  rest: to 100%, soak 0s",
+        "intent Run; gate nodes: Passing",
+        "stalled (GateFails): web does worse",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("order", "intent"), [("pause", "Pause"), ("abort", "Abort"), ("promote", "Promote"), ("resume", "Run")]
+)
+def test_what_is_wanted_is_written_on_the_object_and_the_cluster_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str, intent: str
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+
+    assert typed(world, order, NAME) == 0
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and found["spec"]["intent"] == intent
+    assert found["spec"]["steps"] == a_rollout()["spec"]["steps"] and found["status"] == a_rollout()["status"]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"NodeRollout {NAME}: ") and said[1].startswith(f"cluster {CLUSTER} (UID ")
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_rollout("Complete"))
+
+    for words in (("abort",), ("abort", "other"), ("abort", NAME)):
+        assert typed(world, *words) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "dovetail: rollout abort: name a NodeRollout; `dovetail rollout` lists them",
+        "dovetail: other: there is no such NodeRollout",
+        f"dovetail: {NAME}: it is complete, and holds nothing",
+    ]

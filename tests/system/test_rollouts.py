@@ -1,0 +1,62 @@
+"""The story of the guide, "A change, step by step": one node goes, the rest waits, a person aborts it and promotes it."""
+
+import pytest
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from testing.stage.stage import Stage, has_condition, node_class, node_pool
+from tests.system.test_pauses import SMALL, shown
+
+pytestmark = pytest.mark.temporal
+
+NODES = 3
+ROLLOUT: Json = {
+    "apiVersion": "dovetail.sh/v1alpha1",
+    "kind": "NodeRollout",
+    "metadata": {"name": "new-image"},
+    "spec": {
+        "nodePool": "pool",
+        "steps": [{"name": "canary", "to": "1", "soak": "1h"}, {"name": "rest", "to": "100%"}],
+    },
+}
+
+
+async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage: Stage) -> None:
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.deploy(NODES)
+    stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and stage.running_pods() == NODES, 120, "all pods run")
+    before = {claim["metadata"]["uid"] for claim in stage.claims()}
+
+    def place() -> tuple[str, str]:
+        found = stage.world.get("NodeRollout", "new-image")
+        step = ((found or {}).get("status") or {}).get("step") or {}
+        return step.get("name", ""), step.get("state", "")
+
+    def old() -> list[Json]:
+        return [claim for claim in stage.claims() if claim["metadata"]["uid"] in before]
+
+    def is_stalled() -> bool:
+        found = stage.world.get("NodeRollout", "new-image")
+        return found is not None and has_condition(found, "Stalled")
+
+    stage.world.apply(ROLLOUT)
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    await stage.until(lambda: place() == ("canary", "Soaking"), 180, "the canary soaks")
+    await stage.until(lambda: len(old()) == NODES - 1, 120, "the node that it replaced is gone")
+    assert all(has_condition(claim, names.DRIFTED) for claim in old())
+    assert f"1 of {NODES} nodes are at the target" in await shown(stage, "rollout", "status", "new-image")
+    held = await shown(stage, "explain", "node", old()[0]["status"]["nodeName"])
+    assert "by NodeRollout new-image: Soaking at step canary until" in held
+
+    assert "its target is held until" in await shown(stage, "rollout", "abort", "new-image")
+    await stage.until(is_stalled, 60, "it says that a person is needed")
+    assert len(old()) == NODES - 1 and stage.tainted() == []
+
+    assert "it goes to its last step at once" in await shown(stage, "rollout", "promote", "new-image")
+    await stage.until(lambda: place() == ("rest", "Complete"), 240, "it is complete")
+    await stage.until(lambda: not old() and stage.running_pods() == NODES, 120, "no node of before is left")
+    assert not is_stalled()
