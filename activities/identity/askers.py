@@ -95,6 +95,11 @@ ASKERS: Final[Mapping[str, Askers]] = {
 }
 
 
+# Steps that begin what another workflow has decided, with the id of the one that decides: it must have begun the one
+# that asks, and while it runs nobody else has its id.
+BEGUN_BY: Final[Mapping[str, Callable[[str], str]]] = {"mark_nodes": scheduler_id}
+
+
 def may_ask(cluster: str, step: str, given: object, workflow_id: str) -> bool:
     """Whether the workflow of that id may ask for the step with that input. For a step without an entry none may."""
     askers = ASKERS.get(step)

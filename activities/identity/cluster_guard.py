@@ -3,8 +3,8 @@
 Two clusters of one name share task queues, so a worker may be handed what is meant for the other: a node of that name
 would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. Every workflow
 of ours has the header since it was started, so a step without one comes from a stranger, and so does one that none of
-our workflows asks for under the id that it has (`askers.py`). This guard stands outside all others, so that nothing of
-the step, not even the notice of its failure, reaches this cluster.
+our workflows asks for under the id that it has (`askers.py`), or whose workflow a stranger has begun. This guard stands
+outside all others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
 """
 
 from datetime import timedelta
@@ -14,10 +14,11 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from dovetail.activities.identity.askers import may_ask
+from dovetail.activities.identity.askers import BEGUN_BY, may_ask
 from dovetail.activities.identity.cluster_header import cluster_uid_in
 
 AGAIN: Final = timedelta(seconds=2)
+ANSWER_TIMEOUT: Final = timedelta(seconds=5)
 
 
 class ClusterGuard(Interceptor):
@@ -52,4 +53,18 @@ class _Guarded(ActivityInboundInterceptor):
                 type="Stranger",
                 next_retry_delay=AGAIN,
             )
+        decides = BEGUN_BY.get(info.activity_type)
+        if decides is not None:
+            await self._check_begun_by(decides(self.cluster), info)
         return await super().execute_activity(input)
+
+    async def _check_begun_by(self, decides: str, info: activity.Info) -> None:
+        """For good: by whom a workflow was begun does not change."""
+        asks = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+        begun_by = (await asks.describe(rpc_timeout=ANSWER_TIMEOUT)).parent_id
+        if begun_by != decides:
+            raise ApplicationError(
+                f"no step is taken: {info.workflow_id} was begun by {begun_by or 'nobody'}, and not by {decides}",
+                type="Stranger",
+                non_retryable=True,
+            )

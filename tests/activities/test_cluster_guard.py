@@ -12,6 +12,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in, with_header
+from dovetail.messages.plans import DisruptionCommand, Seen
+from dovetail.messages.requests import MarkRequest
 
 
 class Steps(ActivityInboundInterceptor):
@@ -59,6 +61,40 @@ async def test_a_step_of_another_cluster_is_refused_and_may_be_taken_by_another_
 async def test_a_step_is_taken_for_no_workflow_but_the_one_that_asks_for_it(asker: str) -> None:
     with pytest.raises(ApplicationError, match="is not the workflow that asks for keep_up"):
         await asked(with_header({}, "ours"), asker)
+
+
+@pytest.mark.parametrize(("parent", "taken"), [("c/scheduler", True), (None, False), ("stranger/scheduler", False)])
+async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_begun(
+    parent: str | None, taken: bool
+) -> None:
+    """DUR-32."""
+    steps, place = Steps(), ActivityEnvironment(client=Begun(parent))  # type: ignore[arg-type]
+    place.info = replace(place.info, activity_type="mark_nodes", workflow_id="c/disrupt/1", workflow_run_id="r")
+    guarded = ClusterGuard("c", "ours").intercept_activity(steps)
+    command = DisruptionCommand(reason="Empty", method="emptiness", targets=())
+    given = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0))
+    asked = ExecuteActivityInput(fn=len, args=(given,), executor=None, headers=with_header({}, "ours"))
+
+    if taken:
+        assert await place.run(guarded.execute_activity, asked) == "done"
+        return
+    with pytest.raises(ApplicationError, match=f"was begun by {parent or 'nobody'}, and not by c/scheduler") as refusal:
+        await place.run(guarded.execute_activity, asked)
+    assert (steps.taken, refusal.value.non_retryable) == (0, True)
+
+
+class Begun:
+    """A server whose workflow has that parent."""
+
+    def __init__(self, parent: str | None) -> None:
+        self.parent_id = parent
+
+    def get_workflow_handle(self, identity: str, *, run_id: str) -> "Begun":
+        assert (identity, run_id) == ("c/disrupt/1", "r"), "no other run of that id has anything to say"
+        return self
+
+    async def describe(self, rpc_timeout: object) -> "Begun":
+        return self
 
 
 async def test_a_header_that_nobody_can_read_is_no_permission() -> None:

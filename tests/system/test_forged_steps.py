@@ -2,11 +2,13 @@
 
 Each step that a worker serves is asked for with inputs that name what stands, each field forged that could point the
 step elsewhere or hurry it: by a workflow of the stranger's without the cluster's header, by one that has the header,
-and by one that has taken an id of ours that nobody holds. The records of the API server and the cloud are compared.
+and by one that has taken an id of ours that nobody holds. Workflows of ours are begun by the stranger too, with forged
+inputs. The records of the API server and the cloud are compared.
 A step without an entry here fails the test, so a new step is asked about from its first day.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -14,11 +16,13 @@ from typing import Any
 
 import pytest
 from temporalio import workflow
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ChildWorkflowError
 from temporalio.worker import (
     Interceptor,
     StartActivityInput,
+    StartChildWorkflowInput,
     Worker,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
@@ -27,7 +31,8 @@ from temporalio.worker import (
 
 from dovetail.activities.identity.askers import ASKERS
 from dovetail.activities.identity.cluster_header import with_header
-from dovetail.messages.inputs import NodeInput
+from dovetail.connection.owner import client_of
+from dovetail.messages.inputs import DisruptInput, NodeInput
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
@@ -45,8 +50,13 @@ from dovetail.messages.requests import (
 )
 from dovetail.messages.states import AwaitedMark
 from dovetail.messages.subjects import ClaimRef, Departure
-from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, node_owner_id, task_queue
-from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.messages.workflow_ids import (
+    claim_owner_id,
+    disruption_id,
+    node_owner_id,
+    task_queue,
+)
+from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
@@ -107,8 +117,24 @@ class Stranger:
         return f"{step}: {answer}"
 
 
+@workflow.defn(name="StrangerParent", sandboxed=False)
+class StrangerParent:
+    """Begins workflows of ours, which a worker of ours serves."""
+
+    @workflow.run
+    async def run(self, queue: str, kind: str, given: list[tuple[str, Any]]) -> list[str]:
+        """Each once, all at once."""
+        return list(await asyncio.gather(*[self.begin(queue, kind, *one) for one in given]))
+
+    async def begin(self, queue: str, kind: str, identity: str, given: Any) -> str:
+        try:
+            return str(await workflow.execute_child_workflow(kind, given, id=identity, task_queue=queue))
+        except ChildWorkflowError as error:
+            return f"failed: {error.cause}"
+
+
 class Headers(Interceptor):
-    """Gives the stranger's steps the cluster's header."""
+    """Gives the stranger's steps and children the cluster's header."""
 
     def __init__(self, cluster_uid: str) -> None:
         self.cluster_uid = cluster_uid
@@ -121,6 +147,9 @@ class Headers(Interceptor):
         class Outbound(WorkflowOutboundInterceptor):
             def start_activity(self, input: StartActivityInput) -> Any:
                 return super().start_activity(replace(input, headers=with_header(input.headers, uid)))
+
+            async def start_child_workflow(self, input: StartChildWorkflowInput) -> Any:
+                return await super().start_child_workflow(replace(input, headers=with_header(input.headers, uid)))
 
         class Inbound(WorkflowInboundInterceptor):
             def init(self, outbound: WorkflowOutboundInterceptor) -> None:
@@ -138,6 +167,7 @@ class Standing:
     node: str
     node_uid: str
     instance: str
+    pods: tuple[str, ...] = ()
 
     @property
     def target(self) -> Target:
@@ -148,6 +178,7 @@ class Standing:
             node_uid=self.node_uid,
             provider_id=self.instance,
             pool=self.claim.pool,
+            pods=self.pods,
         )
 
 
@@ -256,6 +287,16 @@ def forged_inputs(at: Standing) -> Mapping[str, Sequence[object]]:
     }
 
 
+def forged_disruptions(at: Standing) -> list[DisruptInput]:
+    """Of a node that no budget lets go."""
+    seen = Seen(taken_at=time.time()).ready(time.time())
+    commands = [
+        DisruptionCommand(reason=reason, method=method, targets=(at.target,))
+        for reason, method in (("Drifted", "drift"), ("Empty", "emptiness"), ("Requested", "requested"))
+    ]
+    return [DisruptInput(cluster=at.cluster, plan_id=c.reason, command=c, seen=seen) for c in commands]
+
+
 def test_every_step_is_asked_for_by_a_stranger_and_says_who_may_ask() -> None:
     at = Standing(cluster="c", claim=ClaimRef(name="n", uid="u", pool="p"), node="n", node_uid="u", instance="i")
     POOL_UID["c"] = "u"
@@ -323,12 +364,42 @@ async def test_no_stranger_s_step_touches_what_stands(stage: Stage) -> None:
 
     async with (
         Worker(client, task_queue="strangers ", workflows=[Stranger]),
-        Worker(client, task_queue=f"strangers {uid}", workflows=[Stranger], interceptors=[Headers(uid)]),
+        Worker(
+            client,
+            task_queue=f"strangers {uid}",
+            workflows=[Stranger, StrangerParent],
+            interceptors=[Headers(uid)],
+        ),
     ):
         said = await asyncio.gather(*[ask(*one) for one in askers])
+        begun = await begun_by_strangers(client_of(client, uid), at, f"strangers {uid}")
 
-    assert records(stage) == before, said
+    assert records(stage) == before, (said, begun)
     assert all("refused: OtherCluster" in one or "not registered" in one for one in said[0]), said[0]
+    assert len(begun) == 6 and all("'refused'" in one and "was begun by" in one for one in begun), begun
+
+
+async def begun_by_strangers(client: Client, at: Standing, queue: str) -> list[str]:
+    """How a DisruptNodes ends, outside every budget, that a stranger begins by hand, and by a workflow."""
+    ours = task_queue(at.cluster, "control")
+    disruptions = [(disruption_id(at.cluster, one.plan_id), one) for one in forged_disruptions(at)]
+    limit = timedelta(seconds=60)
+
+    async def begin(identity: str, given: DisruptInput) -> str:
+        return str(
+            await client.execute_workflow(DISRUPT_NODES, given, id=identity, task_queue=ours, execution_timeout=limit)
+        )
+
+    by_hand = await asyncio.gather(*[begin(*one) for one in disruptions])
+    by_workflow: list[str] = await client.execute_workflow(
+        "StrangerParent",
+        args=[ours, DISRUPT_NODES, disruptions],
+        id="stranger/parent",
+        task_queue=queue,
+        execution_timeout=limit,
+        result_type=list[str],
+    )
+    return [*by_hand, *by_workflow]
 
 
 def asked_of(inputs: Mapping[str, Sequence[object]], identity: str) -> list[tuple[str, list[object]]]:
@@ -351,4 +422,5 @@ def standing(stage: Stage, claim: Json) -> Standing:
         node=status["nodeName"],
         node_uid=node["metadata"]["uid"],
         instance=status["providerID"],
+        pods=tuple(pod["metadata"]["uid"] for pod in stage.world.objects("Pod")),
     )
