@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from acceptance.bench.day.__main__ import played, table
+from acceptance.bench.day.books import Week, compared
 from acceptance.bench.day.bound import lowest
 from acceptance.bench.day.load import Load
 from acceptance.bench.day.market import Market
@@ -72,6 +73,15 @@ def test_the_same_hour_is_played_the_same_again() -> None:
     first, second = (played(replace(HOUR, cost=True)) for _ in range(2))
 
     assert {**first, "processor_seconds": 0} == {**second, "processor_seconds": 0}
+
+
+def test_a_day_s_savings_are_those_of_the_cloud_s_bills() -> None:
+    """As tests/acceptance/test_week.py has it for a week, with a tenth of the nodes."""
+    found = compared(Week(course=Course(cost=False, hours=24, nodes=3, steps=3, every=20)))
+
+    assert found.answer.total.bill == pytest.approx(found.bill)
+    assert found.answer.total.moves > 10 and found.answer.total.undone > 0
+    assert abs(found.beside_bill) < 0.02
 
 
 def test_a_quiet_evening_lets_nodes_leave() -> None:

@@ -17,21 +17,23 @@ from dovetail.answers.record.log import Wanted, log_from
 from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_text
 from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
+from dovetail.model.endings import Ending
 from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics import outcomes
-from testing.disruption_worlds import TYPES, a_pair, condition
+from testing.disruption_worlds import TYPES, a_pair, a_type, condition
 from tests.metrics.test_lifecycle import Meter
 
 HOUR: Final = 3600.0
-PRICES: Final = {each.name: each.offerings[0].price for each in TYPES}
+KINDS: Final = (*TYPES, a_type("dear", 4, 0.3))
+PRICES: Final = {each.name: each.offerings[0].price for each in KINDS}
 
 
 def fleet(*pairs: Any) -> Snapshot:
-    """These nodes, and what instance types cost: m2 0.1 an hour, m4 0.2, m8 0.4, spot the half."""
+    """These nodes, and what instance types cost: m2 0.1 an hour, m4 0.2, m8 0.4, spot the half; dear as large as m4."""
     claims = {pair.claim.name: pair.claim for pair in pairs}
-    return Snapshot(now=0.0, claims=claims, catalogues={"web": Catalogue(types=TYPES), "db": Catalogue(types=TYPES)})
+    return Snapshot(now=0.0, claims=claims, catalogues={"web": Catalogue(types=KINDS), "db": Catalogue(types=KINDS)})
 
 
 def a_move(at: float, claim: str, kind: str = "m4", *replacements: str, **more: Any) -> Entry:
@@ -91,7 +93,8 @@ def gone(at: float, claim: str, kind: str = "m4", **more: Any) -> tuple[Entry, E
 def test_what_the_pool_buys_again_ten_seconds_later_has_saved_nothing() -> None:
     one = total(HOUR, *gone(100.0, "web-1"), a_launch(110.0, "web-2"))
 
-    assert (one.moves, one.back, round(one.saved, 9)) == (1, 1, 0.0)
+    beside = 0.2 * 50 / HOUR  # for so many seconds both were paid
+    assert (one.moves, one.back, round(one.saved, 9)) == (1, 1, round(-beside, 9))
     assert one.predicted == 0.2
 
 
@@ -111,10 +114,25 @@ def test_nodes_that_go_each_evening_and_come_each_morning_save_their_nights() ->
 
 def test_what_comes_back_cheaper_has_saved_the_difference_and_what_comes_back_dearer_has_cost_it() -> None:
     cheap = total(11 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR + 60, "web-2", spot=True))
-    dear = total(11 * HOUR + 60, *gone(0.0, "web-1", saved=0.1, price_before=0.1), a_launch(HOUR + 60, "web-2"))
+    dear = total(11 * HOUR + 60, *gone(0.0, "web-1"), a_launch(HOUR + 60, "web-2", "dear"))
 
     assert round(cheap.saved, 6) == round(0.2 + 10 * 0.1, 6)
-    assert round(dear.saved, 6) == round(0.1 - 10 * 0.1, 6)
+    assert round(dear.saved, 6) == round(0.2 - 10 * 0.1, 6)
+
+
+def test_a_node_on_demand_is_launched_for_pods_that_would_not_have_gone_to_a_spot_node() -> None:
+    """A spot node is: its pods may go anywhere."""
+    spot = [
+        a_move(0.0, "web-1", price_before=0.1, saved=0.1),
+        replace(an_end(0.0, "web-1"), capacity_type=CAPACITY_SPOT),
+    ]
+    firm = gone(0.0, "web-1")
+
+    assert round(total(10 * HOUR + 60, *spot, a_launch(60.0, "web-2")).saved, 6) == 1.0
+    assert round(total(10 * HOUR + 60, *spot, a_launch(60.0, "web-2", spot=True)).saved, 6) == 0.0
+    assert round(total(10 * HOUR + 60, *firm, a_launch(60.0, "web-2", spot=True)).saved, 6) == 1.0
+    both = [*spot, *gone(60.0, "web-9"), a_launch(120.0, "web-2"), a_launch(120.0, "web-3", spot=True)]
+    assert round(total(10 * HOUR + 60, *both).saved, 6) == round(0.1 / 60, 6), "a minute of the spot node"
 
 
 def test_only_the_room_that_was_taken_away_is_bought_again() -> None:
@@ -132,7 +150,8 @@ def test_a_move_to_spot_takes_no_room_away_and_nothing_that_is_launched_later_en
 
     one = total(10 * HOUR + 60, *entries)
 
-    assert (round(one.saved, 6), one.back) == (1.0, 0)
+    beside = 0.1 / 60  # for a minute both were paid
+    assert (round(one.saved, 6), one.back) == (round(1.0 - beside, 6), 0)
 
 
 def test_another_pool_s_nodes_are_not_what_was_taken_away() -> None:
@@ -150,24 +169,56 @@ def test_a_launch_that_brought_no_instance_ends_no_saving() -> None:
 def test_a_saving_counts_at_what_was_launched_and_not_at_what_was_promised() -> None:
     """The template of a static pool promises nothing; what was launched says what it costs."""
     same = a_move(0.0, "web-1", "m4", "web-2", reason="Drifted", saved=0.0)
-    cheaper = [same, a_launch(0.0, "web-2", "m2"), an_end(0.0, "web-1")]
-    alike = [same, a_launch(0.0, "web-2", "m4"), an_end(0.0, "web-1")]
+    cheaper = [same, a_launch(60.0, "web-2", "m2"), an_end(0.0, "web-1")]
+    alike = [same, a_launch(60.0, "web-2", "m4"), an_end(0.0, "web-1")]
 
     assert round(total(10 * HOUR + 60, *cheaper).saved, 6) == 1.0
     assert round(total(10 * HOUR + 60, *alike).saved, 6) == 0.0
 
 
-def test_a_saving_goes_on_while_moves_follow_one_another_and_ends_when_its_node_is_lost() -> None:
+def two_moves() -> list[Entry]:
+    """From m8 to m4, and an hour later from m4 to m2."""
     first = a_move(0.0, "web-1", "m8", "web-2", reason="Underutilized", saved=0.2)
     second = a_move(HOUR, "web-2", "m4", "web-3", reason="Underutilized", saved=0.1)
-    known = [first, an_end(0.0, "web-1", "m8"), a_launch(0.0, "web-2"), second, an_end(HOUR, "web-2")]
-    known.append(a_launch(HOUR, "web-3", "m2"))
+    known = [first, an_end(0.0, "web-1", "m8"), a_launch(60.0, "web-2"), second, an_end(HOUR, "web-2")]
+    return [*known, a_launch(HOUR + 60, "web-3", "m2")]
 
-    goes_on = total(11 * HOUR + 60, *known)
-    lost = total(11 * HOUR + 60, *known, an_end(6 * HOUR + 60, "web-3", "m2"))
 
-    assert round(goes_on.saved, 6) == round(11 * 0.2 + 10 * 0.1, 6)
-    assert round(lost.saved, 6) == round(11 * 0.2 + 5 * 0.1, 6)
+def test_a_saving_goes_on_while_moves_follow_one_another() -> None:
+    assert round(total(11 * HOUR + 60, *two_moves()).saved, 6) == round(11 * 0.2 + 10 * 0.1, 6)
+
+
+@pytest.mark.parametrize("reason", [Ending.BY_OTHERS, Ending.POOL_DELETED, ""])
+def test_a_saving_ends_when_a_person_takes_its_node_away(reason: str) -> None:
+    """The node before it would have gone as well."""
+    lost = total(11 * HOUR + 60, *two_moves(), an_end(6 * HOUR, "web-3", "m2", instance_gone=6 * HOUR, reason=reason))
+
+    assert round(lost.saved, 6) == round(11 * 0.2 + (5 - 1 / 60) * 0.1, 6)
+
+
+def test_a_saving_is_counted_anew_when_the_cloud_takes_its_node_back() -> None:
+    """The nodes before it would still stand, and what is launched for its pods would have found room there."""
+    taken = an_end(6 * HOUR, "web-3", "m2", instance_gone=6 * HOUR, reason=Ending.SPOT)
+    again = a_launch(6 * HOUR, "web-4")
+
+    lost = total(11 * HOUR + 60, *two_moves(), taken)
+    then = total(11 * HOUR + 60, *two_moves(), taken, again)
+    twice = total(11 * HOUR + 60, *two_moves(), taken, again, replace(taken, claims=("web-4",), instance_type="m4"))
+
+    rest = 5 + 1 / 60
+    before = total(11 * HOUR + 60, *two_moves()).saved - rest * 0.3
+    assert round(lost.saved, 6) == round(before + rest * 0.4, 6)
+    assert round(then.saved, 6) == round(before + rest * 0.2, 6)
+    assert round(twice.saved, 6) == round(before + rest * 0.4, 6)
+
+
+def test_a_move_that_was_called_off_has_cost_what_was_launched_for_it() -> None:
+    off = replace(a_move(0.0, "web-1", "m4", "web-2", reason="Underutilized", saved=0.1), outcome="cancelled")
+    given_back = an_end(540.0, "web-2", "m2", reason=Ending.GIVEN_BACK)
+
+    one = total(HOUR, off, a_launch(0.0, "web-2", "m2"), given_back)
+
+    assert (one.undone, round(one.saved, 6)) == (1, round(-0.1 * 600 / HOUR, 6))
 
 
 def test_a_saving_ends_when_the_old_node_would_have_expired() -> None:
@@ -180,7 +231,7 @@ def test_a_node_that_its_pods_left_for_others_is_set_against_those() -> None:
     """A replacement by hand promises nothing: its pods find their node as they leave."""
     asked = a_move(0.0, "web-1", reason="Requested", saved=0.0)
 
-    one = total(10 * HOUR, asked, an_end(0.0, "web-1"), a_launch(30.0, "web-2"))
+    one = total(10 * HOUR, asked, an_end(0.0, "web-1"), a_launch(60.0, "web-2"))
 
     assert (round(one.saved, 9), one.back) == (0.0, 0)
 

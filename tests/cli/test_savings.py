@@ -43,7 +43,7 @@ def test_a_saving_counts_from_the_end_of_the_move() -> None:
     assert (found.per_pod, found.per_move) == (found.saved / 4, found.saved)
 
 
-def test_a_saving_counts_from_the_end_of_the_last_instance_where_the_record_has_it() -> None:
+def test_a_saving_counts_from_the_end_of_each_instance_where_the_record_has_it() -> None:
     two = replace(DISRUPTION, claims=("web-1", "web-3"))
     first = replace(DISRUPTION, kind="termination", saved=None, instance_gone=0.5 * HOUR)
     last = replace(first, claims=("web-3",), instance_gone=0.75 * HOUR)
@@ -51,13 +51,13 @@ def test_a_saving_counts_from_the_end_of_the_last_instance_where_the_record_has_
     [found] = pool_savings([two, first, last], until=6 * HOUR)
     [unknown] = pool_savings([two, first, replace(last, instance_gone=None)], until=6 * HOUR)
 
-    assert round(found.saved, 6) == 2.1
-    assert round(unknown.saved, 6) == 2.0
+    assert round(found.saved, 6) == round(0.2 * 5.5 + 0.2 * 5.25, 6)
+    assert round(unknown.saved, 6) == round(0.2 * 5.5 + 0.2 * 5.0, 6)
 
 
 def test_a_saving_ends_when_the_replacement_leaves() -> None:
     moved = replace(DISRUPTION, replacements=("web-2",))
-    gone = replace(DISRUPTION, kind="termination", claims=("web-2",), began=3 * HOUR, saved=None)
+    gone = replace(DISRUPTION, kind="termination", claims=("web-2",), began=3 * HOUR, ended=3 * HOUR, saved=None)
 
     [found] = pool_savings([moved, gone], until=6 * HOUR)
 
@@ -125,7 +125,7 @@ def test_a_sum_of_what_could_be_read_says_that_it_is_one() -> None:
 
 def test_each_move_that_is_done_says_what_it_has_saved_until_now_or_until_its_replacement_left() -> None:
     moved = replace(DISRUPTION, claims=("web-0",), replacements=("web-2",))
-    ended = replace(DISRUPTION, kind="termination", claims=("web-2",), began=2 * HOUR, saved=None)
+    ended = replace(DISRUPTION, kind="termination", claims=("web-2",), began=2 * HOUR, ended=2 * HOUR, saved=None)
     undone = replace(DISRUPTION, outcome="cancelled")
     entries = Entries(entries=(DISRUPTION, moved, undone, ended, replace(LAUNCH, began=8 * HOUR)))
 

@@ -20,7 +20,7 @@ from dovetail.model.snapshot import Snapshot
 
 START_SECONDS: Final = 60.0  # from a claim to a node that takes pods
 CLASS: Final = NodeClassRef(group="bench.dovetail.sh", kind="BenchNodeClass", name="default")
-_UP: Final = (names.LAUNCHED, names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION)
+_UP: Final = (names.REGISTERED_CONDITION, names.INITIALIZED_CONDITION)
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Fleet:
         # By pod, the new node planned for it, to which it is nominated once both are there.
         self.nominated: dict[str, str] = {}
         self._numbers = count()
-        self.pool = a_pool()
+        self.pools = {pool.name: pool for pool in (a_pool(),)}
         self.nodes: dict[str, Standing] = {}
         self.pods: dict[str, Pod] = {}
         self.pending: dict[str, tuple[App, float]] = {}  # since when
@@ -140,7 +140,7 @@ class Fleet:
 
     def _launched(self, proposed: ProposedNode, types: tuple[str, ...], plan: str, now: float) -> str:
         allowed = {e.key: e.values for e in proposed.requirements if e.operator == "In"}
-        key = self.market.launched_as(types, allowed)
+        key = self.market.launched_as(types or allowed[names.INSTANCE_TYPE], allowed)
         name = f"node-{next(self._numbers):05d}"
         labels = {
             names.NODE_POOL: proposed.pool,
@@ -183,7 +183,7 @@ class Fleet:
                 allocatable=claim.allocatable,
                 conditions=(_condition("Ready", now),),
             )
-            conditions = tuple(_condition(kind, now) for kind in _UP)
+            conditions = (*claim.conditions, *(_condition(kind, now) for kind in _UP))
             each.claim = replace(claim, node_name=claim.name, conditions=conditions)
         if found:
             self._count_anew()
@@ -194,6 +194,14 @@ class Fleet:
             each = self.nodes[name]
             each.claim = replace(each.claim, annotations={**each.claim.annotations, names.OWNER: f"disrupt/{plan}"})
             self._cluster.up[self._at[name]] = False
+
+    def reopen(self, nodes: Iterable[str]) -> None:
+        """Their disruption was called off: pods are bound there again."""
+        for name in nodes:
+            each = self.nodes[name]
+            kept = {key: value for key, value in each.claim.annotations.items() if key != names.OWNER}
+            each.claim = replace(each.claim, annotations=kept)
+            self._cluster.up[self._at[name]] = True
 
     def end(self, name: str) -> Standing:
         """The node is gone; nothing runs on it any more."""
@@ -218,7 +226,7 @@ class Fleet:
             pods=dict(self.pods),
             nodes={name: each.node for name, each in self.nodes.items() if each.node is not None},
             claims={name: each.claim for name, each in self.nodes.items()},
-            pools={self.pool.name: self.pool},
-            catalogues={self.pool.name: self.market.catalogue},
+            pools=dict(self.pools),
+            catalogues=dict.fromkeys(self.pools, self.market.catalogue),
             disrupting=taken,
         )

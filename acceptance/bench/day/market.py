@@ -15,6 +15,7 @@ import numpy as np
 from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
 from acceptance.binding.nodes import TYPE
 from acceptance.binding.nodes import Node as BoundNode
+from dovetail.disruption.nodes.offerings import price_of
 from dovetail.model import names
 from dovetail.model.pools import Catalogue, InstanceType
 
@@ -37,6 +38,7 @@ class Market:
     ) -> None:
         """`deep`: of each spot pool, the chance that it has much capacity in an hour, drawn from `depths`."""
         self._chance = chance
+        self.steady = False  # True: prices stay as they are
         self._deep, self._depths = deep, depths or np.random.default_rng(0)
         self._shallow: set[Key] = set()
         self._types: dict[str, InstanceType] = {}
@@ -57,12 +59,21 @@ class Market:
         """Spot prices move by some percent, up to nine tenths of the list price."""
         spot = [key for key in self.prices if key[2] == names.CAPACITY_SPOT]
         self._shallow = {key for key in spot if self._depths.random() >= self._deep}
+        if self.steady:
+            return
         for (name, zone, capacity_type), price in self.prices.items():
             if capacity_type == names.CAPACITY_SPOT:
                 listed = self.prices[name, zone, names.CAPACITY_ON_DEMAND]
                 moved = price * float(np.exp(self._chance.normal(0.0, 0.05)))
                 self.prices[name, zone, capacity_type] = min(max(moved, 0.2 * listed), 0.9 * listed)
         self.catalogue = self._catalogue()
+
+    def take(self, catalogue: Catalogue) -> None:
+        """What these types cost from now on."""
+        self.catalogue = catalogue
+        for kind in catalogue.types:
+            for zone, capacity_type in product(ZONES, _CAPACITY_TYPES):
+                self.prices[kind.name, zone, capacity_type] = price_of(kind, zone, capacity_type) or 0.0
 
     def launched_as(self, types: Sequence[str], allowed: Mapping[str, Collection[str]]) -> Key:
         """Which offering a launch becomes that names these types, the cheapest first, and allows these zones and

@@ -51,6 +51,7 @@ class Course:
     deep: float = 1.0  # of each spot pool, the chance that the cloud has much capacity there; else it takes another one
     spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
     slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 247)
+    moves: bool = True  # False: nothing is disrupted, so that nodes stand until the cloud takes them
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class Figures:
 
 
 @dataclass(slots=True)
-class _Running:
+class Running:
     """A command that is carried out: its nodes leave when its replacements are up."""
 
     command: DisruptionCommand
@@ -95,7 +96,7 @@ class Play:
         self._placement = PlacementSettings(cost=cost)
         self._disruption = DisruptionSettings(cost=cost, worth=course.worth)
         self._held: DisruptionPlan | None = None
-        self._running: list[_Running] = []
+        self._running: list[Running] = []
         self._displaced: set[str] = set()  # pods that an eviction or an interruption made pending
         self._plans = 0
         # By node, what its pods were moved away from to save money, and when: kept apart from the product's own memory.
@@ -190,7 +191,10 @@ class Play:
         for name in taken:
             self.figures.interrupted += 1
             self._evict(name, now)
-            self.fleet.end(name)
+            self._end(name, now)
+
+    def _end(self, node: str, now: float) -> None:
+        self.fleet.end(node)
 
     def _evict(self, node: str, now: float) -> int:
         pods = sorted(self.fleet.nodes[node].pods)
@@ -204,7 +208,7 @@ class Play:
         return len(pods)
 
     def _decide(self, now: float) -> None:
-        if self._held is not None:
+        if self._held is not None or not self.course.moves:
             return
         found = choose(self.fleet.snapshot(now, self._taken()), self._disruption, never)
         if not isinstance(found, DisruptionPlan):
@@ -234,7 +238,7 @@ class Play:
                 self._note_moves(targets, launched, now)
             if command.reason == DisruptionReason.UNDERUTILIZED:
                 self._remember(taken_text, len(targets), now)
-            self._running.append(_Running(command, launched))
+            self._running.append(Running(command, launched))
             self.fleet.close(targets, label)
             self.figures.steps[command.method] = self.figures.steps.get(command.method, 0) + 1
 
@@ -250,7 +254,7 @@ class Play:
 
     def _drain(self, now: float) -> None:
         """The pods of nodes whose replacements are up leave, and the nodes with them."""
-        waiting: list[_Running] = []
+        waiting: list[Running] = []
         for each in self._running:
             stands = [self.fleet.nodes[name].node is not None for name in each.replacements if name in self.fleet.nodes]
             if not all(stands):
@@ -258,5 +262,5 @@ class Play:
                 continue
             for name in (t.node for t in each.command.targets if t.node in self.fleet.nodes):
                 self.figures.moved += self._evict(name, now)
-                self.fleet.end(name)
+                self._end(name, now)
         self._running = waiting

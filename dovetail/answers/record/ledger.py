@@ -1,22 +1,25 @@
 """What moves have saved, and what all nodes have cost: dollars over time that a bill can be held against.
 
-A saving is counted against "had no move been made". A move opens a credit: what its nodes cost less what replaced them,
-at what was really launched, and the room that is missing since. The next nodes that a NodePool launches for pods that
-had to wait would have found that room: their price is taken off the credit for as long as it runs, the youngest credit
-first, and to the share of them for which the room would have been enough. So a node that leaves each evening and comes
-each morning saves its nights. A credit ends when its replacement leaves by anything but another move, and when the old
-node would have expired.
+A saving is counted against "had no move been made", node by node. A move's nodes would still stand, from when each
+instance had ended until it would have expired; what was launched for it would not, from its launch on. The room of the
+former less that of the latter is missing since. The next nodes that the NodePool launches for pods that had to wait
+would have found that room: they would not stand either, to the share for which it is enough, and count against the
+youngest move. A node on demand finds room on such nodes only, since its pods may not go to spot. So a node that leaves
+each evening and comes each morning saves its nights. What the cloud takes back of all this leaves its room missing
+again; what a person takes away ends the saving, since the node before it would have gone as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
 
 from dovetail.answers.record.entries import Entry
 from dovetail.disruption.nodes.costs import node_price
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.endings import Ending
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Catalogue, InstanceType
 from dovetail.model.resources import CPU, MEMORY
@@ -25,7 +28,14 @@ from dovetail.model.snapshot import Snapshot
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
-_LEAST: Final = 1e-9  # of a share, below which nothing is left of it
+_LEAST: Final = 1e-9  # of a node, below which nothing is left of it
+_JOINED: Final = "initialised"
+# A node that ends so would not have taken those with it that a move took away.
+_LOST: Final = frozenset(
+    ending.value
+    for ending in Ending
+    if ending not in (Ending.SCALED_DOWN, Ending.NODE_DELETED, Ending.POOL_DELETED, Ending.BY_OTHERS)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,34 @@ class PricedSize:
     dollars: float | None
     cpu: float
     memory: float
+    spot: bool = False
+
+    @property
+    def room(self) -> "Room":
+        return (
+            Room(0.0, 0.0, self.cpu, self.memory) if self.spot else Room(self.cpu, self.memory, self.cpu, self.memory)
+        )
+
+    def nodes_in(self, room: "Room") -> float:
+        """How many of that size such a room holds. A node on demand was launched for pods that may not be on spot."""
+        found = min(room.cpu / self.cpu, room.memory / self.memory)
+        return found if self.spot else min(found, room.firm_cpu / self.cpu, room.firm_memory / self.memory)
+
+
+class Room(NamedTuple):
+    """For pods: on nodes that are no spot nodes, and on all."""
+
+    firm_cpu: float
+    firm_memory: float
+    cpu: float
+    memory: float
+
+    def plus(self, other: "Room", share: float = 1.0) -> "Room":
+        return Room(*(mine + its * share for mine, its in zip(self, other, strict=True)))
+
+
+_NONE: Final = Room(0.0, 0.0, 0.0, 0.0)
+_ONE: Final = PricedSize(None, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +104,8 @@ class Prices:
         if known is None:
             return None
         price = node_price(known, zone, capacity_type) or None
-        return PricedSize(price, float(known.capacity.get(CPU, 0)), float(known.capacity.get(MEMORY, 0)))
+        cpu, memory = float(known.capacity.get(CPU, 0)), float(known.capacity.get(MEMORY, 0))
+        return PricedSize(price, cpu, memory, capacity_type == names.CAPACITY_SPOT)
 
     def of_entry(self, entry: Entry) -> PricedSize | None:
         """Of the instance that a launch or a termination is about."""
@@ -80,50 +119,36 @@ class Prices:
 NO_PRICES: Final = Prices({})
 
 
+@dataclass(slots=True)
+class _Charge:
+    """A node that stands only because of a move, or the share of it that does. It is paid until it has ended."""
+
+    span: CostSpan
+    room: Room
+
+
 @dataclass(slots=True, kw_only=True)
 class Credit:
-    """What one move saves an hour from when the last of its instances had ended. `room`: cpu and memory that are
-    missing since; None where that is not known. `cuts`: what was launched into it; `left`: its share that is still
-    free."""
+    """What one move saves. `gains`: its nodes, from when each instance had ended. `charges`: by claim, what replaced
+    them, and what was launched into the room that is missing since. `room`: what is left of it.
+    `price`: of one of its nodes. From `ends` on the time without the move is as it was."""
 
     move: Entry
-    begins: float
+    number: int
     ends: float
-    rate: float
-    room: tuple[float, float] | None
-    cuts: list[CostSpan] = field(default_factory=list)
-    left: float = 1.0
+    gains: dict[str, CostSpan] = field(default_factory=dict)
+    charges: dict[str, _Charge] = field(default_factory=dict)
+    room: Room = _NONE
+    price: float = 0.0
 
     def spans(self) -> tuple[CostSpan, ...]:
         """They add up to what it has saved."""
-        return (CostSpan(self.begins, self.ends, self.rate), *self.cuts)
+        found = (*self.gains.values(), *(charge.span for charge in self.charges.values()))
+        return tuple(span if span.ends <= self.ends else replace(span, ends=self.ends) for span in found)
 
     def dollars(self, since: float, until: float) -> float:
         """What it has saved between these moments."""
         return sum(span.dollars(since, until) for span in self.spans())
-
-    def is_open(self, at: float) -> bool:
-        """Whether a node that is launched then would have found room in what it took away."""
-        has_room = self.rate > 0 if self.room is None else min(self.room) > 0
-        return has_room and at < self.ends and self.left > _LEAST
-
-    def take(self, at: float, size: PricedSize | None, wanted: float) -> float:
-        """Use its room for that share of a node; the share that there was room for."""
-        whole = self._nodes(size)
-        share = min(wanted, whole * self.left)
-        self.left -= share / whole
-        price = self.rate / whole if size is None or size.dollars is None else size.dollars
-        self.cuts.append(CostSpan(min(max(at, self.begins), self.ends), self.ends, -price * share))
-        return share
-
-    def _nodes(self, size: PricedSize | None) -> float:
-        """How many nodes of that size its room holds. Where sizes are not known, price stands for size; and where that
-        is not known either, one node for another."""
-        if size is not None and self.room is not None and size.cpu and size.memory:
-            return min(self.room[0] / size.cpu, self.room[1] / size.memory)
-        if size is not None and size.dollars and self.rate > 0:
-            return self.rate / size.dollars
-        return float(max(1, len(self.move.claims) - len(self.move.replacements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,110 +161,235 @@ class Ledger:
 
 def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
     """Of everything that began within a time, seen from its end."""
-    known = _Known.of(entries, prices)
-    credits = [_credit(entry, known, until) for entry in _moves(entries)]
-    open_in: dict[str, list[Credit]] = {}
-    back: dict[str, int] = {}
-    events: list[tuple[float, int, Credit | Entry]] = [(credit.move.began, 0, credit) for credit in credits]
-    events += [(entry.began, 1, entry) for entry in entries if _is_for_pods(entry)]
-    for at, _, event in sorted(events, key=lambda each: each[:2]):
-        pool = open_in.setdefault(event.move.pool if isinstance(event, Credit) else event.pool, [])
-        if isinstance(event, Credit):
-            pool.append(event)
+    known = _Known.of(entries, prices, until)
+    pools: dict[str, _Missing] = {}
+    for at, kind, event in sorted(_events(entries, known), key=lambda each: each[:2]):
+        pool = pools.setdefault(event.pool, _Missing(known))
+        if kind == _LEAVES:
+            pool.leave(at, event)
+        elif kind == _LAUNCHED:
+            pool.launch(at, event)
         else:
-            back[event.pool] = back.get(event.pool, 0) + _launched(at, prices.of_entry(event), pool)
-    return Ledger(tuple(credits), back)
-
-
-def _launched(at: float, size: PricedSize | None, pool: list[Credit]) -> bool:
-    """Set a node against the open credits of its pool; whether it stands for one that consolidation took within the
-    day before."""
-    wanted, back, kept = 1.0, False, []
-    while pool and wanted > _LEAST:
-        credit = pool.pop()
-        if not credit.is_open(at):
-            continue
-        wanted -= credit.take(at, size, wanted)
-        back = back or (credit.move.reason in _CONSOLIDATED and at - credit.move.began <= DAY)
-        kept.append(credit)
-    pool.extend(credit for credit in reversed(kept) if credit.is_open(at))
-    return back
-
-
-def _moves(entries: Iterable[Entry]) -> Iterator[Entry]:
-    return (entry for entry in entries if entry.kind == "disruption" and entry.outcome == "done")
-
-
-def _is_for_pods(entry: Entry) -> bool:
-    """Whether a node was launched for pods that had to wait."""
-    return (
-        entry.kind == "launch" and not entry.disruption and bool(entry.instance_type or entry.outcome == "initialised")
+            pool.move(event)
+    credits = [credit for pool in pools.values() for credit in pool.credits]
+    return Ledger(
+        tuple(sorted(credits, key=lambda credit: credit.move.began)), {name: pool.back for name, pool in pools.items()}
     )
 
 
-@dataclass(frozen=True, slots=True)
+_LEAVES, _LAUNCHED, _MOVED = range(3)  # in this order where they are at the same moment
+
+
+def _events(entries: Iterable[Entry], known: "_Known") -> Iterator[tuple[float, int, Entry]]:
+    for entry in entries:
+        if entry.kind == "disruption":
+            yield entry.began, _MOVED, entry
+        elif entry.kind == "termination":
+            if not known.moved.intersection(entry.claims):
+                yield entry.began, _LEAVES, entry
+        elif not entry.disruption and (entry.instance_type or entry.outcome == _JOINED):
+            yield entry.began, _LAUNCHED, entry
+
+
+@dataclass(slots=True)
+class _Missing:
+    """The room of one NodePool that moves have taken away, on balance: what was launched for pods that had to wait has
+    filled it again, and what the cloud took since has emptied it."""
+
+    known: "_Known"
+    credits: list[Credit] = field(default_factory=list)
+    back: int = 0
+    _waiting: dict[int, Credit] = field(default_factory=dict)  # by their own place, those with room, the youngest last
+    _charged: dict[str, list[Credit]] = field(default_factory=dict)
+    _room: Room = _NONE
+    _would: dict[tuple[str, str], list[tuple[Credit, str]]] = field(default_factory=dict)  # stand, of spot nodes
+    _closing: list[tuple[float, int]] = field(default_factory=list)  # when which credit ends
+
+    def move(self, entry: Entry) -> None:
+        """Open its credit."""
+        credit = self.known.credit(entry, len(self.credits))
+        room, credit.room = credit.room, _NONE
+        for claim in credit.gains:
+            if claim in self.known.spot and claim not in self._charged:
+                self._would.setdefault(self.known.spot[claim], []).append((credit, claim))
+        for claim in credit.charges:
+            self._charged.setdefault(claim, []).append(credit)
+        heappush(self._closing, (credit.ends, credit.number))
+        self.credits.append(credit)
+        self._add(credit, room)
+
+    def _close(self, credit: Credit, at: float) -> None:
+        self._add(credit, _NONE.plus(credit.room, -1.0))
+        credit.ends = min(credit.ends, at)
+
+    def leave(self, at: float, entry: Entry) -> None:
+        """A node that a move had brought, or that filled the room of one, is lost: the nodes that were taken would
+        still stand. Where a person or a pool's end takes it, they would have gone as well."""
+        for claim in entry.claims:
+            if entry.reason == Ending.SPOT and claim in self._charged:
+                self._take_back(at, claim)
+            for credit in self._charged.pop(claim, ()):
+                charge = credit.charges[claim]
+                if entry.reason not in _LOST and credit.move.outcome == "done" and claim in credit.move.replacements:
+                    self._close(credit, at)
+                elif at < credit.ends:
+                    self._add(credit, charge.room)
+
+    def _take_back(self, at: float, claim: str) -> None:
+        """The cloud would have taken back a node of that type and zone that would still stand, if there is one."""
+        would = self._would.get(self.known.spot.get(claim, ("", "")))
+        if would:
+            credit, other = would.pop()
+            credit.gains[other] = replace(credit.gains[other], ends=max(credit.gains[other].begins, at))
+            if at < credit.ends:
+                self._add(credit, _NONE.plus(self.known.sizes[other].room, -1.0))
+
+    def _add(self, credit: Credit, room: Room) -> None:
+        self._room, credit.room = self._room.plus(room), credit.room.plus(room)
+        if min(credit.room.cpu, credit.room.memory) > _LEAST:
+            self._waiting.setdefault(credit.number, credit)
+        else:
+            self._waiting.pop(credit.number, None)
+
+    def launch(self, at: float, entry: Entry) -> None:
+        """Set a node against the room that is missing, the youngest move first, to the share that had found room."""
+        while self._closing and self._closing[0][0] <= at:
+            ends, number = heappop(self._closing)
+            self._close(self.credits[number], ends)
+        size = self.known.size(entry)
+        wanted = min(1.0, max(0.0, size.nodes_in(self._room)))
+        shares = self._shares(size, wanted)
+        for number, share in shares.items():
+            self._charge(self.credits[number], entry, size, share)
+        moves = [self.credits[number].move for number in shares]
+        self.back += any(move.reason in _CONSOLIDATED and at - move.began <= DAY for move in moves)
+
+    def _shares(self, size: PricedSize, wanted: float) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for number, credit in reversed(self._waiting.items()):
+            if wanted <= _LEAST:
+                break
+            share = min(wanted, max(0.0, size.nodes_in(credit.room)))
+            if share > _LEAST:
+                wanted -= share
+                found[number] = share
+        if wanted > _LEAST:  # together they have the room, and none of them has room of every kind
+            youngest = len(self.credits) - 1
+            found[youngest] = found.get(youngest, 0.0) + wanted
+        return found
+
+    def _charge(self, credit: Credit, entry: Entry, size: PricedSize, share: float) -> None:
+        [claim] = entry.claims
+        price = credit.price if size.dollars is None else size.dollars
+        span = CostSpan(*self.known.paid(claim, entry.began), -price * share)
+        credit.charges[claim] = _Charge(span, _NONE.plus(size.room, share))
+        self._charged.setdefault(claim, []).append(credit)
+        self._add(credit, _NONE.plus(size.room, -share))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the record has of each claim: its size, when it began to leave, when its instance had ended, when it would
+    """What the record has of each claim: its size, when it was launched, when its instance had ended, when it would
     have expired, and whether a move took it."""
 
-    sizes: Mapping[str, PricedSize | None]
-    left: Mapping[str, float]
+    prices: Prices
+    until: float
+    usual: Mapping[str, PricedSize]  # by pool, where a type is not known any more
+    sizes: Mapping[str, PricedSize]
+    spot: Mapping[str, tuple[str, str]]  # instance type and zone of spot nodes
+    launched: Mapping[str, float]
     gone: Mapping[str, float]
     expires: Mapping[str, float]
     moved: frozenset[str]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], prices: Prices) -> "_Known":
-        sizes: dict[str, PricedSize | None] = {}
-        left: dict[str, float] = {}
+    def of(cls, entries: Sequence[Entry], prices: Prices, until: float) -> "_Known":
+        sizes: dict[str, PricedSize] = {}
+        usual: dict[str, PricedSize] = {}
+        spot: dict[str, tuple[str, str]] = {}
+        launched: dict[str, float] = {}
         gone: dict[str, float] = {}
         expires: dict[str, float] = {}
         for entry in entries:
             for claim in entry.claims if entry.kind != "disruption" else ():
-                sizes[claim] = prices.of_entry(entry) or sizes.get(claim)
-                if entry.kind == "termination":
-                    left[claim] = min(entry.began, left.get(claim, entry.began))
-                    gone |= {claim: entry.instance_gone} if entry.instance_gone is not None else {}
+                size = prices.of_entry(entry)
+                if size is not None:
+                    sizes[claim] = size
+                    usual.setdefault(entry.pool, replace(size, dollars=None))
+                    if size.spot:
+                        spot[claim] = entry.instance_type, entry.zone
+                if entry.kind == "launch":
+                    launched[claim] = entry.began
+                else:
+                    gone[claim] = _gone(entry, until)
                     expires |= {claim: entry.expires} if entry.expires is not None else {}
-        return cls(sizes, left, gone, expires, frozenset(claim for entry in _moves(entries) for claim in entry.claims))
+        done = (entry for entry in entries if entry.kind == "disruption" and entry.outcome == "done")
+        return cls(
+            prices=prices,
+            until=until,
+            usual=usual,
+            sizes=sizes,
+            spot=spot,
+            launched=launched,
+            gone=gone,
+            expires=expires,
+            moved=frozenset(claim for entry in done for claim in entry.claims),
+        )
 
-    def sizes_of(self, claims: Iterable[str]) -> tuple[PricedSize, ...] | None:
-        """None where one is not known."""
-        found = [self.sizes.get(claim) for claim in claims]
-        return None if None in found else tuple(size for size in found if size is not None)
+    def size(self, entry: Entry) -> PricedSize:
+        """Of what was launched."""
+        return self.prices.of_entry(entry) or self._usual(entry.pool)
+
+    def _usual(self, pool: str) -> PricedSize:
+        """Where nothing is known, one node stands for another."""
+        return self.usual.get(pool, _ONE)
+
+    def paid(self, claim: str, since: float) -> tuple[float, float]:
+        """From when to when it stands because of a move. What another move took goes on until it would have
+        expired: that move's saving is counted from there."""
+        if claim in self.moved:
+            return since, min(self.until, self.expires.get(claim, self.until))
+        return since, self.gone.get(claim, self.until)
+
+    def credit(self, entry: Entry, number: int) -> Credit:
+        """Of a move, as it begins. One that was called off has what was launched for it, and one that runs."""
+        taken = entry.claims if entry.outcome == "done" else ()
+        usual, (before, after) = self._usual(entry.pool), _promised(entry)
+        credit = Credit(move=entry, number=number, ends=self.until, price=before / max(1, len(entry.claims)))
+        ended = entry.ended if entry.ended is not None else self.until
+        for claim in taken:
+            size = self.sizes.get(claim, usual)
+            price = credit.price if size.dollars is None else size.dollars
+            begins = self.gone.get(claim, ended)
+            credit.gains[claim] = CostSpan(begins, min(self.until, self.expires.get(claim, self.until)), price)
+            credit.room = credit.room.plus(size.room)
+        if taken:
+            credit.ends = max(span.ends for span in credit.gains.values())
+        for claim in entry.replacements if taken else self.launched.keys() & entry.replacements:
+            size = self.sizes.get(claim, usual)
+            price = after / len(entry.replacements) if size.dollars is None else size.dollars
+            credit.charges[claim] = _Charge(
+                CostSpan(*self.paid(claim, self.launched.get(claim, ended)), -price), size.room
+            )
+            credit.room = credit.room.plus(size.room, -1.0)
+        return credit
 
 
-def _credit(entry: Entry, known: _Known, until: float) -> Credit:
-    """Where the record does not say when an instance ended, the end of the disruption counts, a moment later."""
-    begins = entry.ended if entry.ended is not None else until
-    if entry.claims and all(claim in known.gone for claim in entry.claims):
-        begins = max(known.gone[claim] for claim in entry.claims)
-    ends = [known.left[claim] for claim in entry.replacements if claim in known.left and claim not in known.moved]
-    ends += [known.expires[claim] for claim in entry.claims if claim in known.expires]
-    before, after = known.sizes_of(entry.claims), known.sizes_of(entry.replacements)
-    room = None
-    if before is not None and after is not None:
-        room = (_more(before, after, "cpu"), _more(before, after, "memory"))
-    ends_at = max(begins, min([until, *ends]))
-    return Credit(move=entry, begins=begins, ends=ends_at, rate=_rate(entry, after), room=room)
-
-
-def _more(before: Iterable[PricedSize], after: Iterable[PricedSize], what: str) -> float:
-    return float(sum(getattr(size, what) for size in before) - sum(getattr(size, what) for size in after))
-
-
-def _rate(entry: Entry, after: tuple[PricedSize, ...] | None) -> float:
-    """Dollars an hour on the bill: at what was launched, where that is known, and without what fewer nodes save
-    beside instances."""
-    promised = entry.saved or 0.0
-    if entry.price_before is None:
-        return promised
+def _promised(entry: Entry) -> tuple[float, float]:
+    """What its nodes and their replacements cost an hour by the decision: for types whose price is not known."""
+    saved, before = entry.saved or 0.0, entry.price_before
+    if before is None:
+        return saved, 0.0
     if not entry.replacements:  # nothing is promised where its pods find their nodes as they leave
-        return min(promised, entry.price_before) or entry.price_before
-    prices = [size.dollars for size in after or ()]
-    if not prices or None in prices:
-        return promised
-    return entry.price_before - sum(price for price in prices if price is not None)
+        return min(saved, before) or before, 0.0
+    return before, before - saved
+
+
+def _gone(entry: Entry, until: float) -> float:
+    """When its instance had ended. Records of older versions do not say it: there the end of the removal counts."""
+    if entry.instance_gone is not None:
+        return entry.instance_gone
+    return entry.ended if entry.ended is not None else until
 
 
 @dataclass(frozen=True, slots=True)

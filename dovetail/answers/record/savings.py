@@ -163,9 +163,10 @@ class _Time:
 
 
 def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
-    """The same entries; each disruption that is done says what it has saved until then."""
+    """The same entries; each disruption that is done says what it has saved until then, or what it has cost."""
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
-    dollars = {id(credit.move): credit.dollars(0.0, until) for credit in ledger_of(entries, prices, until).credits}
+    credits = ledger_of(entries, prices, until).credits
+    dollars = {id(credit.move): credit.dollars(0.0, until) for credit in credits if credit.spans()}
     return tuple(
         replace(entry, saved_dollars=dollars[id(entry)]) if id(entry) in dollars and entry.saved is not None else entry
         for entry in entries
@@ -200,7 +201,7 @@ def _row(each: PoolSavings) -> Iterator[str]:
     yield each.pool or "all"
     yield from (str(each.moves), str(each.undone), str(each.back))
     yield f"{each.predicted:.4f}"
-    yield f"{each.saved:.2f}"
+    yield f"{round(each.saved, 2) + 0.0:.2f}"  # without the sign of what rounds to nothing
     yield "–" if each.bill is None else f"{each.bill:.2f}"
     yield _each(each.per_move)
     yield str(each.pods)
