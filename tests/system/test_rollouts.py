@@ -1,4 +1,4 @@
-"""The story of the guide, "A change, step by step": one node goes, the rest waits, a person aborts it and promotes it."""
+"""The story of the guide, "A change, step by step": one node goes, the rest waits; it is aborted, then promoted."""
 
 import pytest
 
