@@ -36,7 +36,7 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.orders import context_of, opened_objects
+    from dovetail.cli.orders import opened_objects
     from dovetail.cli.target import checked_target
 
     if given.what != LIST and not given.name:
@@ -55,7 +55,7 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> No
             for line in _lines(found):
                 say(line)
             return
-        target = await checked_target(settings, objects, context_of(given))
+        target = await checked_target(settings, objects, given)
         say(await _ordered(times, found, given.what))
         say(target.words)
 

@@ -153,7 +153,7 @@ class Play:
     def _provision(self, now: float) -> None:
         snapshot = self.fleet.snapshot(now, self._taken())
         plan, _ = plan_provisioning(snapshot, self._placement, never)
-        self._remember(returned_text, returned_nodes(self.fleet.pool, len(plan.proposed), now), now)
+        self._remember(returned_text, returned_nodes(self._slowed(), len(plan.proposed), now), now)
         self._launch([(node, plan.type_lists[node.type_list]) for node in plan.proposed], self._plan_id(), now)
 
     def _launch(self, proposed: Sequence[tuple[ProposedNode, tuple[str, ...]]], plan: str, now: float) -> list[str]:
@@ -166,10 +166,14 @@ class Play:
 
     def _remember(self, text_of: Callable[[NodePool, int, float], str], nodes: int, now: float) -> None:
         """As the steps write it that delete nodes and that make them."""
-        pool = self.fleet.pool
+        pool = self._slowed()
         if self.course.slows and nodes:
             text = text_of(pool, nodes, now)
-            self.fleet.pool = replace(pool, annotations={**pool.annotations, names.RETURNED_MOVES: text})
+            self.fleet.pools[pool.name] = replace(pool, annotations={**pool.annotations, names.RETURNED_MOVES: text})
+
+    def _slowed(self) -> NodePool:
+        """The first NodePool, the one that is consolidated."""
+        return next(iter(self.fleet.pools.values()))
 
     def _plan_id(self) -> str:
         self._plans += 1
