@@ -1,5 +1,6 @@
 """Where the product keeps what outlives Temporal's retention: whole objects by name, written once and read often."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -11,6 +12,9 @@ class KeptObjects(Protocol):
 
     async def get(self, name: str) -> bytes | None:
         """Its content; None where there is none."""
+
+    async def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """The content of each, in that order: cheaper than one by one."""
 
     async def names(self, prefix: str) -> tuple[str, ...]:
         """Of all that begin so, sorted."""

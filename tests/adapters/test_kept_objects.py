@@ -41,6 +41,7 @@ async def test_what_was_put_is_read_listed_replaced_and_deleted(objects: KeptObj
     for name, data in (("a/b.gz", b"old"), ("a/b.gz", b"new"), ("a/c/d.gz", b"d"), ("ab/e.gz", b"e")):
         await objects.put(name, data)
     assert await objects.get("a/b.gz") == b"new"
+    assert await objects.get_all(["ab/e.gz", "a/x.gz", "a/b.gz"]) == [b"e", None, b"new"]
     assert await objects.names("a/") == ("a/b.gz", "a/c/d.gz")
     assert await objects.names("") == ("a/b.gz", "a/c/d.gz", "ab/e.gz")
     for _ in range(2):

@@ -5,7 +5,7 @@ names a bucket gives the worker's role the four actions on it (docs/operations.m
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from dovetail.ports.failures import Forbidden, Unreachable
 
 _GONE: Final = frozenset({"NoSuchKey", "404"})
 _FORBIDDEN: Final = frozenset({"AccessDenied", "403", "NoSuchBucket"})
+_AT_ONCE: Final = 16
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 3, "mode": "standard"})
 
 
@@ -38,6 +39,16 @@ class BucketObjects:
         """None where there is no such key."""
         found = await self._call("get_object", Key=self.prefix + name)
         return None if found is None else await asyncio.to_thread(found["Body"].read)
+
+    async def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """Some at a time."""
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str) -> bytes | None:
+            async with turn:
+                return await self.get(name)
+
+        return list(await asyncio.gather(*[one(name) for name in names]))
 
     async def names(self, prefix: str) -> tuple[str, ...]:
         """Page by page."""

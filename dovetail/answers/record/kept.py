@@ -30,6 +30,7 @@ from dovetail.answers.record.entries import (
     moment_text,
     read_entries,
     read_matching,
+    uncollected,
 )
 from dovetail.ports.kept_objects import KeptObjects
 from dovetail.settings.settings import Settings
@@ -41,7 +42,7 @@ SETTLE_SECONDS: Final = 600.0  # after the end of an hour, until the visibility 
 LONGEST_BACK: Final = 90 * 86400.0  # how far is looked for hours that are missing
 SHORT_BACK: Final = 3 * 86400.0  # where Temporal does not say how long it keeps
 MOST_AT_ONCE: Final = 20_000  # workflows of one day; above that the day is left for a person to look at
-READ_AT_ONCE: Final = 16
+_GZIP: Final = zlib.MAX_WBITS | 16  # of one object in one piece, which gzip's own reader takes apart
 _RUNNING: Final = "ExecutionStatus = 'Running'"
 
 _log = logging.getLogger(__name__)
@@ -73,15 +74,10 @@ class Archive:
 
     async def read(self, hours: Iterable[int]) -> Entries:
         """What ended within these hours; one that cannot be read counts as missing histories."""
-        turn = asyncio.Semaphore(READ_AT_ONCE)
-
-        async def one(hour: int) -> bytes | None:
-            async with turn:
-                return await self.objects.get(self._name(hour))
-
-        found = await asyncio.gather(*[one(hour) for hour in sorted(hours)])
-        bodies = [_body(data) for data in found if data is not None]
-        entries = tuple(_entry(raw) for body in bodies for raw in body["entries"])
+        found = await self.objects.get_all([self._name(hour) for hour in sorted(hours)])
+        with uncollected():
+            bodies = [_body(data) for data in found if data is not None]
+            entries = tuple(_entry(raw) for body in bodies for raw in body["entries"])
         return Entries(entries=entries, forgotten=sum(int(body["forgotten"]) for body in bodies))
 
     @property
@@ -210,10 +206,10 @@ def _hour_in(name: str) -> int | None:
 
 def _body(data: bytes) -> dict[str, Any]:
     try:
-        body: dict[str, Any] = orjson.loads(gzip.decompress(data))
+        body: dict[str, Any] = orjson.loads(zlib.decompress(data, _GZIP))
         if body["format"] == FORMAT:
             return body
-    except (OSError, EOFError, zlib.error, orjson.JSONDecodeError, LookupError, TypeError):
+    except (zlib.error, orjson.JSONDecodeError, LookupError, TypeError):
         _log.warning("an hour of the kept record cannot be read")
     return {"entries": [], "forgotten": 1}
 

@@ -81,7 +81,12 @@ class Room(NamedTuple):
     memory: float
 
     def plus(self, other: "Room", share: float = 1.0) -> "Room":
-        return Room(*(mine + its * share for mine, its in zip(self, other, strict=True)))
+        return Room(
+            self.firm_cpu + other.firm_cpu * share,
+            self.firm_memory + other.firm_memory * share,
+            self.cpu + other.cpu * share,
+            self.memory + other.memory * share,
+        )
 
 
 _NONE: Final = Room(0.0, 0.0, 0.0, 0.0)
@@ -93,6 +98,7 @@ class Prices:
     """Of the instance types of each NodePool, as the catalogues have them now."""
 
     types: Mapping[str, Mapping[str, InstanceType]]
+    _sizes: dict[tuple[str, str, str, str], PricedSize | None] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, catalogues: Mapping[str, Catalogue]) -> "Prices":
@@ -100,6 +106,12 @@ class Prices:
 
     def size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
         """None where the pool has no such type any more."""
+        key = (pool, instance_type, zone, capacity_type)
+        if key not in self._sizes:
+            self._sizes[key] = self._size(*key)
+        return self._sizes[key]
+
+    def _size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
         known = self.types.get(pool, {}).get(instance_type)
         if known is None:
             return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.answers.record.entries import Entries, Entry, Period
+from dovetail.answers.record.entries import Entries, Entry, Period, uncollected
 from dovetail.answers.record.ledger import NO_PRICES, Bill, Ledger, Prices, bill_of, by_day, ledger_of
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
@@ -92,8 +92,9 @@ def savings_from(
     """From entries that have been read. `fleet`: the nodes of now with their prices; None where they are not known."""
     until = min(period.until or now, now)
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
-    bill = None if fleet is None else bill_of(found.entries, fleet, until)
-    ledger = ledger_of(found.entries, prices, until)
+    with uncollected():
+        bill = None if fleet is None else bill_of(found.entries, fleet, until)
+        ledger = ledger_of(found.entries, prices, until)
     pools = _Time(found.entries, period.since, until, ledger, bill).pools()
     spans = [span for credit in ledger.credits for span in credit.spans()]
     saved = by_day(spans, period.since, until)
