@@ -36,7 +36,16 @@ COVERAGE = "--coverage"  # measure which lines of the product run; only where no
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(
     f"tests/cluster/test_{name}.py"
-    for name in ("system", "disruption", "rights", "pauses", "temporal_away", "hostile", "sick_surroundings")
+    for name in (
+        "system",
+        "disruption",
+        "rights",
+        "pauses",
+        "temporal_away",
+        "hostile",
+        "sick_surroundings",
+        "situations",
+    )
 )
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
 BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link"))
