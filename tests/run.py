@@ -36,7 +36,16 @@ COVERAGE = "--coverage"  # measure which lines of the product run; only where no
 # Whole systems on real servers, about half of them: each lane has a set of servers of its own.
 SYSTEMS = tuple(
     f"tests/cluster/test_{name}.py"
-    for name in ("system", "disruption", "rights", "pauses", "temporal_away", "hostile", "sick_surroundings")
+    for name in (
+        "system",
+        "disruption",
+        "rights",
+        "pauses",
+        "temporal_away",
+        "hostile",
+        "sick_surroundings",
+        "situations",
+    )
 )
 # Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
 SHOWN = ("tests/cli", "tests/packaging")

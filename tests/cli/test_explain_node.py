@@ -7,7 +7,6 @@ import pytest
 
 from dovetail.answers.explain.explain_node import NodeAnswer, explain_node_now
 from dovetail.answers.explain.explain_node_text import node_text
-from dovetail.answers.failures import CommandFailed
 from dovetail.answers.plan.plan import plan_now
 from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.moves import moves
@@ -191,17 +190,6 @@ async def test_pods_that_a_budget_still_counts_as_disrupted_are_named(tmp_path: 
     assert [h.detail for h in answer.held] == ["still counts evictions of web-0 (up to 2 minutes)"]
 
 
-async def test_a_do_not_disrupt_pod_holds_its_node(tmp_path: Path) -> None:
-    pod = a_bound_pod("web-1", "n1")
-    pod["metadata"]["annotations"] = {names.DO_NOT_DISRUPT: "true"}
-    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), pod)
-
-    answer = await explained(world)
-
-    assert [c.why for c in answer.checks] == ["PodDoNotDisrupt"]
-    assert [(h.by, h.detail) for h in answer.held] == [(names.DO_NOT_DISRUPT, "until the annotation is taken off")]
-
-
 async def test_consolidation_shows_the_price_now_and_then(tmp_path: Path) -> None:
     world = a_world(tmp_path, a_ready_pool(disruption=OPEN), *a_managed_node(), a_bound_pod("web-1", "n1"))
 
@@ -239,22 +227,6 @@ async def test_a_node_that_others_hold_names_their_finalizers(tmp_path: Path) ->
     held = "Node n1 is held by the finalizers backup.example/agent, other.example/hold"
     assert answer.says == f"everything of ours is done, and its NodeClaim waits for the Node to go: {held}"
     assert (move.kind, move.step, move.progress) == ("termination", "Node held", held)
-
-
-async def test_a_node_without_a_claim_is_left_alone_and_the_answer_says_so(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool(disruption=OPEN), a_node("foreign"))
-
-    answer = await explained(world, "foreign")
-
-    assert "Unmanaged" in [c.why for c in answer.checks]
-    assert answer.state == "no NodeClaim"
-
-
-async def test_a_name_that_nothing_has_is_one_line(tmp_path: Path) -> None:
-    world = a_world(tmp_path, a_ready_pool())
-
-    with pytest.raises(CommandFailed, match="nope: there is no such Node or NodeClaim"):
-        await explained(world, "nope")
 
 
 async def test_explaining_writes_nothing(tmp_path: Path) -> None:

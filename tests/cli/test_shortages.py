@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.answers.doctor.cluster import launches_check
 from dovetail.answers.explain.explain_pod import explain_pod
-from dovetail.answers.look.shortages import shortages
 from dovetail.answers.look.sources import Look
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
@@ -58,33 +57,6 @@ def sold_out(look: Look, seconds: float) -> Look:
         for name, catalogue in look.snapshot.catalogues.items()
     }
     return replace(look, snapshot=replace(look.snapshot, catalogues=catalogues))
-
-
-async def test_a_pod_without_capacity_is_told_what_is_short_where_and_until_when(tmp_path: Path) -> None:
-    one_type = [{"key": names.INSTANCE_TYPE, "operator": "In", "values": ["c-2x-amd64-linux"]}]
-    pool = a_ready_pool("ice")
-    pool["spec"]["template"]["spec"]["requirements"] = one_type
-    world = a_world(tmp_path, pool, a_pod("web"))
-    look = sold_out(await looked(world), 150.0)
-
-    said = dict(explain_pod(look, "default/web").pools_left_out)["ice"]
-
-    assert "the cloud has run out of c-2x-amd64-linux" in said and "test-zone-" in said
-    assert "asked for again at" in said and "let no instance type through" not in said
-    assert "wider types or zones would help" in said
-
-
-async def test_a_pool_whose_own_requirements_let_nothing_through_is_not_said_to_be_sold_out(tmp_path: Path) -> None:
-    pool = a_ready_pool("none")
-    pool["spec"]["template"]["spec"]["requirements"] = [
-        {"key": names.INSTANCE_TYPE, "operator": "In", "values": ["of-no-cloud"]}
-    ]
-    look = sold_out(await looked(a_world(tmp_path, pool, a_pod("web"))), 150.0)
-
-    assert dict(explain_pod(look, "default/web").pools_left_out)["none"] == (
-        "its own requirements let no instance type through"
-    )
-    assert shortages(look.snapshot) == ()
 
 
 @pytest.mark.parametrize("width", [60, 120])

@@ -157,18 +157,6 @@ async def test_a_scheduler_that_does_not_answer_is_waited_for_once(
     await until_answered(answers)
 
 
-async def test_what_fails_in_the_worker_is_said_and_a_broken_watch_too(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage.server.scheduler = lambda: a_state(stage.world)
-    stage.fails = ["launch_instance of demo/claim/x has failed 4 times in a row: 403"]
-    monkeypatch.setattr(type(stage.world.view), "stale", lambda _: {"NodeOverlay": "410 Gone"})
-
-    said = [each["what"] for each in (await stage.status())["troubles"]]
-
-    assert said == ["NodeOverlay objects are not seen: 410 Gone", *stage.fails]
-
-
 async def test_while_the_api_server_answers_nothing_what_was_last_seen_is_shown_below_one_line(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -216,6 +216,7 @@ SITUATIONS: Final = (
     Situation(
         name="the pool's requirements let no type through",
         objects=(NARROW, a_pod()),
+        happens=sold_out,
         asks=(Asks(POD, ("none: its own requirements let no instance type through",), ("run out",)),),
     ),
     Situation(
