@@ -77,7 +77,7 @@ def test_a_look_needs_the_watches_of_what_it_reads_alone(ask: Callable[[CachedVi
 
 
 PLACED = {"NodeClaim", "Node", "NodePool", "Pod", "NodeOverlay", "DaemonSet", "PodDisruptionBudget", "Namespace"}
-TIME = {"DisruptionPolicy", "Freeze"}
+TIME = {"DisruptionPolicy", "Freeze", "NodeRollout"}
 
 
 def test_a_pass_needs_no_watch_of_volumes_services_and_templates() -> None:
