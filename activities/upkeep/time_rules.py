@@ -4,9 +4,10 @@ In the words of kstatus: Ready where it is understood, or a roll-out complete; S
 step of a roll-out is permitted by this very write.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from typing import Final
 
 from dovetail.activities.shared.look import Look, Write, earliest
@@ -16,7 +17,9 @@ from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
-from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, next_opening
+from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening
+from dovetail.model.pools import NodePool
+from dovetail.model.rates import pace_of, slides_at
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import BEGUN, GateResult, Intent, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
@@ -47,6 +50,7 @@ class TimeRuleUpkeep:
         for policy in snapshot.policies.values():
             wanted = policy_status(policy, snapshot, self.now())
             moments += [opening.until for opening in wanted.openings]
+            moments += _slides(policy, [snapshot.pools[name] for name in wanted.pools], self.now())
             if wanted != policy.status:
                 writes.append(partial(self.times.patch_policy, policy, wanted))
         for freeze in snapshot.freezes.values():
@@ -69,6 +73,7 @@ def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatu
     return PolicyStatus(
         pools=pools,
         openings=tuple(_openings(policy, now)),
+        rates=tuple(_taken(policy, [snapshot.pools[name] for name in pools], now)),
         conditions=_settled(policy.status.conditions, said, now),
     )
 
@@ -80,6 +85,22 @@ def _openings(policy: Policy, now: float) -> Iterator[Opening]:
             continue
         why = policy.why_closed(reason, now)
         yield Opening(reason=str(reason), open=not why, until=next_opening((policy,), reason, now), why=why)
+
+
+def _taken(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[TakenRate]:
+    """For each rate and NodePool of which something is taken."""
+    for pool in pools:
+        for place, rate in enumerate(policy.rates):
+            pace = pace_of(rate, pool, now)
+            if pace.begun:
+                until = None if pace.until is None else float(ceil(pace.until))
+                yield TakenRate(pool=pool.name, rate=place, begun=pace.begun, allowed=pace.allowed, until=until)
+
+
+def _slides(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[float]:
+    """When what is taken becomes less."""
+    moments = (slides_at(rate, pool, now) for pool in pools for rate in policy.rates)
+    yield from (moment for moment in moments if moment is not None)
 
 
 def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:

@@ -35,11 +35,24 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TakenRate:
+    """How many nodes of a NodePool count now against the rate at that place of the policy's list. `until`: when the
+    next one may begin, where none may now."""
+
+    pool: str
+    rate: int
+    begun: int
+    allowed: int
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
     """What a policy's status says."""
 
     pools: tuple[str, ...] = ()
     openings: tuple[Opening, ...] = ()
+    rates: tuple[TakenRate, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
 

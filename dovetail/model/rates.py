@@ -85,10 +85,21 @@ def begun_of(pool: NodePool) -> tuple[BegunNodes, ...]:
     return tuple(sorted(BegunNodes(float(e[2]), e[1], e[3] or "", int(e[4] or 1)) for e in entries if e is not None))
 
 
+def _counted(rate: Rate, pool: NodePool, now: float) -> tuple[float, list[BegunNodes]]:
+    """How long each counts, and those that do now, the oldest first."""
+    whole = rate.per * (1 + SLACK)
+    return whole, [each for each in begun_of(pool) if each.at + whole > now and rate.names(each.reason)]
+
+
+def slides_at(rate: Rate, pool: NodePool, now: float) -> float | None:
+    """When the oldest that counts counts no more; None where none does."""
+    whole, counted = _counted(rate, pool, now)
+    return counted[0].at + whole if counted else None
+
+
 def pace_of(rate: Rate, pool: NodePool, now: float) -> RateState:
     """How many nodes of the pool have begun within the last period."""
-    whole = rate.per * (1 + SLACK)
-    counted = [each for each in begun_of(pool) if each.at + whole > now and rate.names(each.reason)]
+    whole, counted = _counted(rate, pool, now)
     begun, allowed = sum(each.nodes for each in counted), rate.allowed(pool)
     if begun < allowed or allowed == 0:
         return RateState(begun=begun, allowed=allowed)

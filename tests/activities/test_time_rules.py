@@ -16,6 +16,7 @@ from dovetail.model.beginnings import Cause
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rates import BegunNodes, Rate, with_begun
 from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import parse_time
@@ -93,6 +94,26 @@ async def test_a_policy_says_what_it_selects_what_is_open_and_until_when() -> No
     later, _ = await looked(replace(policy, status=status), now=parse_time("2026-06-01T22:00:00Z"))
     assert later.statuses["p"].openings[0].open
     assert later.statuses["p"].conditions == status.conditions
+
+
+async def test_a_policy_says_what_of_its_rates_is_taken_and_looks_again_when_that_becomes_less() -> None:
+    policy = Policy(name="p", rates=(Rate(nodes="2", per=3600), Rate(nodes="5", per=60, reasons=frozenset({"Empty"}))))
+    begun = with_begun(a_pool("default"), [BegunNodes(NOON - 600, "Drifted", "00000001")], (3600, 60), NOON - 600)
+    begun = with_begun(begun, [BegunNodes(NOON, "Drifted", "00000002")], (3600, 60), NOON)
+    world = with_rules(Snapshot(now=NOON, pools={"default": begun, "other": a_pool("other")}), policy)
+    written = Written()
+    look = await TimeRuleUpkeep(written, lambda: NOON).look(world)
+    for write in look.due:
+        await write()
+
+    [taken] = written.statuses["p"].rates  # nothing is said of the second one, of which nothing is taken
+    assert (taken.pool, taken.rate, taken.begun, taken.allowed) == ("default", 0, 2, 2)
+    assert taken.until is not None and look.again is not None
+    assert NOON + 3000 < look.again <= taken.until < NOON + 3600
+    later = await TimeRuleUpkeep(written, lambda: taken.until).look(world)
+    for write in later.due:
+        await write()
+    assert [(each.begun, each.until) for each in written.statuses["p"].rates] == [(1, None)]
 
 
 async def test_a_policy_that_is_not_understood_is_stalled_and_says_why() -> None:

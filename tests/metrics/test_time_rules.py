@@ -1,7 +1,9 @@
 """Which rule holds which reason, and what cannot be understood, as Prometheus reads it."""
 
+from dataclasses import replace
+
 from dovetail.model.openings import Window
-from dovetail.model.policies import Freeze, Policy
+from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
 from dovetail.model.rates import Rate
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.time_rules import HELP, time_rule_samples
@@ -31,3 +33,15 @@ def test_a_freeze_that_is_not_understood_holds_and_is_named() -> None:
     assert 'dovetail_time_rule_not_understood{kind="Freeze",name="f"} 1' in found
     assert 'dovetail_beginnings_held{rule="freeze",reason="Requested",pool="a"} 1' in found
     assert len(found) == 6
+
+
+def test_a_reason_whose_windows_never_open_is_named() -> None:
+    shut = Opening(reason="Drifted", open=False, why="closed by deny")
+    later = Opening(reason="Empty", open=False, until=NOW + HOUR, why="closed by deny")
+    policy = Policy(name="p", status=PolicyStatus(openings=(shut, later)))
+
+    assert {line for line in lines(policy) if "never" in line} == {
+        'dovetail_policy_never_opens{name="p",reason="Drifted"} 1',
+        'dovetail_policy_never_opens{name="p",reason="Empty"} 0',
+    }
+    assert not any("never" in line for line in lines(replace(policy, fault="spec.timeZone: no zone")))

@@ -139,6 +139,21 @@ class PolicyOpening(ApiModel):
     """What keeps it closed."""
 
 
+class PolicyTakenRate(ApiModel):
+    """What of a rate a NodePool has taken."""
+
+    node_pool: Annotated[str, Field(max_length=253)]
+    """The NodePool."""
+    rate: Annotated[int, Field(ge=0)]
+    """The place of the rate in the list, from 0."""
+    begun: Annotated[int, Field(ge=0)]
+    """How many of its nodes have begun to leave within the period."""
+    allowed: Annotated[int, Field(ge=0)]
+    """How many may, within any."""
+    until: Moment | None = None
+    """When the next one may begin, where none may now."""
+
+
 class DisruptionPolicyStatus(ApiModel):
     """What is known of the policy."""
 
@@ -146,6 +161,8 @@ class DisruptionPolicyStatus(ApiModel):
     """The NodePools that it selects."""
     openings: Annotated[tuple[PolicyOpening, ...], Field(json_schema_extra=_LIST)] | None = None
     """What it says of each reason that it names."""
+    rates: Annotated[tuple[PolicyTakenRate, ...], Field(json_schema_extra=_LIST)] | None = None
+    """What of its rates is taken, by NodePool; where nothing is, nothing is said."""
     conditions: Conditions | None = None
     """Whether it is understood."""
 

@@ -10,6 +10,7 @@ from dovetail.telemetry.metrics.gauges import Sample
 
 HELP: Final = {
     "beginnings_held": "1 while that rule keeps nodes of a NodePool from beginning to leave for the reason.",
+    "policy_never_opens": "1 for a reason for which a DisruptionPolicy's windows let no node leave within 400 days.",
     "time_rule_not_understood": "1 for a DisruptionPolicy, Freeze or NodeRollout that holds as it is not understood.",
 }
 
@@ -28,3 +29,8 @@ def time_rule_samples(snapshot: Snapshot) -> Iterator[Sample]:
     faults += [("NodeRollout", each.name, each.fault) for each in snapshot.rollouts.values()]
     for kind, name, fault in sorted(faults):
         yield Sample(name="time_rule_not_understood", labels=(("kind", kind), ("name", name)), value=float(bool(fault)))
+    for policy in snapshot.policies.values():
+        for opening in () if policy.fault else policy.status.openings:
+            never = not opening.open and opening.until is None
+            labels = (("name", policy.name), ("reason", opening.reason))
+            yield Sample(name="policy_never_opens", labels=labels, value=float(never))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.rendering.policies import render_status
 from dovetail.model.openings import Dates, Window
-from dovetail.model.policies import Expiry
+from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
@@ -111,6 +112,17 @@ def test_where_the_selector_cannot_be_read_every_pool_is_closed(spec: Any) -> No
 
     assert policy.fault
     assert policy.selects(PROD) and policy.selects(DEV)
+
+
+def test_the_rates_of_a_status_come_back_as_they_were_written() -> None:
+    taken = (
+        TakenRate(pool="a", rate=1, begun=2, allowed=5),
+        TakenRate(pool="b", rate=0, begun=5, allowed=5, until=1_800_000_000.0),
+    )
+    status = render_status(PolicyStatus(rates=taken))
+
+    assert parse_policy(an_object({"deny": [{}]}, status=status)).status.rates == taken
+    assert render_status(PolicyStatus())["rates"] is None  # which takes away what stands there
 
 
 def test_a_status_that_somebody_has_spoilt_does_not_lift_a_policy() -> None:

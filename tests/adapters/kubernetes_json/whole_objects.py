@@ -175,6 +175,7 @@ def whole_objects() -> dict[str, Json]:
             "status": {
                 "nodePools": ["default"],
                 "openings": [{"reason": "Drifted", "open": False, "until": _TIME, "why": "outside allow[0]"}],
+                "rates": [{"nodePool": "default", "rate": 0, "begun": 3, "allowed": 3, "until": _TIME}],
                 "conditions": [_CONDITION],
             },
         },

@@ -28,7 +28,7 @@ from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
-from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, zone_named
+from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
@@ -262,8 +262,15 @@ def _status(raw: ReadOnlyJson) -> PolicyStatus:
     return PolicyStatus(
         pools=tuple(map(text_of, raw.get("nodePools") or ())),
         openings=tuple(_openings(raw.get("openings") or ())),
+        rates=tuple(map(_taken, raw.get("rates") or ())),
         conditions=conditions(raw.get("conditions")),
     )
+
+
+def _taken(raw: ReadOnlyJson) -> TakenRate:
+    rate, begun, allowed = (number_of(raw[key]) for key in ("rate", "begun", "allowed"))
+    until = optional_time(raw.get("until"))
+    return TakenRate(pool=text_of(raw["nodePool"]), rate=rate, begun=begun, allowed=allowed, until=until)
 
 
 def _openings(raw: Any) -> Iterator[Opening]:

@@ -2,7 +2,7 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.json import Json
-from dovetail.model.policies import Opening, PolicyStatus
+from dovetail.model.policies import Opening, PolicyStatus, TakenRate
 from dovetail.model.rollouts import NodesGate, Rollout, RolloutStatus
 from dovetail.model.time import format_time
 
@@ -12,6 +12,7 @@ def render_status(status: PolicyStatus) -> Json:
     return {
         "nodePools": list(status.pools),
         "openings": [_opening(each) for each in status.openings],
+        "rates": [_taken(each) for each in status.rates] or None,
         "conditions": fields.conditions(status.conditions),
     }
 
@@ -38,6 +39,11 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
 def _gate(gate: NodesGate) -> Json:
     since = {} if gate.since is None else {"since": format_time(gate.since)}
     return {"name": "nodes", "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
+
+
+def _taken(rate: TakenRate) -> Json:
+    until = {} if rate.until is None else {"until": format_time(rate.until)}
+    return {"nodePool": rate.pool, "rate": rate.rate, "begun": rate.begun, "allowed": rate.allowed, **until}
 
 
 def _opening(opening: Opening) -> Json:
