@@ -137,7 +137,7 @@ def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
         finally:
             for process in running:
                 if process.poll() is None:
-                    process.send_signal(signal.SIGINT)  # pytest then tears down what it has started, and says so
+                    process.terminate()  # pytest then tears down what it has started; SIGINT is ignored under nohup
                     process.wait()
         names = [name for file in noted if file.exists() for name in file.read_text().splitlines()]
     return max(codes, key=abs), names
