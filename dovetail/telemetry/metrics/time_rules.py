@@ -32,5 +32,5 @@ def time_rule_samples(snapshot: Snapshot) -> Iterator[Sample]:
     for policy in snapshot.policies.values():
         for opening in () if policy.fault else policy.status.openings:
             never = not opening.open and opening.until is None
-            labels = (("name", policy.name), ("reason", opening.reason))
-            yield Sample(name="policy_never_opens", labels=labels, value=float(never))
+            of = (("name", policy.name), ("reason", opening.reason))
+            yield Sample(name="policy_never_opens", labels=of, value=float(never))
