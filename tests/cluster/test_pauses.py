@@ -35,10 +35,11 @@ async def nothing_paused(ground: Ground) -> None:
     await annotate(ground, SYSTEM, paused=None, paused_until=None, paused_by=None, paused_reason=None)
 
 
-async def said(ground: Ground, reason: str) -> list[str]:
-    """The messages of the Events of that reason."""
+async def said(ground: Ground, reason: str, about: str) -> list[str]:
+    """The messages of the Events of that reason about that object; other tests have left some about theirs."""
     answer = await ground.api.get("/api/v1/namespaces/default/events")
-    return [event["message"] for event in answer.body["items"] if event["reason"] == reason]
+    events = [each for each in answer.body["items"] if each["reason"] == reason]
+    return [each["message"] for each in events if each["involvedObject"]["name"] == about]
 
 
 async def stays(ground: Ground, claim: Json, pods: int, until: float) -> None:
@@ -79,7 +80,7 @@ async def test_a_node_that_expires_during_a_pause_stays_and_its_pods_run(ground:
         ground.ensure_workers()
 
         async def told() -> bool:
-            return bool(await said(ground, "Paused"))
+            return bool(await said(ground, "Paused", "web"))
 
         await ground.until(told, 60, "an Event on the pool says so")
         await ground.scale(2)
@@ -110,20 +111,18 @@ async def test_kubectl_alone_pauses_a_pool_and_calls_a_held_plan_off(ground: Gro
     path = f"{CLAIMS}/{claim['metadata']['name']}"
     await annotate(ground, POOL, paused="disruption", paused_by="alice", paused_until="soon")
     await ground.scale(0)
-    await ground.until(lambda: ground.settled(0), 60, "the node is empty")
+    await ground.until(lambda: ground.settled(0), 120, "the node is empty")
     await stays(ground, claim, 0, time.time() + SECOND_LOOK_SECONDS + 8.0)
-    [fault] = await said(ground, "PauseNotUnderstood")
+    [fault] = await ground.until(lambda: said(ground, "PauseNotUnderstood", "web"), 120, "an Event names the word")
     assert "'soon' is no time" in fault
 
     await annotate(ground, POOL, paused=None, paused_by=None, paused_until=None)
-    await ground.until(lambda: held(ground, claim), 60, "a plan waits for its second look")
+    await ground.until(lambda: held(ground, claim), 120, "a plan waits for its second look")
     await annotate(ground, path, cancel="not now")
 
-    async def answered() -> bool:
-        return bool(await said(ground, "DisruptionCancelled"))
-
-    await ground.until(answered, 30, "an Event answers")
-    [message] = await said(ground, "DisruptionCancelled")
+    [message] = await ground.until(
+        lambda: said(ground, "DisruptionCancelled", claim["metadata"]["name"]), 120, "an Event answers"
+    )
     assert message.startswith("Its disruption is called off: not now (by acceptance). It rests until ")
     await stays(ground, claim, 0, time.time() + SECOND_LOOK_SECONDS + 8.0)
     found = await ground.claim(claim["metadata"]["name"])

@@ -48,7 +48,7 @@ class Watched:
         self.watch = Watch(self.cache, Client(ClusterAddress(kubeconfig=server.kubeconfig())))
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):  # a crowded machine takes a while between two steps
             while not holds():  # noqa: ASYNC110 - what is waited for is what another task or thread has done
                 await asyncio.sleep(0.005)
 
