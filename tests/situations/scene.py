@@ -3,17 +3,19 @@
 import asyncio
 import contextlib
 import io
+import json
 import shlex
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dovetail.cli.main import main
 from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.time import format_time
 from dovetail.wiring.world import open_world
 from dovetail.worker.endpoints import Endpoint
 from tests.cli.test_troubles import Stage, a_state
@@ -65,10 +67,18 @@ class Situation:
     asks: tuple[Asks, ...]
 
 
+JUST_NOW: Final = "{just now}"  # in an object: when its situation is played, which may be long after the table was read
+
+
+def _dated(body: Json) -> Json:
+    found: Json = json.loads(json.dumps(body).replace(JUST_NOW, format_time(time.time())))
+    return found
+
+
 @asynccontextmanager
 async def played(situation: Situation, folder: Path) -> AsyncIterator[str]:
     """The address at which the worker answers."""
-    simulated = a_world(folder, *situation.objects)
+    simulated = a_world(folder, *map(_dated, situation.objects))
     for each in situation.deletes:
         simulated.delete(*each)
     world = await open_world(settings_of(simulated))

@@ -5,18 +5,17 @@ Each is here because an answer to it sounded sure once and was wrong, or would c
 not appear are those of then.
 """
 
-import time
 from copy import deepcopy
 from typing import Any, Final
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.model.time import format_time
 from tests.adapters.simulator.manifests import a_pdb, a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_shortages import a_refused_claim
 from tests.cli.worlds import a_ready_pool
 from tests.situations.scene import (
+    JUST_NOW,
     Asks,
     Situation,
     a_worker_alone,
@@ -107,7 +106,7 @@ ICE: Final = a_ready_pool("ice")
 ICE["spec"]["template"]["spec"]["requirements"] = [{**FIXED, "values": ["c-2x-amd64-linux"]}]
 OLD_NODE: Final = node()[1] | {"metadata": {"name": "old", "labels": {}}}
 PAUSE: Final = {"paused": "all", "paused_by": "alice", "paused_reason": "an incident"}
-STOP: Final = f"{format_time(time.time())} ten nodes came and none was used"
+STOP: Final = f"{JUST_NOW} ten nodes came and none was used"
 REST: Final = {"rest_until": "9999999999/1/Empty/cancelled", "rest_reason": "not now", "rest_by": "alice"}
 
 SITUATIONS: Final = (
