@@ -50,7 +50,9 @@ class TimeRuleUpkeep:
         for policy in snapshot.policies.values():
             wanted = policy_status(policy, snapshot, self.now())
             moments += [opening.until for opening in wanted.openings]
-            moments += _slides(policy, [snapshot.pools[name] for name in wanted.pools], self.now())
+            moments += [
+                slides_at(policy.rates[each.rate], snapshot.pools[each.pool], self.now()) for each in wanted.rates
+            ]
             if wanted != policy.status:
                 writes.append(partial(self.times.patch_policy, policy, wanted))
         for freeze in snapshot.freezes.values():
@@ -95,12 +97,6 @@ def _taken(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[Ta
             if pace.begun:
                 until = None if pace.until is None else float(ceil(pace.until))
                 yield TakenRate(pool=pool.name, rate=place, begun=pace.begun, allowed=pace.allowed, until=until)
-
-
-def _slides(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[float]:
-    """When what is taken becomes less."""
-    moments = (slides_at(rate, pool, now) for pool in pools for rate in policy.rates)
-    yield from (moment for moment in moments if moment is not None)
 
 
 def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:

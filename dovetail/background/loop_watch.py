@@ -6,7 +6,6 @@ and a thread looks from outside at what the loop does whenever it is late.
 """
 
 import asyncio
-import gc
 import logging
 import sys
 import threading
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from dovetail.background.garbage import uncollected
 from dovetail.telemetry.metrics.background import loop_late
 
 TICK_SECONDS: Final = 0.25
@@ -81,14 +81,9 @@ def frames_from(frame: FrameType, most: int) -> list[FrameType]:
     They are taken without a step of Python in between: while the other thread goes on, one that it is leaving may be
     no frame any more, and asking it ends the process (seen with CPython 3.11). A collection would be such a step: each
     frame that is asked for is a new object, which may begin one."""
-    found, collects = deque[Any](), gc.isenabled()
-    gc.disable()
-    try:
-        with suppress(AttributeError):  # beyond the outermost, which is called by None
-            found.extend(accumulate(repeat("f_back", most - 1), getattr, initial=frame))
-    finally:
-        if collects:
-            gc.enable()
+    found = deque[Any]()
+    with uncollected(), suppress(AttributeError):  # beyond the outermost, which is called by None
+        found.extend(accumulate(repeat("f_back", most - 1), getattr, initial=frame))
     return [each for each in found if each is not None]
 
 

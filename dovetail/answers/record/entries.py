@@ -6,9 +6,7 @@ as it was decided, with its prices, and how it ended. What Temporal's retention 
 """
 
 import asyncio
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeVar
@@ -72,19 +70,6 @@ class Entry:
     expires: float | None = None  # of a termination: when its node would have expired
     # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector: of months of a record nothing is garbage, and looking through it again and again
-    takes as long as the work. For what awaits nothing and is over within a second."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,8 +30,8 @@ from dovetail.answers.record.entries import (
     moment_text,
     read_entries,
     read_matching,
-    uncollected,
 )
+from dovetail.background.garbage import uncollected
 from dovetail.ports.kept_objects import KeptObjects
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_kept_objects
@@ -75,7 +75,7 @@ class Archive:
     async def read(self, hours: Iterable[int]) -> Entries:
         """What ended within these hours; one that cannot be read counts as missing histories."""
         found = await self.objects.get_all([self._name(hour) for hour in sorted(hours)])
-        with uncollected():
+        with uncollected():  # of months of a record nothing is garbage, and each look through it takes as long
             bodies = [_body(data) for data in found if data is not None]
             entries = tuple(_entry(raw) for body in bodies for raw in body["entries"])
         return Entries(entries=entries, forgotten=sum(int(body["forgotten"]) for body in bodies))

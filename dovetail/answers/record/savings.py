@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.answers.record.entries import Entries, Entry, Period, uncollected
+from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.ledger import NO_PRICES, Bill, Ledger, Prices, bill_of, by_day, ledger_of
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import plural
+from dovetail.background.garbage import uncollected
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
+from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_nodes import is_old
@@ -18,7 +19,6 @@ from dovetail.model.snapshot import Snapshot
 STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready
 WORSE: Final = 2  # so many times the share of unready pods on the others
 _NAMED: Final = 3
-_AT_AN_END: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def _pods(snapshot: Snapshot, pool: NodePool) -> Iterator[tuple[Pod, Owner, bool
     nodes = {claim.node_name: not is_old(claim, pool) for claim in claims if claim.node_name}
     for pod in snapshot.pods.values():
         at_target = nodes.get(pod.node_name)
-        if at_target is None or pod.deleting_since is not None or pod.phase in _AT_AN_END:
+        if at_target is None or not is_active(pod):
             continue
         owner = next((each for each in pod.owners if each.controller), None)
         if owner is not None and owner.kind != "Job":

@@ -70,10 +70,8 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
 
 def _proven(rollout: Rollout, number: int, is_ready: bool, now: float) -> RolloutStatus:
     """A step whose nodes are at the target. What was judged soaks again, so that it is well all through a soak."""
-    status, passes = (
-        rollout.status,
-        rollout.status.gate.result == GateResult.PASSING or rollout.intent == Intent.PROMOTE,
-    )
+    status = rollout.status
+    passes = status.gate.result == GateResult.PASSING or rollout.intent == Intent.PROMOTE
     if status.state == RolloutState.JUDGING:
         return _soaks(rollout, number, now) if is_ready and passes else status
     if status.until is not None and now < status.until:
