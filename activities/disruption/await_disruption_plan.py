@@ -14,7 +14,7 @@ from dataclasses import replace
 from temporalio import activity
 
 from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
-from dovetail.activities.shared.decision_thread import DecisionThread, ShouldStop
+from dovetail.activities.shared.decision_thread import REST_FACTOR, DecisionThread, ShouldStop
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.snapshots import Snapshots
@@ -45,8 +45,6 @@ READS = PLACEMENT | POLICIES | {"CapacityBuffer"}
 RETURN_SECONDS = 3600.0
 # Changes come in bursts: wait for this much quiet before choosing, and never choose more often than this.
 QUIET_SECONDS = 0.1
-# A decision that took long is not made again at once: at most half of the time is spent deciding.
-REST_FACTOR = 1.0
 # A held plan whose budget is not free yet is checked again with every change, for this long.
 PATIENCE_SECONDS = 30.0
 # Held plans that are due go together, as many as are judged within this long.

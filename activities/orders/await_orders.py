@@ -7,6 +7,7 @@ created it starts it next. What was handed out last comes last, so orders that c
 up no other.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from temporalio import activity
 
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
+from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
 from dovetail.activities.shared.running_workflows import running_type
@@ -89,11 +90,15 @@ class AwaitOrders:
         until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
         sight = Sight(("NodeClaim", "Node"))
         while self.now() < until:
-            revision = self.view.revision()
+            revision, began = self.view.revision(), time.thread_time()
             snapshot = self._snapshot()
             sight.sees(unfinished.leaving_unowned(snapshot).keys(), snapshot.seen)
             sight.works()
-            found, again = await self._found(snapshot)
+            needed = self._needed(snapshot)
+            due_at_once = [*unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
+            expiry = unfinished.next_expiry(snapshot)
+            quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
+            found, again = await self._found(snapshot, [*await self._without_owner(needed), *due_at_once])
             due = self._due(found)
             if due:
                 taken = _with_pods(due[:ORDERS_AT_ONCE], snapshot)
@@ -104,22 +109,17 @@ class AwaitOrders:
                 sight.rests()
             again = min([again, *[self.memory.handed[subject_of(order)].again for order in found]])
             report(f"{len(snapshot.claims)} NodeClaims, nothing unfinished")
-            await sleep.until_changed(revision, min(until, again) - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, min(until, again, expiry or until) - self.now(), quiet)
         return Orders()
 
     def _snapshot(self) -> Snapshot:
         return replace(self.view.snapshot(READS), supported_node_classes=self.catalogues.supported_classes())
 
-    async def _found(self, snapshot: Snapshot) -> tuple[list[Order], float]:
-        """Everything that is unfinished, and when to look again although nothing changes."""
-        orders = [*await self._owned(snapshot), *unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
-        moments = [self.now() + (APPEAR_SECONDS if self.memory.missing else MINUTE)]
-        expiry = unfinished.next_expiry(snapshot)
-        if expiry is not None:
-            moments.append(expiry)
+    async def _found(self, snapshot: Snapshot, orders: list[Order]) -> tuple[list[Order], float]:
+        """These orders and those of the finders, and when to look again although nothing changes."""
         looks = [await finder.look(snapshot) for finder in self.finders]
-        moments += [look.again for look in looks if look.again is not None]
-        return [*orders, *all_due(looks)], min(moments)
+        soon = self.now() + (APPEAR_SECONDS if self.memory.missing else MINUTE)
+        return [*orders, *all_due(looks)], min([soon, *[look.again for look in looks if look.again is not None]])
 
     def _due(self, found: list[Order]) -> list[Order]:
         """Those that were not handed out just now; those that have waited longest come first."""
@@ -132,14 +132,17 @@ class AwaitOrders:
         self.memory.handed = {**known, **handed}
         return [by_subject[subject] for subject in due]
 
-    async def _owned(self, snapshot: Snapshot) -> list[Order]:
-        """Owners and releases that do not run, marks whose owner does not."""
+    def _needed(self, snapshot: Snapshot) -> list[tuple[str, str, Order]]:
+        """Owners and releases that should run, and the owners of marks: under which id, of which type."""
         cluster = self.cluster
-        needed: list[tuple[str, str, Order]] = [
+        return [
             *[(claim_owner_id(cluster, o.claim.name), o.workflow_type, o) for o in unfinished.owners(snapshot)],
             *[(node_owner_id(cluster, r.node), RELEASE_NODE, r) for r in unfinished.releases(snapshot)],
             *[(m.owner, "", m) for m in unfinished.marks(snapshot)],
         ]
+
+    async def _without_owner(self, needed: list[tuple[str, str, Order]]) -> list[Order]:
+        """The orders for those of them that do not run."""
         asked = {(identity, wanted) for identity, wanted, _ in needed}
         self.memory.missing = {key: since for key, since in self.memory.missing.items() if key in asked}
         self.memory.running = {key: seen for key, seen in self.memory.running.items() if key in asked}

@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 SHORTEST_SECONDS = 0.05
 LONGEST_OF_SHORT_SECONDS = 5.0
+REST_FACTOR = 5.0  # times as long as a look has kept the event loop busy
+LONGEST_REST_SECONDS = 2.0
 WARN_AFTER = 10  # sleeps in a row that would have had no length
 
 
@@ -55,6 +57,12 @@ class ClusterSleep:
         if self.vain == WARN_AFTER:
             _log.warning("a step asks again and again to be woken at a moment that has passed (%.1f s)", seconds)
         return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
+
+
+def quiet_after(busy: float, quiet: float) -> float:
+    """The moment of quiet, longer after a look that has kept the event loop busy for long, as it does in a large
+    cluster: however often something changes, most of the loop is left to heartbeats, drains and evictions."""
+    return max(quiet, min(busy * REST_FACTOR, LONGEST_REST_SECONDS))
 
 
 async def until_seen(view: ClusterView, writes: Sequence[Write], until: float, now: float) -> None:

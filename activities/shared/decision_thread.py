@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 ShouldStop = Callable[[], bool]
 
+REST_FACTOR = 3.0  # times as long as a decision took, until the next: at most a quarter of the time is spent deciding
+
 
 class DecisionThread:
     """One thread that decides."""

@@ -2,17 +2,21 @@
 
 Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked for once per claim
 in five minutes, and again when its class has changed: a new image changes nothing on the claim itself.
+
+A claim that says what it should is judged again when it, or what it is judged by, has changed, and when time may change
+the answer: with five thousand claims, judging all of them at each change takes most of a second.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec
 
-from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.revisions import revise_status
-from dovetail.disruption.nodes.pod_movements import living_pods
+from dovetail.disruption.nodes.pod_movements import LivingPods
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
     DriftFacts,
@@ -26,6 +30,7 @@ from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
+from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
@@ -37,15 +42,48 @@ _log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
+AT_ONCE = 100  # claims that are judged before others have their turn on the event loop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Basis:
+    """What the claims of one NodePool are judged by, beside themselves."""
+
+    pool: NodePool
+    catalogue: Catalogue
+
+    def says_the_same(self, other: "_Basis") -> bool:
+        """A pool's status changes with every node, and matters to no claim."""
+        return self._asked_of_pool == other._asked_of_pool and self.catalogue == other.catalogue
+
+    @property
+    def _asked_of_pool(self) -> tuple[object, ...]:
+        pool = self.pool
+        hashes = [pool.annotations.get(key) for key in (names.NODE_POOL_HASH, names.NODE_POOL_HASH_VERSION)]
+        return (pool.uid, pool.replicas, pool.disruption.consolidate_after, pool.template.requirements, *hashes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What a claim should say by that basis and that version of its class, until then."""
+
+    claim: NodeClaim
+    basis: _Basis
+    class_version: str
+    wanted: tuple[Condition | None, ...]
+    until: float
+    is_sure: bool  # nothing that it depends on failed
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the last look saw: living pods by node, and the cloud's verdicts with their age."""
+    """What the last look saw: living pods by node, the cloud's verdicts with their age, and what was judged."""
 
     pods: dict[str, frozenset[str]] | None = None
     drift: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # claim UID -> when, of which class, reason
     classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
+    bases: dict[str, _Basis] = field(default_factory=dict)  # by NodePool
+    judged: dict[str, _Judged] = field(default_factory=dict)  # by claim UID
 
 
 class ClaimUpkeep:
@@ -64,30 +102,56 @@ class ClaimUpkeep:
         self.well_known, self.reservation_labels = well_known, reservation_labels
         self.catalogues = catalogues
         self.now = now
-        self.seen = _Seen()
+        self.seen, self.living = _Seen(), LivingPods()
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when the next verdict may change."""
-        pods = living_pods(snapshot)
+        pods = self.living.of(snapshot)
+        on_unstamped = _on_unstamped_nodes(snapshot) if self.seen.pods is None else {}
         writes: list[Write] = []
-        again: float | None = None
+        moments: list[float] = []
         self.seen.classes = {
             reference: (await self.catalogues.node_class(reference)).version
             for reference in {claim.node_class for claim in snapshot.claims.values()}
             if snapshot.is_ours(reference)
         }
-        for claim in snapshot.claims.values():
-            pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-            if pool is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
+        self.seen.bases = self._bases(snapshot)
+        known, self.seen.judged = self.seen.judged, {}
+        before, now = self.seen.pods or {}, self.now()
+        for number, claim in enumerate(snapshot.claims.values(), start=1):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            basis = self.seen.bases.get(claim.labels.get(names.NODE_POOL, ""))
+            if basis is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
-            stamp = self._stamp(snapshot, claim, pods)
-            wanted, look_again = await self._conditions(snapshot, claim, pool, stamp)
-            again = earliest(again, look_again)
-            present = tuple(claim.condition(kind) for kind in KINDS)
-            if stamp is not None or wanted != present:
-                writes.append(partial(self._write, claim, wanted, stamp))
+            judged, node = known.get(claim.uid), claim.node_name
+            if judged is None or before.get(node) is not pods.get(node) or not self._holds(judged, claim, basis, now):
+                stamp = self._stamp(claim, pods, on_unstamped)
+                judged = await self._judged(claim, basis, stamp)
+                if stamp is not None or judged.wanted != tuple(claim.condition(kind) for kind in KINDS):
+                    writes.append(partial(self._write, claim, judged.wanted, stamp))
+                    moments.append(judged.until)
+                    continue
+            moments.append(judged.until)
+            if judged.is_sure:
+                self.seen.judged[claim.uid] = judged
         self.seen.pods = {**pods, **self._unseen(snapshot)}
-        return Look(due=writes, again=again)
+        return Look(due=writes, again=min(moments, default=None))
+
+    def _holds(self, judged: _Judged, claim: NodeClaim, basis: _Basis, now: float) -> bool:
+        """Whether what was found then is still so: a view gives the same object for a claim that has not changed."""
+        version = self.seen.classes.get(claim.node_class, "")
+        same = judged.claim is claim and judged.basis is basis and judged.class_version == version
+        return same and now < judged.until
+
+    def _bases(self, snapshot: Snapshot) -> dict[str, _Basis]:
+        """By NodePool; the same object as before where it says the same."""
+        found: dict[str, _Basis] = {}
+        for name, pool in snapshot.pools.items():
+            basis = _Basis(pool=pool, catalogue=snapshot.catalogues.get(name, Catalogue(error="not listed")))
+            before = self.seen.bases.get(name)
+            found[name] = before if before is not None and before.says_the_same(basis) else basis
+        return found
 
     def _unseen(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
         """Pods of nodes that are not initialised are left for a later look, because LaunchNode writes to these claims
@@ -96,45 +160,50 @@ class ClaimUpkeep:
         starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
         return {node: before.get(node, frozenset()) for node in starting}
 
-    def _stamp(self, snapshot: Snapshot, claim: NodeClaim, pods: dict[str, frozenset[str]]) -> float | None:
+    def _stamp(
+        self, claim: NodeClaim, pods: Mapping[str, frozenset[str]], on_unstamped: Mapping[str, list[Pod]]
+    ) -> float | None:
         """When a pod came or went since the last look (DIS-163), unless the stamp is young."""
         node = claim.node_name
         if not node or not _is_initialized(claim):
             return None
         if self.seen.pods is None:
-            # Only where nothing was stamped: what is written already is what was seen then.
-            on_node = [p for p in snapshot.pods.values() if p.node_name == node] if claim.last_pod_event is None else []
-            return stamp_from_list(claim, on_node)
+            return stamp_from_list(claim, on_unstamped.get(node, ()))
         if self.seen.pods.get(node, frozenset()) == pods.get(node, frozenset()):
             return None
         now = self.now()
         return now if is_stamp_due(claim, now) else None
 
-    async def _conditions(
-        self, snapshot: Snapshot, claim: NodeClaim, pool: NodePool, stamp: float | None
-    ) -> tuple[tuple[Condition | None, ...], float]:
+    async def _judged(self, claim: NodeClaim, basis: _Basis, stamp: float | None) -> _Judged:
         now = self.now()
-        consolidatable = _judged(claim, judge_consolidatable, claim, pool, now)
-        if stamp is not None and (pool.disruption.consolidate_after or 0.0) > 0:
+        consolidatable = _judged(claim, judge_consolidatable, claim, basis.pool, now)
+        if stamp is not None and (basis.pool.disruption.consolidate_after or 0.0) > 0:
             consolidatable = type(consolidatable)(
-                verdict="clear", look_again=stamp + (pool.disruption.consolidate_after or 0)
+                verdict="clear", look_again=stamp + (basis.pool.disruption.consolidate_after or 0)
             )
-        catalogue = snapshot.catalogues.get(pool.name, Catalogue(error="not listed"))
         reason, error = await self._drift(claim)
         facts = DriftFacts(
-            catalogue=catalogue,
+            catalogue=basis.catalogue,
             provider_reason=reason,
             provider_error=error,
             well_known=self.well_known,
             reservation_labels=self.reservation_labels,
         )
-        drifted = _judged(claim, judge_drifted, claim, pool, facts, now)
+        drifted = _judged(claim, judge_drifted, claim, basis.pool, facts, now)
         wanted = (
             resulting_condition(consolidatable, claim, names.CONSOLIDATABLE, now),
             resulting_condition(drifted, claim, names.DRIFTED, now),
         )
+        asked = self.seen.drift.get(claim.uid, (now, "", ""))[0]
         moments = [j.look_again for j in (consolidatable, drifted) if j.look_again is not None]
-        return tuple(_as_present(claim, w) for w in wanted), min(moments, default=now + RECHECK_DRIFT)
+        return _Judged(
+            claim=claim,
+            basis=basis,
+            class_version=self.seen.classes.get(claim.node_class, ""),
+            wanted=tuple(_as_present(claim, w) for w in wanted),
+            until=min([*moments, asked + RECHECK_DRIFT]),
+            is_sure=not (consolidatable.error or drifted.error),
+        )
 
     async def _drift(self, claim: NodeClaim) -> tuple[str, str]:
         """The cloud's verdict, at most five minutes old, or why there is none; then the condition stays."""
@@ -170,6 +239,15 @@ def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
     present = claim.condition(wanted.type)
     same = present is not None and (present.status, present.reason) == (wanted.status, wanted.reason)
     return present if same else wanted
+
+
+def _on_unstamped_nodes(snapshot: Snapshot) -> dict[str, list[Pod]]:
+    """The pods by node, where nothing was stamped: what is written already is what was seen then."""
+    found: dict[str, list[Pod]] = {c.node_name: [] for c in snapshot.claims.values() if c.last_pod_event is None}
+    for pod in snapshot.pods.values() if found else ():
+        if pod.node_name in found:
+            found[pod.node_name].append(pod)
+    return found
 
 
 def _is_initialized(claim: NodeClaim) -> bool:

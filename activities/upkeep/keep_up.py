@@ -7,13 +7,14 @@ times take the place of that memory (DIQ-12).
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep
+from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after
 from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
@@ -86,19 +87,21 @@ class KeepUp:
         while self.now() < until:
             revision = self.view.revision()
             snapshot = await self.snapshots.whole(READS)
-            wrote, all_well, again = await self._once(tasks, snapshot)
+            began = time.thread_time()
+            looks = await looked(tasks, snapshot)
+            quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
+            wrote, all_well, again = await self.carried_out(looks)
             failed = 0 if all_well else failed + 1
             soon = None if all_well else self.now() + again_after(failed)
             wake = earliest(until, again, soon) or until
             report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")
-            await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)
+            await sleep.until_changed(revision, wake - self.now(), quiet)
 
-    async def _once(self, tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> tuple[int, bool, float | None]:
-        """All objects once: how many were written, whether all went well, and when to look again.
+    async def carried_out(self, looks: Sequence[Look[Write] | None]) -> tuple[int, bool, float | None]:
+        """How many objects were written, whether all went well, and when to look again.
 
         What cannot be looked at or written is logged and tried again soon; the others go on.
         """
-        looks = [await _look(task, snapshot) for task in tasks]
         found = [look for look in looks if look is not None]
         writes = all_due(found)
         wrote = await _carry_out(writes)
@@ -109,6 +112,15 @@ class KeepUp:
 def again_after(failed: int) -> float:
     """Until the next look although nothing changes, after so many looks in a row with a failure."""
     return min(AGAIN_SECONDS * 2.0 ** min(failed - 1, 10), LONGEST_AGAIN_SECONDS)
+
+
+async def looked(tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> list[Look[Write] | None]:
+    """All objects once. Each task takes its time in a large cluster: others have their turn between them."""
+    found = []
+    for task in tasks:
+        found.append(await _look(task, snapshot))
+        await asyncio.sleep(0)
+    return found
 
 
 async def _look(task: UpkeepTask, snapshot: Snapshot) -> Look[Write] | None:

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, KeepUp, again_after
+from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, KeepUp, again_after, looked
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.model import names
@@ -59,7 +59,8 @@ async def test_one_task_or_write_that_fails_does_not_stop_the_others() -> None:
     tasks: list[Any] = [Task(error=ValueError("4301 digits")), Task(forbidden, write, bug), Task(write)]
     upkeep = KeepUp(Whole(), lambda: tasks, None, lambda: 0.0)  # type: ignore[arg-type]
 
-    wrote, all_well, _ = await asyncio.wait_for(upkeep._once(tasks, Snapshot(now=0.0)), 5)
+    looks = await looked(tasks, Snapshot(now=0.0))
+    wrote, all_well, _ = await upkeep.carried_out(looks)
 
     assert (written, wrote, all_well) == (["well", "well"], 2, False)
 

@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
-from dovetail.disruption.nodes.pod_movements import Movements
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.disruption.nodes.pod_movements import LivingPods, Movements
 from dovetail.disruption.upkeep.conditions import judge_consolidatable
 from dovetail.disruption.upkeep.timers import STAMP_EVERY
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_world
 
@@ -86,3 +90,23 @@ def test_pods_that_are_bound_to_no_node_move_no_claim_that_has_none() -> None:
         after = seen.seen(replace(found, claims={claim.name: claim}, pods={pod.uid: pod for pod in pods}))
 
     assert claim_in(after).last_pod_event == OLD
+
+
+_POD = st.tuples(st.sampled_from("abcd"), st.sampled_from(("", "n", "m")), st.sampled_from(("Running", "Succeeded")))
+
+
+@given(st.lists(st.lists(_POD, unique_by=lambda each: each[0]), max_size=6))
+def test_living_pods_followed_from_look_to_look_are_those_of_the_last_alone(looks: list[list[tuple[str, ...]]]) -> None:
+    """Also a set that has not changed is the same object, by which upkeep knows that no pod has moved."""
+    known: dict[tuple[str, ...], Pod] = {}
+    followed = LivingPods()
+    for pods in looks:
+        found = {
+            uid: known.setdefault((uid, node, phase), replace(a_pod(node, name=uid), uid=uid, phase=phase))
+            for uid, node, phase in pods
+        }
+        snapshot = replace(a_cluster(NOW, OLD), pods=found)
+        before, now = followed._by_node, followed.of(snapshot)
+
+        assert now == LivingPods().of(snapshot)
+        assert all(now[node] is uids for node, uids in before.items() if now.get(node) == uids)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.activities.shared.cluster_changes import ClusterSleep
-from dovetail.activities.shared.decision_thread import DecisionThread
+from dovetail.activities.shared.decision_thread import REST_FACTOR, DecisionThread
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
 from dovetail.disruption.choose import Decision, decide
@@ -104,9 +104,7 @@ class Shadow:
             except Failure as error:
                 _log.warning("beside Karpenter: no decision could be made: %s", error)
                 next_due = began + TROUBLE_SECONDS
-            await asyncio.sleep(
-                self.now() - began
-            )  # at most half of the time is spent deciding, as in a worker that acts
+            await asyncio.sleep((self.now() - began) * REST_FACTOR)
             await sleep.until_changed(revision, min(next_due - self.now(), LONGEST_SECONDS), QUIET_SECONDS)
 
     async def _decide(self) -> float:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_daemon, is_terminal, is_terminating
+from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 
 Pods = dict[str, frozenset[str]]
@@ -19,12 +20,13 @@ class Movements:
     """Compares each snapshot with the one before it."""
 
     def __init__(self) -> None:
+        self._living = LivingPods()
         self._before: tuple[float, Pods] | None = None
         self._moved: dict[str, float] = {}  # by node
 
     def seen(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, with the moments of movements that are not stamped yet. The first snapshot shows none."""
-        before, pods = self._before, living_pods(snapshot)
+        before, pods = self._before, self._living.of(snapshot)
         self._before = (snapshot.now, pods)
         if before is None:
             return snapshot
@@ -47,14 +49,37 @@ class Movements:
         self._moved = {node: at for node, at in self._moved.items() if node in nodes}
         for claim in snapshot.claims.values():
             node = claim.node_name
-            if pods.get(node) != others.get(node) and (claim.last_pod_event or 0.0) < moment:
+            now, then = pods.get(node), others.get(node)
+            if now is not then and now != then and (claim.last_pod_event or 0.0) < moment:
                 self._moved[node] = snapshot.now
 
 
-def living_pods(snapshot: Snapshot) -> Pods:
-    """The pods on each node that have neither ended nor been deleted, without those of DaemonSets."""
-    by_node: dict[str, set[str]] = {}
-    for uid, pod in snapshot.pods.items():
-        if pod.node_name and not (is_terminal(pod) or is_terminating(pod) or is_daemon(pod)):
-            by_node.setdefault(pod.node_name, set()).add(uid)
-    return {node: frozenset(uids) for node, uids in by_node.items()}
+class LivingPods:
+    """The pods on each node that have neither ended nor been deleted, without those of DaemonSets.
+
+    Of a further snapshot only the pods that have changed are looked at: a view gives the same object for the others."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Pod] = {}  # by UID
+        self._by_node: Pods = {}
+
+    def of(self, snapshot: Snapshot) -> Pods:
+        """Their UIDs by node, as of this snapshot. A set that has not changed is the same object as before."""
+        pods, before = snapshot.pods, self._seen
+        changed = [uid for uid, pod in pods.items() if before.get(uid) is not pod]
+        gone = before.keys() - pods.keys() if len(before) + len(changed) > len(pods) else ()
+        by_node: dict[str, set[str]] = {}
+        for uid in (*changed, *gone):
+            for pod, is_there in ((before.get(uid), False), (pods.get(uid), True)):
+                if pod is not None and _lives(pod):
+                    uids = by_node.setdefault(pod.node_name, set(self._by_node.get(pod.node_name, ())))
+                    uids.add(uid) if is_there else uids.discard(uid)
+        self._seen = dict(pods)
+        if by_node:
+            self._by_node = self._by_node | {node: frozenset(uids) for node, uids in by_node.items()}
+            self._by_node = {node: uids for node, uids in self._by_node.items() if uids}
+        return self._by_node
+
+
+def _lives(pod: Pod) -> bool:
+    return bool(pod.node_name) and not (is_terminal(pod) or is_terminating(pod) or is_daemon(pod))

@@ -1,0 +1,127 @@
+"""What the looks over a whole cluster cost: `python -m acceptance.bench.looks [NODES]`, with twenty pods a node.
+
+A worker looks whenever something changes. Each row is milliseconds of processor of one look: the first one of a worker,
+and one after a pod has come. What is not in a thread of its own holds up heartbeats and drains for as long, but for the
+judging of claims, which gives others their turn after each hundred.
+"""
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from acceptance.bench.bench_disruption import cluster
+from dovetail.activities.upkeep.claims import ClaimUpkeep
+from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
+from dovetail.activities.upkeep.labels import LabelUpkeep
+from dovetail.activities.upkeep.notices import NoticeUpkeep
+from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.disruption.choose import decide
+from dovetail.disruption.nodes.pod_movements import Movements
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.lifecycle import unfinished
+from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.placement.triggers import asking
+from dovetail.ports.cloud import NodeClassState
+from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World
+
+PODS: Final = 20  # a node
+Look = Callable[[Snapshot], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class ReadyClasses:
+    """A cloud that says at once that all is well."""
+
+    supported: frozenset[tuple[str, str]]
+
+    def supported_classes(self) -> frozenset[tuple[str, str]]:
+        return self.supported
+
+    async def catalogue(self, pool: NodePool) -> Catalogue:
+        return Catalogue()
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True, ready="True", generation=1)
+
+    async def drift(self, claim: NodeClaim) -> str:
+        return ""
+
+
+def quiet_cluster(nodes: int) -> Snapshot:
+    """Nodes that carry what they should, whose last pod came an hour ago."""
+    found = cluster(nodes, PODS, "300m")
+    [reference] = {claim.node_class for claim in found.claims.values()}
+    label = {f"{reference.group}/{reference.kind.lower()}": reference.name}
+    return replace(
+        found,
+        supported_node_classes=frozenset({(reference.group, reference.kind)}),
+        nodes={name: replace(node, labels={**node.labels, **label}) for name, node in found.nodes.items()},
+        claims={
+            name: replace(claim, labels={**claim.labels, **label}, last_pod_event=found.now - 3600.0)
+            for name, claim in found.claims.items()
+        },
+    )
+
+
+def all_looks(snapshot: Snapshot) -> dict[str, Look]:
+    """Those that a worker makes at a change."""
+    world, cloud, movements = World(), ReadyClasses(snapshot.supported_node_classes), Movements()
+    claims, notices, now = FakeClaims(world), FakeNotices(world), lambda: snapshot.now
+    settings = DisruptionSettings()
+    return {
+        "upkeep, claims": ClaimUpkeep(claims, cloud, now).look,
+        "upkeep, pools": PoolStatuses(cloud, now).wanted,
+        "upkeep, labels": LabelUpkeep(claims, FakeNodes(world)).look,
+        "upkeep, sizes of nodes": ConsistencyUpkeep(claims, notices, now).look,
+        "upkeep, notices": NoticeUpkeep(notices).look,
+        "orders": at_once(orders),
+        "provisioning, who is pending": at_once(asking),
+        "disruption, pods that moved": at_once(movements.seen),
+        "disruption, decision (in a thread)": at_once(lambda found: decide(replace(found), settings, never)),
+    }
+
+
+def at_once(question: Callable[[Snapshot], object]) -> Look:
+    """One that awaits nothing."""
+
+    async def look(snapshot: Snapshot) -> object:
+        return question(snapshot)
+
+    return look
+
+
+def orders(snapshot: Snapshot) -> object:
+    """What the look for orders goes through before it asks Temporal and the cloud."""
+    found = (unfinished.owners, unfinished.releases, unfinished.marks, unfinished.deserted, unfinished.expired)
+    return [unfinished.leaving_unowned(snapshot), unfinished.next_expiry(snapshot), *[each(snapshot) for each in found]]
+
+
+async def milliseconds(look: Look, snapshot: Snapshot) -> float:
+    gc.collect()
+    began = time.thread_time()
+    await look(snapshot)
+    return (time.thread_time() - began) * 1000
+
+
+async def main() -> None:
+    """A table."""
+    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    snapshot = quiet_cluster(nodes)
+    [first, *_] = snapshot.pods.values()
+    another = {**snapshot.pods, "another": replace(first, uid="another", name="another")}
+    print(f"{nodes} nodes, {len(snapshot.pods)} pods; milliseconds of processor\n{'':36}{'first':>8}{'later':>8}")
+    for name, look in all_looks(snapshot).items():
+        spent = [await milliseconds(look, replace(snapshot, pods=dict(snapshot.pods))) for _ in range(2)]
+        later = await milliseconds(look, replace(snapshot, pods=another))
+        print(f"{name:36}{spent[0]:8.0f}{later:8.0f}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
