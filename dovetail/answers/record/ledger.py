@@ -1,4 +1,4 @@
-"""What moves have saved, and what all nodes have cost: dollars over time that a bill can be held against.
+"""What moves have saved: dollars over time that can be held against a bill.
 
 A saving is counted against "had no move been made", node by node. A move's nodes would still stand, from when each
 instance had ended until it would have expired; what was launched for it would not, from its launch on. The room of the
@@ -11,23 +11,17 @@ again; what a person takes away ends the saving, since the node before it would 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from typing import Final
 
+from dovetail.answers.record.bill import DAY, CostSpan
 from dovetail.answers.record.entries import Entry
-from dovetail.disruption.nodes.costs import node_price
-from dovetail.model import names
+from dovetail.answers.record.prices import NOTHING, PricedSize, Prices, Room
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.endings import Ending
-from dovetail.model.nodes import NodeClaim
-from dovetail.model.pools import Catalogue, InstanceType
-from dovetail.model.resources import CPU, MEMORY
-from dovetail.model.snapshot import Snapshot
 
-HOUR: Final = 3600.0
-DAY: Final = 86400.0
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
+_ONE: Final = PricedSize(None, 1.0, 1.0)
 _LEAST: Final = 1e-9  # of a node, below which nothing is left of it
 _JOINED: Final = "initialised"
 # A node that ends so would not have taken those with it that a move took away.
@@ -36,99 +30,6 @@ _LOST: Final = frozenset(
     for ending in Ending
     if ending not in (Ending.SCALED_DOWN, Ending.NODE_DELETED, Ending.POOL_DELETED, Ending.BY_OTHERS)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CostSpan:
-    """So many dollars an hour for that time."""
-
-    begins: float
-    ends: float
-    rate: float
-
-    def dollars(self, since: float, until: float) -> float:
-        """Of the part that lies within these moments."""
-        return self.rate * max(0.0, min(self.ends, until) - max(self.begins, since)) / HOUR
-
-
-@dataclass(frozen=True, slots=True)
-class PricedSize:
-    """What an instance costs an hour, and what it has. `dollars`: None where its price is not known."""
-
-    dollars: float | None
-    cpu: float
-    memory: float
-    spot: bool = False
-
-    @property
-    def room(self) -> "Room":
-        return (
-            Room(0.0, 0.0, self.cpu, self.memory) if self.spot else Room(self.cpu, self.memory, self.cpu, self.memory)
-        )
-
-    def nodes_in(self, room: "Room") -> float:
-        """How many of that size such a room holds. A node on demand was launched for pods that may not be on spot."""
-        found = min(room.cpu / self.cpu, room.memory / self.memory)
-        return found if self.spot else min(found, room.firm_cpu / self.cpu, room.firm_memory / self.memory)
-
-
-class Room(NamedTuple):
-    """For pods: on nodes that are no spot nodes, and on all."""
-
-    firm_cpu: float
-    firm_memory: float
-    cpu: float
-    memory: float
-
-    def plus(self, other: "Room", share: float = 1.0) -> "Room":
-        return Room(
-            self.firm_cpu + other.firm_cpu * share,
-            self.firm_memory + other.firm_memory * share,
-            self.cpu + other.cpu * share,
-            self.memory + other.memory * share,
-        )
-
-
-_NONE: Final = Room(0.0, 0.0, 0.0, 0.0)
-_ONE: Final = PricedSize(None, 1.0, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Of the instance types of each NodePool, as the catalogues have them now."""
-
-    types: Mapping[str, Mapping[str, InstanceType]]
-    _sizes: dict[tuple[str, str, str, str], PricedSize | None] = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def of(cls, catalogues: Mapping[str, Catalogue]) -> "Prices":
-        return cls({pool: {each.name: each for each in found.types} for pool, found in catalogues.items()})
-
-    def size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
-        """None where the pool has no such type any more."""
-        key = (pool, instance_type, zone, capacity_type)
-        if key not in self._sizes:
-            self._sizes[key] = self._size(*key)
-        return self._sizes[key]
-
-    def _size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
-        known = self.types.get(pool, {}).get(instance_type)
-        if known is None:
-            return None
-        price = node_price(known, zone, capacity_type) or None
-        cpu, memory = float(known.capacity.get(CPU, 0)), float(known.capacity.get(MEMORY, 0))
-        return PricedSize(price, cpu, memory, capacity_type == names.CAPACITY_SPOT)
-
-    def of_entry(self, entry: Entry) -> PricedSize | None:
-        """Of the instance that a launch or a termination is about."""
-        return self.size(entry.pool, entry.instance_type, entry.zone, entry.capacity_type)
-
-    def of_claim(self, claim: NodeClaim) -> PricedSize | None:
-        kept = [claim.labels.get(key, "") for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)]
-        return self.size(claim.labels.get(names.NODE_POOL, ""), *kept)
-
-
-NO_PRICES: Final = Prices({})
 
 
 @dataclass(slots=True)
@@ -150,7 +51,7 @@ class Credit:
     ends: float
     gains: dict[str, CostSpan] = field(default_factory=dict)
     charges: dict[str, _Charge] = field(default_factory=dict)
-    room: Room = _NONE
+    room: Room = NOTHING
     price: float = 0.0
 
     def spans(self) -> tuple[CostSpan, ...]:
@@ -213,14 +114,14 @@ class _Missing:
     back: int = 0
     _waiting: dict[int, Credit] = field(default_factory=dict)  # by their own place, those with room, the youngest last
     _charged: dict[str, list[Credit]] = field(default_factory=dict)
-    _room: Room = _NONE
+    _room: Room = NOTHING
     _would: dict[tuple[str, str], list[tuple[Credit, str]]] = field(default_factory=dict)  # stand, of spot nodes
     _closing: list[tuple[float, int]] = field(default_factory=list)  # when which credit ends
 
     def move(self, entry: Entry) -> None:
         """Open its credit."""
         credit = self.known.credit(entry, len(self.credits))
-        room, credit.room = credit.room, _NONE
+        room, credit.room = credit.room, NOTHING
         for claim in credit.gains:
             if claim in self.known.spot and claim not in self._charged:
                 self._would.setdefault(self.known.spot[claim], []).append((credit, claim))
@@ -231,7 +132,7 @@ class _Missing:
         self._add(credit, room)
 
     def _close(self, credit: Credit, at: float) -> None:
-        self._add(credit, _NONE.plus(credit.room, -1.0))
+        self._add(credit, NOTHING.plus(credit.room, -1.0))
         credit.ends = min(credit.ends, at)
 
     def leave(self, at: float, entry: Entry) -> None:
@@ -254,7 +155,7 @@ class _Missing:
             credit, other = would.pop()
             credit.gains[other] = replace(credit.gains[other], ends=max(credit.gains[other].begins, at))
             if at < credit.ends:
-                self._add(credit, _NONE.plus(self.known.sizes[other].room, -1.0))
+                self._add(credit, NOTHING.plus(self.known.sizes[other].room, -1.0))
 
     def _add(self, credit: Credit, room: Room) -> None:
         self._room, credit.room = self._room.plus(room), credit.room.plus(room)
@@ -294,9 +195,9 @@ class _Missing:
         [claim] = entry.claims
         price = credit.price if size.dollars is None else size.dollars
         span = CostSpan(*self.known.paid(claim, entry.began), -price * share)
-        credit.charges[claim] = _Charge(span, _NONE.plus(size.room, share))
+        credit.charges[claim] = _Charge(span, NOTHING.plus(size.room, share))
         self._charged.setdefault(claim, []).append(credit)
-        self._add(credit, _NONE.plus(size.room, -share))
+        self._add(credit, NOTHING.plus(size.room, -share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,78 +303,3 @@ def _gone(entry: Entry, until: float) -> float:
     if entry.instance_gone is not None:
         return entry.instance_gone
     return entry.ended if entry.ended is not None else until
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """What nodes have cost, by NodePool. `unpriced`: of how many the type or its price is not known."""
-
-    spans: Mapping[str, tuple[CostSpan, ...]]
-    unpriced: int
-
-    def all_spans(self) -> Iterator[CostSpan]:
-        """Of all pools."""
-        return (span for found in self.spans.values() for span in found)
-
-
-def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
-    """Of all nodes that stand or have ended within the time of these entries, each once."""
-    prices = Prices.of(snapshot.catalogues)
-    began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
-    types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}
-    spans: dict[str, list[CostSpan]] = {}
-    unpriced = 0
-    for pool, claim, size, lived in (*_ended(entries, prices, until), *_standing(entries, snapshot, prices, until)):
-        size = size or types.get(claim)
-        begins = lived[0] if lived[0] is not None else began.get(claim)
-        if size is None or size.dollars is None or begins is None:
-            unpriced += 1
-        else:
-            spans.setdefault(pool, []).append(CostSpan(begins, lived[1], size.dollars))
-    return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
-
-
-_Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
-
-
-def _ended(entries: Iterable[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
-    """A claim whose instance never came has cost nothing."""
-    last = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
-    for claim, entry in last.items():
-        if entry.instance_gone is not None or entry.ended is None:
-            ended = entry.instance_gone if entry.instance_gone is not None else until
-            yield entry.pool, claim, prices.of_entry(entry), (entry.launched, ended)
-
-
-def _standing(entries: Iterable[Entry], snapshot: Snapshot, prices: Prices, until: float) -> Iterator[_Lived]:
-    leaving = {claim for entry in entries if entry.kind == "termination" for claim in entry.claims}
-    for claim in snapshot.claims.values():
-        launched = claim.condition(names.LAUNCHED)
-        if launched is not None and launched.status == "True" and claim.name not in leaving:
-            pool = claim.labels.get(names.NODE_POOL, "")
-            yield pool, claim.name, prices.of_claim(claim), (launched.changed or claim.created, until)
-
-
-def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:
-    """Dollars of each day, by its date in UTC."""
-    parts: dict[int, float] = {}  # of days that a span covers in part
-    rises: dict[int, float] = {}  # by how much more all later days cost, which a span covers whole
-    for span in spans:
-        at, end = max(span.begins, since), min(span.ends, until)
-        if at >= end:
-            continue
-        first, last = int(at // DAY), -int(-end // DAY) - 1
-        for day in {first, last}:
-            inside = span.dollars(max(at, day * DAY), min(end, (day + 1) * DAY))
-            parts[day] = parts.get(day, 0.0) + inside
-        if last > first + 1:
-            rises[first + 1] = rises.get(first + 1, 0.0) + span.rate
-            rises[last] = rises.get(last, 0.0) - span.rate
-    return {f"{datetime.fromtimestamp(day * DAY, UTC):%Y-%m-%d}": dollars for day, dollars in _summed(parts, rises)}
-
-
-def _summed(parts: Mapping[int, float], rises: Mapping[int, float]) -> Iterator[tuple[int, float]]:
-    days, rate = {*parts, *rises}, 0.0
-    for day in range(min(days, default=0), max(days, default=-1) + 1):
-        rate += rises.get(day, 0.0)
-        yield day, parts.get(day, 0.0) + rate * DAY / HOUR

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dovetail.answers.record.bill import Bill, bill_of, by_day
 from dovetail.answers.record.entries import Entries, Entry, Period
-from dovetail.answers.record.ledger import NO_PRICES, Bill, Ledger, Prices, bill_of, by_day, ledger_of
+from dovetail.answers.record.ledger import Ledger, ledger_of
+from dovetail.answers.record.prices import NO_PRICES, Prices
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import plural

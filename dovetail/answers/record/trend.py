@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
+from dovetail.answers.record.bill import DAY, Bill, CostSpan, bill_of
 from dovetail.answers.record.entries import Entry
-from dovetail.answers.record.ledger import DAY, Bill, CostSpan, bill_of
 from dovetail.model.snapshot import Snapshot
 
 STEP_SECONDS: Final = 300.0

@@ -1,0 +1,102 @@
+"""What all nodes have cost: those that stand, by their claims, and those that have ended, by the record."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from dovetail.answers.record.entries import Entry
+from dovetail.answers.record.prices import PricedSize, Prices
+from dovetail.model import names
+from dovetail.model.snapshot import Snapshot
+
+HOUR: Final = 3600.0
+DAY: Final = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class CostSpan:
+    """So many dollars an hour for that time."""
+
+    begins: float
+    ends: float
+    rate: float
+
+    def dollars(self, since: float, until: float) -> float:
+        """Of the part that lies within these moments."""
+        return self.rate * max(0.0, min(self.ends, until) - max(self.begins, since)) / HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What nodes have cost, by NodePool. `unpriced`: of how many the type or its price is not known."""
+
+    spans: Mapping[str, tuple[CostSpan, ...]]
+    unpriced: int
+
+    def all_spans(self) -> Iterator[CostSpan]:
+        """Of all pools."""
+        return (span for found in self.spans.values() for span in found)
+
+
+def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
+    """Of all nodes that stand or have ended within the time of these entries, each once."""
+    prices = Prices.of(snapshot.catalogues)
+    began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
+    types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}
+    spans: dict[str, list[CostSpan]] = {}
+    unpriced = 0
+    for pool, claim, size, lived in (*_ended(entries, prices, until), *_standing(entries, snapshot, prices, until)):
+        size = size or types.get(claim)
+        begins = lived[0] if lived[0] is not None else began.get(claim)
+        if size is None or size.dollars is None or begins is None:
+            unpriced += 1
+        else:
+            spans.setdefault(pool, []).append(CostSpan(begins, lived[1], size.dollars))
+    return Bill({pool: tuple(found) for pool, found in spans.items()}, unpriced)
+
+
+_Lived = tuple[str, str, PricedSize | None, tuple[float | None, float]]  # pool, claim, size, from when to when
+
+
+def _ended(entries: Iterable[Entry], prices: Prices, until: float) -> Iterator[_Lived]:
+    """A claim whose instance never came has cost nothing."""
+    last = {claim: entry for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    for claim, entry in last.items():
+        if entry.instance_gone is not None or entry.ended is None:
+            ended = entry.instance_gone if entry.instance_gone is not None else until
+            yield entry.pool, claim, prices.of_entry(entry), (entry.launched, ended)
+
+
+def _standing(entries: Iterable[Entry], snapshot: Snapshot, prices: Prices, until: float) -> Iterator[_Lived]:
+    leaving = {claim for entry in entries if entry.kind == "termination" for claim in entry.claims}
+    for claim in snapshot.claims.values():
+        launched = claim.condition(names.LAUNCHED)
+        if launched is not None and launched.status == "True" and claim.name not in leaving:
+            pool = claim.labels.get(names.NODE_POOL, "")
+            yield pool, claim.name, prices.of_claim(claim), (launched.changed or claim.created, until)
+
+
+def by_day(spans: Iterable[CostSpan], since: float, until: float) -> dict[str, float]:
+    """Dollars of each day, by its date in UTC."""
+    parts: dict[int, float] = {}  # of days that a span covers in part
+    rises: dict[int, float] = {}  # by how much more all later days cost, which a span covers whole
+    for span in spans:
+        at, end = max(span.begins, since), min(span.ends, until)
+        if at >= end:
+            continue
+        first, last = int(at // DAY), -int(-end // DAY) - 1
+        for day in {first, last}:
+            inside = span.dollars(max(at, day * DAY), min(end, (day + 1) * DAY))
+            parts[day] = parts.get(day, 0.0) + inside
+        if last > first + 1:
+            rises[first + 1] = rises.get(first + 1, 0.0) + span.rate
+            rises[last] = rises.get(last, 0.0) - span.rate
+    return {f"{datetime.fromtimestamp(day * DAY, UTC):%Y-%m-%d}": dollars for day, dollars in _summed(parts, rises)}
+
+
+def _summed(parts: Mapping[int, float], rises: Mapping[int, float]) -> Iterator[tuple[int, float]]:
+    days, rate = {*parts, *rises}, 0.0
+    for day in range(min(days, default=0), max(days, default=-1) + 1):
+        rate += rises.get(day, 0.0)
+        yield day, parts.get(day, 0.0) + rate * DAY / HOUR

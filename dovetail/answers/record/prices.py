@@ -1,0 +1,91 @@
+"""What instances cost and hold, by the catalogues of now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from dovetail.answers.record.entries import Entry
+from dovetail.disruption.nodes.costs import node_price
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import Catalogue, InstanceType
+from dovetail.model.resources import CPU, MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class PricedSize:
+    """What an instance costs an hour, and what it has. `dollars`: None where its price is not known."""
+
+    dollars: float | None
+    cpu: float
+    memory: float
+    spot: bool = False
+
+    @property
+    def room(self) -> "Room":
+        return (
+            Room(0.0, 0.0, self.cpu, self.memory) if self.spot else Room(self.cpu, self.memory, self.cpu, self.memory)
+        )
+
+    def nodes_in(self, room: "Room") -> float:
+        """How many of that size such a room holds. A node on demand was launched for pods that may not be on spot."""
+        found = min(room.cpu / self.cpu, room.memory / self.memory)
+        return found if self.spot else min(found, room.firm_cpu / self.cpu, room.firm_memory / self.memory)
+
+
+class Room(NamedTuple):
+    """For pods: on nodes that are no spot nodes, and on all."""
+
+    firm_cpu: float
+    firm_memory: float
+    cpu: float
+    memory: float
+
+    def plus(self, other: "Room", share: float = 1.0) -> "Room":
+        return Room(
+            self.firm_cpu + other.firm_cpu * share,
+            self.firm_memory + other.firm_memory * share,
+            self.cpu + other.cpu * share,
+            self.memory + other.memory * share,
+        )
+
+
+NOTHING: Final = Room(0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Of the instance types of each NodePool, as the catalogues have them now."""
+
+    types: Mapping[str, Mapping[str, InstanceType]]
+    _sizes: dict[tuple[str, str, str, str], PricedSize | None] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, catalogues: Mapping[str, Catalogue]) -> "Prices":
+        return cls({pool: {each.name: each for each in found.types} for pool, found in catalogues.items()})
+
+    def size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
+        """None where the pool has no such type any more."""
+        key = (pool, instance_type, zone, capacity_type)
+        if key not in self._sizes:
+            self._sizes[key] = self._size(*key)
+        return self._sizes[key]
+
+    def _size(self, pool: str, instance_type: str, zone: str, capacity_type: str) -> PricedSize | None:
+        known = self.types.get(pool, {}).get(instance_type)
+        if known is None:
+            return None
+        price = node_price(known, zone, capacity_type) or None
+        cpu, memory = float(known.capacity.get(CPU, 0)), float(known.capacity.get(MEMORY, 0))
+        return PricedSize(price, cpu, memory, capacity_type == names.CAPACITY_SPOT)
+
+    def of_entry(self, entry: Entry) -> PricedSize | None:
+        """Of the instance that a launch or a termination is about."""
+        return self.size(entry.pool, entry.instance_type, entry.zone, entry.capacity_type)
+
+    def of_claim(self, claim: NodeClaim) -> PricedSize | None:
+        kept = [claim.labels.get(key, "") for key in (names.INSTANCE_TYPE, names.ZONE, names.CAPACITY_TYPE)]
+        return self.size(claim.labels.get(names.NODE_POOL, ""), *kept)
+
+
+NO_PRICES: Final = Prices({})
