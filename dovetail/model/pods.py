@@ -142,6 +142,7 @@ class Pod:
     grace_seconds: int | None = None  # spec.terminationGracePeriodSeconds
     started: float | None = None  # status.startTime
     ready: bool | None = None  # condition Ready; None where it is absent or Unknown
+    failing: bool = False  # not ready: a container cannot be started, or has ended more than once
     unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (PLC-20)
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()

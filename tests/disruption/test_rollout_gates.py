@@ -39,6 +39,8 @@ def broken(node: str, **also: Any) -> Pod:
         ([a_pod("old0"), broken("new0", ready=None)], GateResult.FAILING),
         ([a_pod("old0"), broken("new0", started=None)], GateResult.FAILING),  # the kubelet has never begun it
         ([a_pod("old0"), starting("new0")], GateResult.UNKNOWN),
+        ([a_pod("old0"), replace(starting("new0"), failing=True)], GateResult.FAILING),  # it crashes, or has no image
+        ([replace(broken("old0"), failing=True), replace(starting("new0"), failing=True)], GateResult.PASSING),
         ([a_pod("old0"), a_pod("new0"), starting("new0")], GateResult.PASSING),  # one has shown that it can start
         ([broken("old0"), broken("old1"), broken("new0")], GateResult.PASSING),  # it breaks everywhere
         ([broken("old0"), starting("new0")], GateResult.PASSING),

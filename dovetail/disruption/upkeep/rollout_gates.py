@@ -16,7 +16,7 @@ from dovetail.model.rollout_nodes import is_old
 from dovetail.model.rollouts import GateResult, NodesGate
 from dovetail.model.snapshot import Snapshot
 
-STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready
+STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready, unless it fails before
 WORSE: Final = 2  # so many times the share of unready pods on the others
 _NAMED: Final = 3
 
@@ -79,7 +79,7 @@ def _count(counts: _Counts, pod: Pod, at_target: bool, now: float) -> None:
         counts.unready_elsewhere += not pod.ready
     elif pod.ready:
         counts.ready += 1
-    elif now - (pod.started or pod.created) < STARTS_WITHIN:
+    elif not pod.failing and now - (pod.started or pod.created) < STARTS_WITHIN:
         counts.starting += 1
     else:
         counts.unready += 1

@@ -121,6 +121,30 @@ def test_any_reason_unschedulable_makes_a_pod_unschedulable_whatever_its_status(
 
 
 @pytest.mark.parametrize(
+    ("containers", "ready", "failing"),
+    [
+        ([{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}], "False", True),
+        ([{"state": {"running": {}}}, {"state": {"waiting": {"reason": "ImagePullBackOff"}}}], "False", True),
+        ([{"state": {"running": {}}, "restartCount": 2}], "False", True),
+        ([{"state": {"running": {}}, "restartCount": 1}], "False", False),  # it may have waited for another
+        ([{"state": {"running": {}}, "restartCount": 7}], "True", False),
+        ([{"state": {"waiting": {"reason": "ContainerCreating"}}}], "False", False),
+        ([{}], "Unknown", False),
+    ],
+)
+def test_a_pod_fails_that_is_not_ready_and_whose_containers_do_not_start(
+    containers: list[Json], ready: str, failing: bool
+) -> None:
+    raw = _pod()
+    for kind in ("containerStatuses", "initContainerStatuses"):
+        raw["status"] = {
+            kind: [{"name": "c", **each} for each in containers],
+            "conditions": [{"type": "Ready", "status": ready}],
+        }
+        assert parse_pod(raw).failing == failing
+
+
+@pytest.mark.parametrize(
     ("change", "field"),
     [
         ({"spec": {}}, "spec"),

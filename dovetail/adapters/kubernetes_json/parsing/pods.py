@@ -97,6 +97,26 @@ def _conditions(status: ReadOnlyJson) -> tuple[bool, bool | None, bool]:
     return unschedulable, ready, infeasible
 
 
+# Why the kubelet does not start a container; it tries again, and each time waits longer.
+_NOT_STARTED: Final = frozenset(
+    {
+        *("CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"),
+        *("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"),
+    }
+)
+_RESTARTS: Final = 2  # one may have waited for another to come up
+
+
+def _is_failing(status: ReadOnlyJson) -> bool:
+    """Whether a container of a pod that is not ready cannot be started, or has ended again and again."""
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(kind) or ():
+            waiting = (container.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") in _NOT_STARTED or (container.get("restartCount") or 0) >= _RESTARTS:
+                return True
+    return False
+
+
 def _build(raw: ReadOnlyJson) -> Pod:
     metadata, spec = raw["metadata"], raw["spec"]
     status = raw.get("status") or {}
@@ -116,6 +136,7 @@ def _build(raw: ReadOnlyJson) -> Pod:
     draft.started = parse_time(started) if started else None
     draft.nominated_node = text_of(status.get("nominatedNodeName") or "")
     draft.unschedulable, draft.ready, infeasible = _conditions(status)
+    draft.failing = not draft.ready and _is_failing(status)
     draft.shape, draft.requests, draft.owners = _common(raw, infeasible)
     draft.do_not_disrupt = draft.disruption_window = None
     draft.deletion_cost = draft.disruption_cost = draft.annotations = None
@@ -160,6 +181,7 @@ def parse_pod(raw: ReadOnlyJson) -> Pod:
                 ),
                 "status": lambda pod: (
                     _conditions(pod.get("status") or {}),
+                    _is_failing(pod.get("status") or {}),
                     optional_time((pod.get("status") or {}).get("startTime")),
                 ),
             },
