@@ -6,11 +6,17 @@ that fails when one of them is forgotten.
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.cli.main import parser
+from dovetail.model.json import Json
+from dovetail.model.policies import Freeze, Policy
+from dovetail.model.rollouts import Rollout
 from dovetail.settings.settings import settings_models
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +72,18 @@ def test_every_path_in_a_guide_exists(guide: str) -> None:
 def test_every_test_in_a_guide_exists(guide: str) -> None:
     named = [(path, test) for path, test in paths_in((ROOT / guide).read_text()) if test]
     assert [f"{path}::{test}" for path, test in named if f"def {test}(" not in (ROOT / path).read_text()] == []
+
+
+def test_every_object_of_ours_in_the_guide_to_safe_disruption_is_understood() -> None:
+    """As a reader applies them."""
+    text = (ROOT / "docs/guides/safe-disruption.md").read_text()
+    found = [each for part in re.findall(r"```yaml\n(.*?)```", text, re.S) for each in yaml.safe_load_all(part)]
+    ours = [each for each in found if each.get("apiVersion") == "dovetail.sh/v1alpha1"]
+    parsers: dict[str, Callable[[Json], Policy | Freeze | Rollout]]
+    parsers = {"DisruptionPolicy": parse_policy, "Freeze": parse_freeze, "NodeRollout": parse_rollout}
+    read = {each["kind"]: parsers[each["kind"]](each).fault for each in ours}
+
+    assert read == dict.fromkeys(parsers, "")
 
 
 def test_the_table_has_the_everyday_changes() -> None:

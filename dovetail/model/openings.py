@@ -6,7 +6,7 @@ an hour that comes twice holds twice. Zones are handed in, because reading one t
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Final
 
 DAY: Final = 86_400
@@ -73,8 +73,8 @@ def second_of(text: str) -> int:
 
 def offset(moment: float, zone: tzinfo) -> int:
     """How far the zone's clocks are ahead of UTC, in seconds."""
-    found = datetime.fromtimestamp(int(moment // 1), UTC).astimezone(zone).utcoffset()
-    assert found is not None  # astimezone gives every time an offset
+    found = datetime.fromtimestamp(int(moment // 1), zone).utcoffset()
+    assert found is not None  # a time that was made in a zone has an offset
     return int(found.total_seconds())
 
 

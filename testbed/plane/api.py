@@ -23,6 +23,7 @@ PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
 }
 
 

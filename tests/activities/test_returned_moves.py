@@ -9,6 +9,8 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.answers.status.fleet_facts import FleetFacts
+from dovetail.answers.status.pools import pools_of
 from dovetail.disruption.budgets.allowances import allowances_for
 from dovetail.disruption.due import next_due
 from dovetail.disruption.explain import explain_node
@@ -88,6 +90,8 @@ def test_it_holds_underutilized_alone_and_says_until_when_and_what_ends_it() -> 
     assert "`dovetail resume --pool a` ends that" in words
     assert next_due(fleet) == float(int(until))
     assert [each.held for each in explain_node(world, SETTINGS, "n1").allowances if each.held] == [words]
+    [row] = pools_of(FleetFacts.of(world), SETTINGS, ())
+    assert [(each.reason, each.why_not) for each in row.may_go if each.why_not] == [("Underutilized", words)]
     later = Fleet(replace(world, now=until), SETTINGS)
     assert allowances_for(later, DisruptionReason.UNDERUTILIZED)[pool.name].allowed > 0
 

@@ -1,6 +1,7 @@
 """What `dovetail savings` makes of the record, and which entries `dovetail log` shows."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -10,6 +11,8 @@ from dovetail.answers.record.entries import Entries, Entry, Period, instance_gon
 from dovetail.answers.record.facts import read_run
 from dovetail.answers.record.log import LogAnswer, Wanted, log_from, log_markdown, log_text
 from dovetail.answers.record.savings import PoolSavings, savings_from, savings_markdown, savings_text
+from dovetail.model.snapshot import Snapshot
+from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
 
 HOUR = 3600.0
 DISRUPTION = Entry(
@@ -108,6 +111,23 @@ def test_the_log_is_one_line_each() -> None:
     assert "n1 → 1 new" in text and "−0.4000" in text and "cancelled by ann" in text
     assert "not now" in wide and "demo/disrupt/1" in wide
     assert log_markdown(answer).count("\n") == 3
+
+
+def test_the_log_says_how_often_each_pod_was_moved() -> None:
+    """Of the pods that run now, in the pools that are asked for; what was called off has moved none."""
+    pools = [a_pool("web"), a_pool("db")]
+    fleet = a_world([a_pair("n1", pool="web"), a_pair("n2", pool="db")], [a_pod("n1") for _ in range(4)], pools)
+    cancelled, other = replace(DISRUPTION, outcome="cancelled"), replace(DISRUPTION, pool="db", pods=0)
+    entries = Entries(entries=(DISRUPTION, replace(DISRUPTION, pods=1), cancelled, LAUNCH))
+
+    def notes(found: Entries, fleet: Snapshot | None = fleet, **wanted: Any) -> tuple[str, ...]:
+        return log_from("demo", Wanted(period=Period(since=0.0), **wanted), found, 6 * HOUR, fleet).notes
+
+    assert notes(entries) == ("disruptions moved 5 pods, 1.25 for each of the 4 that run now",)
+    assert notes(entries, pool="web") == notes(entries, reason="Underutilized") == notes(entries)
+    assert notes(entries, fleet=None) == ("disruptions moved 5 pods",)
+    assert notes(entries, pod="shop/cart-1") == notes(Entries(entries=(other,))) == ()
+    assert notes(replace(entries, cut=True))[-1] == "disruptions moved at least 5 pods"
 
 
 def test_a_sum_of_what_could_be_read_says_that_it_is_one() -> None:

@@ -14,6 +14,7 @@ import pytest
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
+from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
 from testing.cluster.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of
@@ -46,7 +47,8 @@ async def test_an_empty_a_drifted_and_an_expired_node_each_go_through_their_work
         await ground.apply(pool)
         await ground.apply(workload(pool["metadata"]["name"], pool["metadata"]["name"], 1))
     await ground.until(partial(pods_and_nodes, ground, 3, 3), 120, "three nodes with a pod each")
-    since, old = ground.audit.end(), {c["metadata"]["name"] for c in await ground.claims()}
+    nodes = {c["metadata"]["name"]: c["status"]["nodeName"] for c in await ground.claims()}
+    since, old = ground.audit.end(), set(nodes)
     await ground.apply(fleet_pool("drifted", colour="green", disruption=ALL))
     await ground.api.delete(f"{DEPLOYMENTS}/empty")
 
@@ -66,7 +68,22 @@ async def test_an_empty_a_drifted_and_an_expired_node_each_go_through_their_work
     }
     assert {record["outcome"] for record in records.values()} == {"done"}
     assert_in_order(entries, old, owners)
+    assert_announced(entries, {node: claim.startswith("empty") for claim, node in nodes.items()})
     await ground.assert_one_instance_per_claim()
+
+
+def assert_announced(entries: list[AuditEntry], nodes: dict[str, bool]) -> None:
+    """TRM-46: a write for each phase of a Node's leaving, in this order. By node, whether no pod has to leave it."""
+    said: dict[str, list[Json]] = {node: [] for node in nodes}
+    for entry in entries:
+        if (entry.resource, entry.subresource, entry.verb, entry.code) == ("nodes", "status", "patch", 200):
+            conditions = (entry.request or {})["status"].get("conditions") or ()
+            found = {c["type"]: c["status"] for c in conditions if c["type"] in (PLANNED, DRAINING, names.DRAINED)}
+            said.setdefault(entry.name, []).extend([found] if found else [])
+    marked, ended = {PLANNED: "True"}, {names.DRAINED: "True", DRAINING: "False"}
+    begun = {DRAINING: "True", names.DRAINED: "False"}
+    for node, is_empty in nodes.items():
+        assert said[node] in ([marked, begun, ended], [marked, ended] if is_empty else [marked, begun, ended]), node
 
 
 def assert_in_order(entries: list[AuditEntry], old: set[str], owners: dict[str, str]) -> None:

@@ -68,6 +68,7 @@ NOT_USED = {
     ("dovetail.sh", "noderollouts/status", "patch"): "no change is rolled out here",
     ("", "pods", "delete"): "pods that outlast their node's deadline",
     ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
+    ("discovery.k8s.io", "endpointslices", "get"): "nobody asks a worker here: a question makes it look who may ask",
     ("coordination.k8s.io", "leases", "list"): "Leases are left out of the audit log",
     ("", "configmaps", "get"): "shortages, which the cloud does not have here",
     ("", "configmaps", "patch"): "shortages, which the cloud does not have here",

@@ -5,7 +5,11 @@ What is asserted stands in the API server's audit log. The controllers of Deploy
 are Kubernetes' own.
 """
 
+import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,12 +146,7 @@ async def test_the_one_pod_of_a_service_moves_without_a_moment_unready_and_a_mov
     assert not [e for e in entries if e.user == WORKER_USER and e.subresource == "eviction"]
     ours = [e for e in entries if e.user == WORKER_USER and e.is_write]
     assert len([e for e in ours if e.resource == "nodeclaims" and e.verb == "create"]) == 1
-    sets = [
-        s
-        for s in (await ground.api.get(REPLICA_SETS)).body["items"]
-        if s["metadata"]["labels"].items() >= LABELS.items()
-    ]
-    assert len(sets) == 2
+    assert await sets_of(ground) == 2
 
     [before] = await pods_of(ground)
     hash_before = before["metadata"]["labels"]["pod-template-hash"]
@@ -241,39 +240,93 @@ async def test_the_policy_refuses_the_worker_every_other_change_of_a_deployment(
         assert answer.status == 200, f"{what}: {answer.text}"
 
 
+@asynccontextmanager
+async def an_applier(ground: Ground, manifest: Json) -> AsyncIterator[list[int]]:
+    """GitOps: the same manifest every two seconds, by server-side apply, whoever else has written. The answers."""
+    answers: list[int] = []
+
+    async def go_on() -> None:
+        while True:
+            path = f"{DEPLOYMENTS}/{manifest['metadata']['name']}?fieldManager=gitops&force=true"
+            answers.append((await ground.api.patch(path, manifest, "apply")).status)
+            await asyncio.sleep(2)
+
+    task = asyncio.create_task(go_on())
+    try:
+        yield answers
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled(), task.exception()
+
+
+def changes_of_template(entries: list[AuditEntry], name: str) -> list[AuditEntry]:
+    """The writes after which the Deployment's template was another, in the order in which they were stored."""
+    ours = [e for e in entries if (e.resource, e.subresource, e.name) == ("deployments", "", name)]
+    written = [e for e in ours if e.is_write and e.code == 200]
+    stored = sorted(written, key=lambda e: int((e.response or {})["metadata"]["resourceVersion"]))
+    templates = [(e.response or {})["spec"]["template"] for e in stored]
+    return [e for e, (former, now) in zip(stored[1:], pairwise(templates), strict=True) if former != now]
+
+
+async def revision(ground: Ground) -> int:
+    """Of the Deployment, by its controller."""
+    found = (await ground.api.get(LEDGER)).body["metadata"]["annotations"]
+    return int(found["deployment.kubernetes.io/revision"])
+
+
+async def sets_of(ground: Ground) -> int:
+    found = (await ground.api.get(REPLICA_SETS)).body["items"]
+    return sum(s["metadata"]["labels"].items() >= LABELS.items() for s in found)
+
+
+MOMENTS: Final = ("apply", "taint", "create", "template")  # of a move; it is struck up to so many seconds after one
+STRUCK_WITHIN: Final = 4.0
+
+
 @pytest.mark.soak
 async def test_moves_go_on_exactly_once_whenever_the_worker_is_killed(ground: Ground) -> None:
     """TRM-41. Fifty moves, thirty kills at random moments, and an applier that knows nothing of the annotations."""
     await allow_moves(ground)
-    settings: dict[str, Any] = {"DOVETAIL_MOVES": "true"}
+    settings: dict[str, Any] = {"DOVETAIL_MOVES": "true", "BATCH_MAX_DURATION": "5s"}  # nominations last half as long
     start_worker(ground, **settings)
     claim = await a_ledger(ground)
-    chance, since = random.Random(1), ground.audit.end()
     manifest = workload("ledger", "ledger", 1)
     manifest["metadata"]["annotations"] = {names.MOVE: "restart"}
-    for number in range(50):
-        begun, strikes = ground.audit.end(), number < 30
-        colour, kills_at = f"c{number}", chance.choice(["taint", "create", "template"])
+    chance, since, before = random.Random(1), ground.audit.end(), await revision(ground)
+    first = await ground.api.patch(f"{LEDGER}?fieldManager=gitops&force=true", manifest, "apply")
+    assert first.status == 200, first.text
+
+    async def move(number: int, claim: Json) -> Json:
+        begun, colour, moment = ground.audit.end(), f"c{number}", chance.choice(MOMENTS)
         await ground.apply(fleet_pool("ledger", colour=colour, disruption=ALL))
 
-        async def is_there(begun: int = begun, kills_at: str = kills_at) -> bool:
+        async def is_there() -> bool:
             entries = ground.worker_calls(begun)
-            if kills_at == "template":
+            if moment == "template":
                 return any(change.get("spec") for change in changes_in(entries))
-            resource = "nodes" if kills_at == "taint" else "nodeclaims"
-            return any(e.resource == resource and e.is_write and e.code < 300 for e in entries)
+            resource = "nodes" if moment == "taint" else "nodeclaims"
+            return moment == "apply" or any(e.resource == resource and e.is_write and e.code < 300 for e in entries)
 
-        if strikes:
+        if number < 30:
             await ground.until(is_there, 120, f"the moment of kill {number}")
+            await asyncio.sleep(chance.uniform(0, STRUCK_WITHIN))
             start_worker(ground, **settings)
-        await ground.api.patch(LEDGER, {"spec": {"template": {"spec": manifest["spec"]["template"]["spec"]}}}, "merge")
-        claim = await drift_away(ground, colour, claim)
-        written = [c for c in changes_in(ground.audit.entries(begun)) if c.get("spec")]
-        assert len(written) == 1, (number, written)
-    assert min(slices_in(ground.audit.entries(since))) >= 1
-    sets = [
-        s
-        for s in (await ground.api.get(REPLICA_SETS)).body["items"]
-        if s["metadata"]["labels"].items() >= LABELS.items()
-    ]
-    assert len(sets) <= 3
+        following = await drift_away(ground, colour, claim)
+        entries = ground.audit.entries(since)
+        made = [e.name for e in entries if e.resource == "nodeclaims" and e.verb == "create" and e.code == 201]
+        by = [e.user for e in changes_of_template(entries, "ledger")]
+        assert (by, len(made)) == ([WORKER_USER] * (number + 1), number + 1), (number, moment)
+        return following
+
+    async with an_applier(ground, manifest) as answers:
+        for number in range(50):
+            claim = await move(number, claim)
+    entries = ground.audit.entries(since)
+    addresses = slices_in(entries)
+    assert min(addresses) >= 1 and set(answers) == {200}
+    assert {e.user for e in changes_of_template(entries, "ledger")} == {WORKER_USER}
+    assert not [e for e in entries if e.user == WORKER_USER and e.subresource == "eviction"]
+    assert await revision(ground) - before == 50 and await sets_of(ground) <= 3
+    await ground.assert_one_instance_per_claim()
+    print(f"{len(addresses)} changes of the addresses, {len(answers)} applied, {await sets_of(ground)} ReplicaSets")

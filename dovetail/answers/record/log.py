@@ -9,6 +9,8 @@ from dovetail.answers.record.savings import with_dollars
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import duration_text, plural, shown
+from dovetail.model import names
+from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
@@ -67,14 +69,31 @@ def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Sn
     if found.forgotten:
         notes.append(f"{plural(found.forgotten, 'workflow')} ended so long ago that Temporal has no history of it")
     period = wanted.period
-    entries = with_dollars(found.entries, min(period.until or now, now), fleet)
+    dollars = with_dollars(found.entries, min(period.until or now, now), fleet)
+    entries = tuple(entry for entry in dollars if wanted.takes(entry))
+    moved = sum(entry.pods for entry in entries if entry.kind == "disruption" and entry.outcome == "done")
+    if moved and not wanted.pod:
+        notes.append(_moves(moved, wanted.pool, fleet, partial=found.cut or bool(found.forgotten)))
     return LogAnswer(
         cluster=cluster,
         since=format_time(period.since),
         until=None if period.until is None else format_time(period.until),
-        entries=tuple(entry for entry in entries if wanted.takes(entry)),
+        entries=entries,
         notes=tuple(notes),
     )
+
+
+def _moves(moved: int, pool: str, fleet: Snapshot | None, *, partial: bool) -> str:
+    """How often pods were moved: by how many of those that run now, in that pool or in all of them."""
+    if partial:
+        return f"disruptions moved at least {plural(moved, 'pod')}"
+    words = f"disruptions moved {plural(moved, 'pod')}"
+    if fleet is None:
+        return words
+    labels = {name: node.labels.get(names.NODE_POOL) for name, node in fleet.nodes.items()}
+    ours = {name for name, label in labels.items() if label and pool in ("", label)}
+    run = sum(pod.node_name in ours and is_reschedulable(pod) for pod in fleet.pods.values())
+    return f"{words}, {moved / run:.2f} for each of the {run} that run now" if run else words
 
 
 def log_in(answer: LogAnswer, form: str, width: int | None = None) -> str:
@@ -115,8 +134,8 @@ def _nodes(entry: Entry) -> str:
     if entry.kind == "launch":
         size = " ".join(filter(None, (entry.instance_type, entry.capacity_type, entry.zone)))
         return f"{entry.claims[0]} ({size})" if size else entry.claims[0]
-    names = shown(entry.nodes or entry.claims, SHOWN_NODES)
-    return f"{names} → {len(entry.replacements)} new" if entry.replacements else names
+    found = shown(entry.nodes or entry.claims, SHOWN_NODES)
+    return f"{found} → {len(entry.replacements)} new" if entry.replacements else found
 
 
 def log_markdown(answer: LogAnswer) -> str:
