@@ -91,7 +91,7 @@ class TimeRuleUpkeep:
         """That its target is refused, on the NodeClass whose change it is: nothing of that is ever edited."""
         pool, failure = snapshot.pools.get(rollout.pool), place.failure
         known = self.refused.pop(rollout.uid, "")
-        if pool is None or failure is None or self.notices is None:
+        if pool is None or failure is None or self.notices is None or place.state not in REFUSED:
             return []
         self.refused[rollout.uid] = failure.message
         if known == failure.message:

@@ -25,7 +25,7 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         leaving=_without_replacement(leaving, target),
         newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
-        refusable=sum(is_refusable(claim, pool) for claim in target),
+        refusable=sum(is_refusable(claim, pool, snapshot.rollouts) for claim in target),
     )
 
 
@@ -34,7 +34,7 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     if pool is None or not is_going_back(snapshot.rollouts, pool):
         return claim.is_true(names.DRIFTED)
-    return is_refusable(claim, pool)
+    return is_refusable(claim, pool, snapshot.rollouts)
 
 
 def is_going_back(rollouts: Mapping[str, Rollout], pool: NodePool) -> bool:
@@ -42,9 +42,13 @@ def is_going_back(rollouts: Mapping[str, Rollout], pool: NodePool) -> bool:
     return any(each.goes_back and each.pool == pool.name for each in rollouts.values())
 
 
-def is_refusable(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether a roll-out that goes back replaces it. What was launched for want of an older image stays."""
-    return not is_old(claim, pool) and names.IMAGE not in claim.annotations
+def is_refusable(claim: NodeClaim, pool: NodePool, rollouts: Mapping[str, Rollout]) -> bool:
+    """Whether a roll-out that goes back replaces it. What was launched for want of an older image stays, and what has
+    one: the target may be that again, and claims are judged one by one."""
+    if is_old(claim, pool) or names.IMAGE in claim.annotations:
+        return False
+    stable = [image.id for each in rollouts.values() if each.pool == pool.name for image in each.status.stable.images]
+    return claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:

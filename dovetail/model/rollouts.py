@@ -77,7 +77,8 @@ class RolloutStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutFailure:
-    """Why the target is refused. `generation`: of the object then; a later one is a person's answer."""
+    """Why the target is refused, or one before it was. `generation`: of the object then; a later one is a person's
+    answer."""
 
     generation: int
     message: str
@@ -128,7 +129,14 @@ class Rollout:
     @property
     def is_stopped(self) -> bool:
         """Whether it neither lets a node begin nor goes on, until somebody says so or there is a change."""
-        return bool(self.fault) or self.intent not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
+        return bool(self.fault) or self.wants not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
+
+    @property
+    def wants(self) -> Intent:
+        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one."""
+        failure = self.status.failure
+        is_done = failure is not None and failure.generation == self.generation and self.status.state not in REFUSED
+        return Intent.RUN if is_done and self.intent == Intent.ROLL_BACK else self.intent
 
     @property
     def goes_back(self) -> bool:

@@ -161,7 +161,7 @@ def test_it_is_tried_again_once_a_person_has_changed_it_or_the_target_is_another
     assert moved(failed).state == RolloutState.ROLLING_BACK
     for intent in (Intent.RUN, Intent.PROMOTE):
         again = moved(replace(failed, generation=1, intent=intent))
-        assert (again.step, again.state, again.begun, again.failure) == ("canary", RolloutState.REPLACING, NOW, None)
+        assert (again.step, again.state, again.begun) == ("canary", RolloutState.REPLACING, NOW)
         assert again.stable == KNOWN  # what nodes ran before is not what the refused ones run
     for intent in (Intent.PAUSE, Intent.ABORT):
         assert moved(replace(failed, generation=1, intent=intent)) == failed.status
@@ -171,6 +171,30 @@ def test_it_is_tried_again_once_a_person_has_changed_it_or_the_target_is_another
     assert (other.state, other.makes) == (RolloutState.REPLACING, "x/image-3")
     assert moved(failed, replace(NODES, refusable=0, makes="x/image-2")).state == RolloutState.FAILED
     assert moved(failed, replace(NODES, refusable=0)).state == RolloutState.FAILED  # nobody knows what it makes
+
+
+def test_an_order_to_go_back_says_nothing_of_the_next_target() -> None:
+    """Else the way back would go on with whatever the user puts right."""
+    ordered = replace(going_back(Intent.ROLL_BACK), generation=0)
+    ordered = replace(ordered, status=replace(ordered.status, makes="x/image-2"))
+    begun = next_move(ordered, POOL, replace(NODES, makes="x/image-1"), NOW)
+    assert (begun.step, begun.state) == ("canary", RolloutState.REPLACING)
+
+    going_on = replace(ordered, status=begun)
+    assert not going_on.is_held
+    assert next_move(going_on, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.REPLACING
+    again = replace(going_on, generation=1)  # the order is given anew
+    assert next_move(again, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.ROLLING_BACK
+
+
+def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:
+    """The class may have that image again before the roll-out has looked."""
+    world = a_cluster(0, 2, going_back())
+    claims = {
+        name: replace(each, image_id="image-1") if "new0" in name else each for name, each in world.claims.items()
+    }
+
+    assert taken(replace(world, claims=claims)) == ["new1"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) ->
         return _begun(rollout, pool, nodes, now) if may_begin and nodes.old + nodes.leaving else status
     if status.state in REFUSED:
         return _refused(rollout, pool, nodes, now)
-    if rollout.intent == Intent.ROLL_BACK and status.state in BEGUN and not rollout.fault:
+    if rollout.wants == Intent.ROLL_BACK and status.state in BEGUN and not rollout.fault:
         return _goes_back(rollout, "a person asked for it", now)
     if rollout.is_stopped:
         return status
@@ -91,7 +91,7 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
     if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
         return status
     is_answered = status.failure is None or status.failure.generation != rollout.generation
-    if intent != Intent.ROLL_BACK and (is_answered or rollout.has_changed(pool, nodes)):
+    if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
         return _begun(rollout, pool, nodes, now)
     goes_back = nodes.refusable and not status.stable.why_not
     state = RolloutState.ROLLING_BACK if goes_back else RolloutState.FAILED
@@ -155,7 +155,7 @@ def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     status, begun = rollout.status, float(int(now))
     stable = status.stable if status.stable.since else replace(status.stable, since=begun)
     place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)
-    return replace(place, gate=NodesGate(), stable=stable, failure=None)
+    return replace(place, gate=NodesGate(), stable=stable)
 
 
 def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:
