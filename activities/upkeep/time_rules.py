@@ -26,6 +26,7 @@ from dovetail.model.rollouts import BEGUN, REFUSED, GateResult, Intent, Rollout,
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
 from dovetail.ports.cloud import Catalogues
+from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects
 
 ACTIVE: Final = "Active"
@@ -85,7 +86,10 @@ class TimeRuleUpkeep:
         pool = snapshot.pools.get(rollout.pool)
         if pool is None or self.catalogues is None or rollout.status.state == RolloutState.COMPLETE:
             return ""
-        return (await self.catalogues.node_class(pool.template.node_class)).makes
+        try:
+            return (await self.catalogues.node_class(pool.template.node_class)).makes
+        except Failure:
+            return ""
 
     def _refusals(self, rollout: Rollout, place: RolloutStatus, snapshot: Snapshot) -> list[Write]:
         """That its target is refused, on the NodeClass whose change it is: nothing of that is ever edited."""

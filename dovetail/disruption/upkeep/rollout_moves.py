@@ -5,7 +5,7 @@ next goes on from there; a step is permitted by writing it there first.
 """
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -25,6 +25,7 @@ from dovetail.model.rollouts import (
 )
 
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
+LONGEST_WORDS: Final = 800  # characters of a message: the API server takes 1,024
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
 SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
 
@@ -78,7 +79,7 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
 
 def _goes_back(rollout: Rollout, why: str, now: float) -> RolloutStatus:
     """The target is refused; where nothing is known to go back to, its nodes stay."""
-    state, no_way = RolloutState.ROLLING_BACK, rollout.status.stable.why_not
+    state, no_way, why = RolloutState.ROLLING_BACK, rollout.status.stable.why_not, why[:LONGEST_WORDS]
     if no_way:
         state, why = RolloutState.FAILED, f"{why}; its nodes stay, because {no_way}"
     failure = RolloutFailure(generation=rollout.generation, message=why)
@@ -91,6 +92,8 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
     if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
         return status
     is_answered = status.failure is None or status.failure.generation != rollout.generation
+    if nodes.makes and status.makes:  # then a node that drifts for a reason of its own is no other target
+        nodes = replace(nodes, newest_old=-inf)
     if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
         return _begun(rollout, pool, nodes, now)
     goes_back = nodes.refusable and not status.stable.why_not
