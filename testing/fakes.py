@@ -269,7 +269,7 @@ class FakeCloud:
         self.world = world
         self.tokens: dict[str, str] = {}
         self.answer: NoCapacity | ClassNotReady | LaunchRefused | None = None
-        self.prepared: NoCapacity | ClassNotReady | LaunchRefused | None = None
+        self.prepared: Prepared | NoCapacity | ClassNotReady | LaunchRefused | None = None
         self.before: Failure | None = None  # the call never arrives
         self.after: Failure | None = None  # it arrives, and the answer is lost
         self.during: Callable[[], None] = lambda: None

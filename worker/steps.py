@@ -291,7 +291,7 @@ class Wiring:
             NoticeUpkeep(w.notices),
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
-            TimeRuleUpkeep(w.times, now),
+            TimeRuleUpkeep(w.times, now, w.catalogues, w.notices),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

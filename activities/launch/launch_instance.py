@@ -32,6 +32,7 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.stable_images import GONE
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
@@ -122,7 +123,7 @@ class LaunchInstance:
             if not isinstance(prepared, Prepared):
                 return prepared
             request = LaunchRequest(generation=request.generation, request=prepared.request)
-            await self._freeze(attempt, request)
+            await self._freeze(attempt, request, prepared.without)
         return await self._launch(attempt, request)
 
     async def _launch(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
@@ -137,8 +138,9 @@ class LaunchInstance:
             await self._freeze(attempt, LaunchRequest(generation=request.generation + 1))
         return answer
 
-    async def _freeze(self, attempt: _Attempt, request: LaunchRequest) -> None:
-        """The request on the claim, and the finalizer with it where it is missing (LIF-7): both before the call."""
+    async def _freeze(self, attempt: _Attempt, request: LaunchRequest, without: str = "") -> None:
+        """The request on the claim, and the finalizer with it where it is missing (LIF-7): both before the call.
+        `without`: why it is not launched with the older images that it names."""
         claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
@@ -151,12 +153,15 @@ class LaunchInstance:
             finalizers = None
             if TERMINATION_FINALIZER not in found.finalizers:
                 finalizers = (*found.finalizers, TERMINATION_FINALIZER)
-            return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request)}, finalizers=finalizers)
+            gone = {names.IMAGE: GONE} if without else {}
+            return MetadataChange(annotations={LAUNCH_REQUEST: request_text(request), **gone}, finalizers=finalizers)
 
         written = await revise_claim(self.claims, claim, frozen)
         if written is None or written.deleting_since is not None:
             raise _Overtaken
         attempt.claim = written
+        if without:
+            await self.notices.publish(launch_warning(written, "StableImageGone", _cut(without)))
 
     async def _overtaken(self, ref: ClaimRef) -> LaunchOutcome:
         live = await self.claims.read(ref.name)

@@ -8,7 +8,7 @@ made, the outcome names it, and a notice on its pool says why. Each claim gets i
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from temporalio import activity
@@ -54,6 +54,8 @@ WRITTEN_LATER: Final = frozenset(
         names.CANCEL,
         names.REPLACE,
         names.REPLACE_NOW,
+        names.IMAGE,
+        names.STABLE_IMAGES,
     }
 )
 
@@ -95,7 +97,8 @@ class CreateNodeClaims:
         names_of_pools = sorted({p.pool for p in request.proposed})
         pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
         held = await self._held(request, pools)
-        results = await asyncio.gather(*[self._create(request, index, held) for index in range(len(request.proposed))])
+        pins = await self.pauses.pins(names_of_pools, request.reason) if self.pauses is not None else {}
+        results = await asyncio.gather(*[self._create(request, index, held, pins) for index in range(len(request.proposed))])
         made = [r for r in results if isinstance(r, NodeClaim)]
         if self.returned is not None and request.reason == "provisioned":
             await self.returned.launched(
@@ -130,7 +133,9 @@ class CreateNodeClaims:
         found = holding((*general, own), Activity.LAUNCHES)
         return found.announces(Activity.LAUNCHES) if found is not None else None
 
-    async def _create(self, request: CreateRequest, index: int, held: Sequence[str | None]) -> "NodeClaim | _Refusal":
+    async def _create(
+        self, request: CreateRequest, index: int, held: Sequence[str | None], pins: Mapping[str, Mapping[str, str]]
+    ) -> "NodeClaim | _Refusal":
         proposed = request.proposed[index]
         name = name_of(proposed, request.plan_id, request.index(index))
         why_not = held[index] or await self._why_too_old(request, name)
@@ -138,7 +143,9 @@ class CreateNodeClaims:
             return _Refusal(name, why_not, index)
         async with self.slots:
             try:
-                claim = await self.claims.create(new_claim(request, index))
+                new = new_claim(request, index)
+                own = {**new.annotations, **pins.get(proposed.pool, {})}
+                claim = await self.claims.create(replace(new, annotations=own))
             except Permanent as refusal:
                 await self.notices.publish(claim_refused(proposed.pool, proposed.pool_uid, str(refusal)))
                 return _Refusal(name, str(refusal), index, by_server=True)

@@ -4,7 +4,7 @@ A decision reads the same from its snapshot. Between the two somebody may have p
 "paused" must not see a node go a moment later.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
@@ -37,6 +37,16 @@ class LivePauses:
         except Failure:
             rules = TimeRules()
         return self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
+
+    async def pins(self, pools: Iterable[str], reason: str) -> dict[str, dict[str, str]]:
+        """The annotations by which claims of these pools take images of before a change; launches go on with those of
+        their NodeClass where roll-outs cannot be read."""
+        try:
+            rules = await self._rules()
+        except Failure:
+            return {}
+        found = {pool: [each.pins(reason) for each in rollouts_of(rules.rollouts, pool)] for pool in pools}
+        return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
 
     def in_pool(self, pool: NodePool | None) -> Pause | None:
         """The own pause of a pool that has just been read."""

@@ -8,7 +8,7 @@ beside that, sooner while it is not ready, because pods wait for it.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE, nodes_up_to_date
+from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE, nodes_up_to_date, refused_of
 from dovetail.lifecycle.conditions import ConditionSet
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from dovetail.lifecycle.pool_health import Health, judge_health, record_text
@@ -78,7 +78,8 @@ class PoolStatuses:
         if state.found:
             health = judge_health(pool, snapshot.claims.values(), state.generation, now)
             conditions = conditions.set(health.condition)
-        conditions = conditions.set(nodes_up_to_date(pool, snapshot.claims.values(), conditions, now))
+        refused = refused_of(snapshot.rollouts.values(), pool)
+        conditions = conditions.set(nodes_up_to_date(pool, snapshot.claims.values(), conditions, now, refused))
         record = _new_record(pool, health)
         changed = None if _same(conditions, pool) else conditions.conditions
         used = None if same_usage(pool.usage, usage) else usage

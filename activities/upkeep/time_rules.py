@@ -17,19 +17,23 @@ from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
+from dovetail.model.notice import Notice
 from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import pace_of, slides_at
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import BEGUN, GateResult, Intent, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollout_nodes import is_old, nodes_of
+from dovetail.model.rollouts import BEGUN, REFUSED, GateResult, Intent, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
-from dovetail.ports.objects import TimeObjects
+from dovetail.ports.cloud import Catalogues
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import Notices, TimeObjects
 
 ACTIVE: Final = "Active"
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
 HEALTHY: Final = "Healthy"
+STABLE_PINNED: Final = "StablePinned"
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
     GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
@@ -40,8 +44,15 @@ _HEALTH: Final = {
 class TimeRuleUpkeep:
     """Finds what differs in the status of policies, freezes and roll-outs."""
 
-    def __init__(self, times: TimeObjects, now: Callable[[], float]) -> None:
-        self.times, self.now = times, now
+    def __init__(
+        self,
+        times: TimeObjects,
+        now: Callable[[], float],
+        catalogues: Catalogues | None = None,
+        notices: Notices | None = None,
+    ) -> None:
+        self.times, self.now, self.catalogues, self.notices = times, now, catalogues, notices
+        self.refused: dict[str, str] = {}  # roll-out UID -> what has been published of its failure
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when time alone changes a status."""
@@ -61,11 +72,40 @@ class TimeRuleUpkeep:
             if conditions != freeze.conditions:
                 writes.append(partial(self.times.patch_freeze, freeze, conditions))
         for rollout in snapshot.rollouts.values():
-            place = rollout_status(rollout, snapshot, self.now())
-            moments += looks_again(place, self.now())
+            makes = await self._makes(rollout, snapshot)
+            place = rollout_status(rollout, snapshot, self.now(), makes)
+            moments += looks_again(place, rollout.longest_stable, self.now())
             if place != rollout.status:
                 writes.append(partial(self.times.patch_rollout, rollout, place))
+            writes += self._refusals(rollout, place, snapshot)
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
+
+
+    async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
+        """What a launch for its pool is made of now; empty where nobody knows."""
+        pool = snapshot.pools.get(rollout.pool)
+        if pool is None or self.catalogues is None or rollout.status.state == RolloutState.COMPLETE:
+            return ""
+        try:
+            return (await self.catalogues.node_class(pool.template.node_class)).makes
+        except Failure:
+            return ""
+
+    def _refusals(self, rollout: Rollout, place: RolloutStatus, snapshot: Snapshot) -> list[Write]:
+        """That its target is refused, on the NodeClass whose change it is: nothing of that is ever edited."""
+        pool, failure = snapshot.pools.get(rollout.pool), place.failure
+        known = self.refused.pop(rollout.uid, "")
+        if pool is None or failure is None or self.notices is None or place.state not in REFUSED:
+            return []
+        self.refused[rollout.uid] = failure.message
+        if known == failure.message:
+            return []
+        reference = pool.template.node_class
+        message = f"NodeRollout {rollout.name} keeps NodePool {pool.name} from it: {failure.message}"
+        found = Notice(
+            kind=reference.kind, name=reference.name, type="Warning", reason="TargetRefused", message=message
+        )
+        return [partial(self.notices.publish, found)]
 
 
 def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatus:
@@ -112,17 +152,28 @@ def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
     return _settled(freeze.conditions, said, now)
 
 
-def rollout_status(rollout: Rollout, snapshot: Snapshot, now: float) -> RolloutStatus:
-    """What is to stand there now."""
+def rollout_status(rollout: Rollout, snapshot: Snapshot, now: float, makes: str = "") -> RolloutStatus:
+    """What is to stand there now. `makes`: what a launch is made of."""
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
     if pool is not None:
-        nodes = nodes_of(snapshot, pool)
+        nodes = replace(nodes_of(snapshot, pool), makes=makes)
         if place.state in BEGUN:
             place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now))
         place = next_move(replace(rollout, status=place), pool, nodes, now)
-        place = replace(place, total=nodes.total, at_target=nodes.at_target, leaving=nodes.leaving)
+        place = _remembering(rollout, place, snapshot, now)
+        place = replace(place, makes=place.makes or makes, total=nodes.total)
+        place = replace(place, at_target=nodes.at_target, leaving=nodes.leaving)
     said = _of_rollout(replace(rollout, status=place), pool is not None, now)
     return replace(place, conditions=_settled(rollout.status.conditions, said, now))
+
+
+def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now: float) -> RolloutStatus:
+    """With the images that nodes of before are seen to run."""
+    if place.state not in BEGUN | REFUSED:
+        return place
+    pool = snapshot.pools[rollout.pool]
+    old = [claim for claim in snapshot.claims_by_pool.get(pool.name, ()) if is_old(claim, pool)]
+    return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable))
 
 
 def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition, ...]:
@@ -135,11 +186,15 @@ def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition
         stalled = (TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}")
     elif intent == Intent.ABORT and not is_complete:
         stalled = (TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted")
+    elif state == RolloutState.FAILED:
+        stalled = (TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target")
+    elif rollout.goes_back:
+        stalled = (FALSE, "Advancing", "")
     elif rollout.is_failing:
         stalled = (TRUE, "GateFails", f"no further node begins: {rollout.status.gate.message}")
     elif state == RolloutState.JUDGING:
         stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
-    goes_on = state in BEGUN and stalled[0] == FALSE and intent != Intent.PAUSE
+    goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] == FALSE and intent != Intent.PAUSE
     reason = str(intent) if intent == Intent.PAUSE else str(state)
     said = {
         HEALTHY: (*_HEALTH[rollout.status.gate.result], rollout.status.gate.message),
@@ -147,7 +202,19 @@ def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition
         STALLED: stalled,
         RECONCILING: (TRUE if goes_on else FALSE, reason, ""),
     }
+    if state in BEGUN | REFUSED:
+        said[STABLE_PINNED] = _pinned(rollout)
     return tuple(_condition(kind, each, rollout.generation, now) for kind, each in said.items())
+
+
+def _pinned(rollout: Rollout) -> tuple[str, str, str]:
+    """Whether launches are kept to the images of before, and why not."""
+    stable = rollout.status.stable
+    if rollout.keeps_images:
+        return TRUE, "Pinned", f"launches take {', '.join(image.id for image in stable.images)}"
+    if stable.why_not:
+        return FALSE, "NotPossible", f"launches take the target: {stable.why_not}"
+    return FALSE, "NotAskedFor", "launches take the target: newLaunches says so"
 
 
 def _understood(fault: str, generation: int, now: float) -> tuple[Condition, ...]:

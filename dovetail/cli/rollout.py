@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LIST: Final = "list"
 STATUS: Final = "status"
 ORDERS: Final = {"pause": "Pause", "resume": "Run", "abort": "Abort", "promote": "Promote"}
+BACK: Final = "RollBack"
 
 
 def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -32,6 +33,9 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     rollout.add_argument("what", nargs="?", default=LIST, choices=words, metavar="|".join(words), help="default: list")
     rollout.add_argument("name", nargs="?", default="", metavar="NODEROLLOUT", help="the NodeRollout, but for a list")
     rollout.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
+    rollout.add_argument(
+        "--back", action="store_true", help="abort: replace the nodes at its target by such as were there before"
+    )
     rollout.set_defaults(act=_rollout, order=True, service="", local=False, url="")
 
 
@@ -39,6 +43,8 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> No
     from dovetail.cli.orders import opened_objects
     from dovetail.cli.target import checked_target
 
+    if given.back and given.what != "abort":
+        raise CommandFailed(f"rollout {given.what}: --back belongs to abort")
     if given.what != LIST and not given.name:
         raise CommandFailed(f"rollout {given.what}: name a NodeRollout; `dovetail rollout` lists them")
     async with opened_objects(given, settings) as objects:
@@ -56,14 +62,15 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> No
                 say(line)
             return
         target = await checked_target(settings, objects, given)
-        say(await _ordered(times, found, given.what))
+        say(await _ordered(times, found, BACK if given.back else ORDERS[given.what]))
         say(target.words)
 
 
 async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
-    """Write the intent, in words. A status that is written meanwhile is no reason to ask again."""
+    """Write the intent, in words. A status that is written meanwhile is no reason to ask again. Where the target is
+    refused although the intent is Run already, it is written anew: any change of the spec is the answer."""
     from dovetail.activities.shared.revisions import TRIES
-    from dovetail.model.rollouts import Intent, RolloutState
+    from dovetail.model.rollouts import REFUSED, Intent, RolloutState
     from dovetail.ports.failures import Conflict
 
     said = {
@@ -71,13 +78,19 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
         Intent.ABORT: "its target is held until it is resumed, promoted or deleted; nodes that are leaving go on",
         Intent.RUN: "it goes on where it was",
         Intent.PROMOTE: "it goes to its last step at once, whatever its soak and its gates say",
+        Intent.ROLL_BACK: "its nodes at the target are replaced by such as were there before, the newest first",
     }
-    intent, name = Intent(ORDERS[order]), rollout.name
+    intent, name = Intent(order), rollout.name
+    if rollout.status.state in REFUSED:
+        said[Intent.RUN] = "it begins again at its first step"
     for _ in range(TRIES):
         if rollout.status.state == RolloutState.COMPLETE:
             raise CommandFailed(f"{name}: it is complete, and holds nothing")
         try:
-            if await times.patch_intent(rollout, intent) is None:
+            written: Rollout | None = rollout
+            if rollout.status.state in REFUSED and rollout.intent == intent:
+                written = await times.patch_intent(rollout, Intent.PAUSE)
+            if written is None or await times.patch_intent(written, intent) is None:
                 break
             return f"NodeRollout {name}: {said[intent]}"
         except Conflict:
@@ -108,6 +121,10 @@ def _lines(rollout: "Rollout") -> Iterator[str]:
         mark = ">" if step.name == rollout.status.step else " "
         yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}"
     yield f"intent {rollout.intent}; gate nodes: {rollout.status.gate.result}"
+    stable = rollout.status.stable
+    if stable.since:
+        images = ", ".join(image.id for image in stable.images) or "none"
+        yield f"images of before: {images}{f' ({stable.why_not})' if stable.why_not else ''}"
     for condition in rollout.status.conditions:
         if condition.type == "Stalled" and condition.status == "True":
             yield f"stalled ({condition.reason}): {condition.message}"

@@ -16,6 +16,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pods import Pod
+from dovetail.model.rollout_nodes import leaves_for_drift
 from dovetail.model.snapshot import Snapshot
 
 LOWEST: Final = str(-(2**31))
@@ -57,7 +58,7 @@ def _ranked(fleet: Fleet) -> list[Member]:
     """The nodes that disruption would take next, the first of them first (DIS-35)."""
     candidates = [c for c in screen(fleet).graceful if not _is_pinned(c.member.pods) and c.instance_type is not None]
     candidates.sort(key=lambda c: (-c.ratio, c.name))
-    drifted = [c for c in candidates if c.claim.is_true(names.DRIFTED) and not c.is_static]
+    drifted = [c for c in candidates if leaves_for_drift(c.claim, fleet.snapshot) and not c.is_static]
     names_of_drifted = {c.name for c in drifted}
     others = [
         c for c in candidates if c.name not in names_of_drifted and c.pool.disruption.consolidate_after is not None

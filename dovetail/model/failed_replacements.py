@@ -47,9 +47,15 @@ def rest_after(tries: int) -> float:
     return min(FIRST_REST * 2.0**tries, LONGEST_REST)
 
 
-def replacement_brake(pool: NodePool, reason: str) -> ReplacementBrake | None:
-    """What holds replacements of the pool for this reason; None where nothing does."""
-    moments = _remembered(pool).get(reason, ())
+def failures_of(pool: NodePool, reason: str, after: float) -> tuple[float, ...]:
+    """Those after that moment, in a row."""
+    return tuple(moment for moment in _remembered(pool).get(reason, ()) if moment >= after)
+
+
+def replacement_brake(pool: NodePool, reason: str, after: float = 0.0) -> ReplacementBrake | None:
+    """What holds replacements of the pool for this reason; None where nothing does. `after`: what was before is of
+    another image."""
+    moments = failures_of(pool, reason, after)
     trips = (i for i in range(ENOUGH - 1, len(moments)) if moments[i] - moments[i - ENOUGH + 1] <= WITHIN)
     tripped = next(trips, None)
     if tripped is None:

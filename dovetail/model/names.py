@@ -107,6 +107,8 @@ MOVE: Final = "dovetail.sh/move"  # on a Deployment or its Namespace: restart, e
 MOVED: Final = "dovetail.sh/moved"  # on a Deployment's pod template: a or b, changed by each move
 MOVE_FOR: Final = "dovetail.sh/move-for"  # on a Deployment: the move that is under way
 MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was taken back
+IMAGE: Final = "dovetail.sh/image"  # on a NodeClaim: stable or back, it is launched with an image of before a change
+STABLE_IMAGES: Final = "dovetail.sh/stable-images"  # beside it: <image>=<type>+<type>,…
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
 SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and nobody can delete it

@@ -1,15 +1,16 @@
 """Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
 
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import PoolNodes
+from dovetail.model.rollouts import PoolNodes, Rollout
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import OLD_IMAGES
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
@@ -22,9 +23,32 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         old=len(old) - len(leaving),
         at_target=len(target),
         leaving=_without_replacement(leaving, target),
-        newest_old=max((claim.created for claim in old), default=-inf),
-        ready=tuple(claim.created for claim in target if _is_ready(claim, snapshot)),
+        newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
+        ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
+        refusable=sum(is_refusable(claim, pool, snapshot.rollouts) for claim in target),
     )
+
+
+def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether drift is to replace it: what has drifted or, where a roll-out goes back, what is at its target."""
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    if pool is None or not is_going_back(snapshot.rollouts, pool):
+        return claim.is_true(names.DRIFTED)
+    return is_refusable(claim, pool, snapshot.rollouts)
+
+
+def is_going_back(rollouts: Mapping[str, Rollout], pool: NodePool) -> bool:
+    """Whether a roll-out of the pool goes back."""
+    return any(each.goes_back and each.pool == pool.name for each in rollouts.values())
+
+
+def is_refusable(claim: NodeClaim, pool: NodePool, rollouts: Mapping[str, Rollout]) -> bool:
+    """Whether a roll-out that goes back replaces it. What was launched for want of an older image stays, and what has
+    one: the target may be that again, and claims are judged one by one."""
+    if is_old(claim, pool) or names.IMAGE in claim.annotations:
+        return False
+    stable = [image.id for each in rollouts.values() if each.pool == pool.name for image in each.status.stable.images]
+    return claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:
@@ -32,6 +56,15 @@ def is_old(claim: NodeClaim, pool: NodePool) -> bool:
     annotations = claim.annotations
     same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
     return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)
+
+
+def _has_older_image(claim: NodeClaim) -> bool:
+    return claim.annotations.get(names.IMAGE) in OLD_IMAGES
+
+
+def _known_from(claim: NodeClaim) -> float:
+    """When it was made; of one with an older image it is not known at once whether that is the target again."""
+    return -inf if _has_older_image(claim) else claim.created
 
 
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:

@@ -12,6 +12,9 @@ from typing import Final
 
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
+from dovetail.model.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
+
+_OWN: Final = "drifted"  # for which it makes claims itself
 
 
 class Intent(StrEnum):
@@ -21,6 +24,7 @@ class Intent(StrEnum):
     PAUSE = "Pause"  # no further node begins, and no further step
     ABORT = "Abort"  # likewise, until somebody says otherwise
     PROMOTE = "Promote"  # the last step at once
+    ROLL_BACK = "RollBack"  # nodes at the target are replaced by such as were there before
 
 
 class RolloutState(StrEnum):
@@ -31,9 +35,13 @@ class RolloutState(StrEnum):
     SOAKING = "Soaking"
     JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
     COMPLETE = "Complete"
+    ROLLING_BACK = "RollingBack"  # nodes at the target leave
+    FAILED = "Failed"  # none is at the target, and none comes there
 
 
 BEGUN: Final = frozenset({RolloutState.REPLACING, RolloutState.SOAKING, RolloutState.JUDGING})
+REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
+MAX_STABLE_AGE: Final = 30 * 86_400.0
 
 
 class GateResult(StrEnum):
@@ -68,6 +76,15 @@ class RolloutStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutFailure:
+    """Why the target is refused, or one before it was. `generation`: of the object then; a later one is a person's
+    answer."""
+
+    generation: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStatus:
     """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
 
@@ -81,6 +98,9 @@ class RolloutStatus:
     at_target: int = 0
     leaving: int = 0
     gate: NodesGate = NodesGate()
+    makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
+    stable: StableImages = NOTHING_KNOWN
+    failure: RolloutFailure | None = None
     conditions: tuple[Condition, ...] = ()
 
 
@@ -97,6 +117,9 @@ class Rollout:
     steps: tuple[RolloutStep, ...] = ()
     intent: Intent = Intent.RUN
     fault: str = ""
+    launches_stable: bool = False  # whether launches take the images of before, but for its own
+    rolls_back: bool = False  # whether it goes back by itself where it fails
+    longest_stable: float = MAX_STABLE_AGE
     status: RolloutStatus = RolloutStatus()
 
     def is_about(self, pool: str) -> bool:
@@ -106,7 +129,33 @@ class Rollout:
     @property
     def is_stopped(self) -> bool:
         """Whether it neither lets a node begin nor goes on, until somebody says so or there is a change."""
-        return bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT) or self.status.state not in BEGUN
+        return bool(self.fault) or self.wants not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
+
+    @property
+    def wants(self) -> Intent:
+        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one."""
+        failure = self.status.failure
+        is_done = failure is not None and failure.generation == self.generation and self.status.state not in REFUSED
+        return Intent.RUN if is_done and self.intent == Intent.ROLL_BACK else self.intent
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether nodes at its target leave, and no others."""
+        stops = bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT)
+        return self.status.state == RolloutState.ROLLING_BACK and not stops
+
+    @property
+    def keeps_images(self) -> bool:
+        """Whether launches take the images of before."""
+        state, stable = self.status.state, self.status.stable
+        return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
+
+    def pins(self, reason: str) -> dict[str, str]:
+        """The annotations of a claim that is made for that reason; none where it takes the images of its NodeClass."""
+        is_own = reason == _OWN
+        if is_own and self.status.state == RolloutState.ROLLING_BACK:
+            return self.status.stable.pinned(BACK)
+        return self.status.stable.pinned(STABLE) if self.keeps_images and not is_own else {}
 
     @property
     def is_failing(self) -> bool:
@@ -116,12 +165,12 @@ class Rollout:
     @property
     def is_held(self) -> bool:
         """Whether it lets no node begin, however many are at the target."""
-        return self.is_stopped or self.is_failing
+        return not self.goes_back and (self.is_stopped or self.is_failing)
 
     def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
         """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
         a target that nothing is known of, the first."""
-        if self.is_held:
+        if self.is_held or self.goes_back:
             return None
         if self.has_changed(pool, nodes):
             return self.steps[0]
@@ -129,11 +178,14 @@ class Rollout:
 
     def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
         """Whether the pool has another target than the one that is rolled out: by its hash or, where its NodeClass has
-        changed, because a node has drifted that came after the beginning."""
-        return pool.hash != self.status.target or nodes.newest_old > self.status.begun
+        changed, because a node has drifted that came after the beginning, or by what it makes of a launch."""
+        makes = bool(nodes.makes and self.status.makes) and nodes.makes != self.status.makes
+        return makes or pool.hash != self.status.target or nodes.newest_old > self.status.begun
 
     def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
         """How many more nodes may begin."""
+        if self.goes_back:
+            return nodes.refusable
         step = self.step(pool, nodes)
         return max(0, step.allows(nodes.total) - nodes.taken) if step is not None else 0
 
@@ -144,6 +196,8 @@ class Rollout:
             return f"it cannot be understood: {self.fault}"
         if self.intent in (Intent.PAUSE, Intent.ABORT):
             return f"its intent is {self.intent}"
+        if self.status.failure is not None and self.status.state in REFUSED:
+            return f"{self.status.state}: {self.status.failure.message}"
         place = f" at step {self.status.step}" if self.status.step else ""
         gate = f", as {self.status.gate.message}" if self.status.gate.message else ""
         return f"{self.status.state}{place}{gate}"
@@ -156,8 +210,10 @@ class PoolNodes:
     old: int = 0  # and staying
     at_target: int = 0
     leaving: int = 0  # not at the target, without a replacement yet
-    newest_old: float = -inf  # when the youngest that is not at the target was made
+    newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
     ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
+    refusable: int = 0  # at the target for certain, those that are being deleted included
+    makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
 
     @property
     def taken(self) -> int:

@@ -16,10 +16,12 @@ from dovetail.model.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A launch worked out but not made: short text (hashes and ids, no user data) that `launch` understands."""
+    """A launch worked out but not made: short text (hashes and ids, no user data) that `launch` understands.
+    `without`: why it takes the images of the NodeClass, where the claim names older ones."""
 
     kind: Literal["prepared"] = "prepared"
     request: str
+    without: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,8 @@ class Cloud(Protocol):
     """Instances."""
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        """Work out what would be launched for a claim. Launches nothing."""
+        """Work out what would be launched for a claim, with the images that it names (model/stable_images.py). Launches
+        nothing."""
 
     async def launch(
         self, claim: NodeClaim, request: str, token: str
@@ -110,6 +113,7 @@ class NodeClassState:
     message: str = ""
     generation: int = 0
     version: str = ""  # changes with the object and with what it resolved to: drift is then judged again
+    makes: str = ""  # changes with what a launch is made of, and with nothing else; empty where that is not known
 
 
 class Catalogues(Protocol):

@@ -11,6 +11,7 @@ from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.stable_images import GONE, STABLE
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
@@ -385,3 +386,13 @@ async def test_writers_that_never_stop_end_the_try(stage: Stage) -> None:
 
     with pytest.raises(Conflict):
         await step.launch_instance(REF)
+
+
+async def test_a_claim_whose_older_image_is_gone_is_launched_and_says_so(stage: Stage) -> None:
+    stage.world.put(a_claim(annotations={names.IMAGE: STABLE, names.STABLE_IMAGES: "ami-0=m5.large"}))
+    stage.cloud.prepared = Prepared(request="request-1", without="no image of before the change can be launched: ami-0")
+
+    assert (await stage.launch()).kind == "launched"
+
+    assert stage.world.claims["pool-1"].annotations[names.IMAGE] == GONE
+    assert "StableImageGone" in [notice.reason for notice in stage.world.notices]

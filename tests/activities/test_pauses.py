@@ -19,8 +19,11 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Expiry, Policy, TimeRules
 from dovetail.model.pools import NodePool
+from dovetail.model.rollouts import Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import StableImage, StableImages
 from dovetail.model.workloads import Namespace
+from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
 from testing.fakes import (
     FakeClaims,
@@ -71,6 +74,13 @@ class GivenRules:
 
     async def read(self, _: str) -> TimeRules:
         return self.rules
+
+
+class NoRules:
+    """Policies that nobody may read."""
+
+    async def read(self, _: str) -> TimeRules:
+        raise Forbidden("NodeRollout", "forbidden")
 
 
 def a_joined_world() -> World:
@@ -185,6 +195,43 @@ async def test_no_claim_is_made_while_launches_are_paused(general: str, own: str
 
     assert len(outcome.claims) == made
     assert [why.startswith("launches paused for ") for _, why in outcome.refused] == [True] * (1 - made)
+
+
+KEPT = Rollout(
+    name="r",
+    pool="pool",
+    launches_stable=True,
+    status=RolloutStatus(
+        state=RolloutState.SOAKING,
+        stable=StableImages(since=1.0, images=(StableImage(id="ami-0", types=("m5.large",)),), why_not=""),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "reason", "image"),
+    [
+        (KEPT, "provisioned", "stable"),
+        (KEPT, "drifted", None),
+        (replace(KEPT, pool="other"), "provisioned", None),
+        (replace(KEPT, status=replace(KEPT.status, state=RolloutState.ROLLING_BACK)), "drifted", "back"),
+        (None, "provisioned", None),  # they cannot be read: pods wait for the node
+    ],
+)
+async def test_a_claim_says_that_it_takes_an_image_of_before(
+    rollout: Rollout | None, reason: str, image: str | None
+) -> None:
+    world = World()
+    rules = GivenRules(TimeRules(rollouts={"r": rollout})) if rollout is not None else NoRules()
+    live = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=rules)
+    step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=live))
+    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason=reason)
+
+    await ActivityEnvironment().run(step.create_node_claims, request)
+
+    (claim,) = world.claims.values()
+    assert claim.annotations.get(names.IMAGE) == image
+    assert claim.annotations.get(names.STABLE_IMAGES) == ("ami-0=m5.large" if image else None)
 
 
 def seen(now: float, *pools: NodePool, **general: str) -> Snapshot:

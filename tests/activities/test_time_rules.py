@@ -1,6 +1,7 @@
 """What upkeep writes about DisruptionPolicies, Freezes and NodeRollouts; a mark asks the API server for them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -13,17 +14,19 @@ from dovetail.messages.plans import Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
 from dovetail.model.beginnings import Cause
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rates import BegunNodes, Rate, with_begun
 from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import StableImage
 from dovetail.model.time import parse_time
+from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
-from testing.disruption_worlds import a_pair, a_pool
-from testing.fakes import FakeClaims, World, mark_ports
+from testing.disruption_worlds import a_pair, a_pool, condition
+from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
 from testing.time_rules import with_rules
 from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
@@ -197,6 +200,7 @@ async def test_a_step_of_a_roll_out_is_permitted_by_what_upkeep_writes() -> None
         "Reconciling": ("True", "Replacing"),
         "Stalled": ("False", "Advancing"),
         "Healthy": ("Unknown", "GatesUnknown"),
+        "StablePinned": ("False", "NotPossible"),
     }
     for due in (1, 0):  # its gate is asked from now on
         world = with_rules(world, replace(rollout, status=written.rollouts["r"]))
@@ -233,6 +237,96 @@ async def test_a_roll_out_says_what_keeps_it(rollout: Rollout, stalled: tuple[st
     said = {c.type: (c.status, c.reason) for c in written.rollouts["r"].conditions}
 
     assert (said["Stalled"], said["Ready"][0]) == (stalled, ready)
+
+
+class MadeOf:
+    """Answers what a NodeClass makes of a launch."""
+
+    def __init__(self, makes: str) -> None:
+        self.makes = makes
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True, ready="True", makes=self.makes)
+
+
+def an_image(name: str, image: str, **also: Any) -> NodeClaim:
+    drifted = condition(names.DRIFTED, NOON - 60, reason="AMIDrift")
+    return replace(a_pair(name, pool="default", also=(drifted,)).claim, image_id=image, created=NOON - 3600, **also)
+
+
+class Refusing:
+    """A NodeRollout of one cluster, look after look."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.rollout = Rollout(name="r", uid="u", created=NOON - 60, pool="default", steps=STEPS, **spec)
+        self.claims = {claim.name: claim for claim in (an_image("n1", "image-1"), an_image("n2", "image-1"))}
+        self.written, self.notices, self.now = Written(), FakeNotices(World()), NOON
+        self.made = MadeOf("x/image-2")
+        self.upkeep = TimeRuleUpkeep(self.written, lambda: self.now, self.made, self.notices)  # type: ignore[arg-type]
+
+    async def look(self) -> RolloutStatus:
+        world = replace(a_cluster(self.rollout, now=self.now), claims=self.claims)
+        for write in (await self.upkeep.look(world)).due:
+            await write()
+        self.rollout = replace(self.rollout, status=self.written.rollouts["r"])
+        return self.rollout.status
+
+    def said(self, kind: str) -> tuple[str, str, str]:
+        found = next(each for each in self.rollout.status.conditions if each.type == kind)
+        return found.status, found.reason, found.message
+
+
+async def test_a_roll_out_remembers_the_images_of_before_and_says_whether_launches_take_them() -> None:
+    kept, plain = Refusing(launches_stable=True), Refusing()
+    for each in (kept, plain):
+        status = await each.look()
+        assert (status.makes, status.stable.since) == ("x/image-2", NOON)
+        assert status.stable.images == (StableImage(id="image-1", types=("m8",)),)
+    assert kept.said("StablePinned") == ("True", "Pinned", "launches take image-1")
+    assert plain.said("StablePinned")[:2] == ("False", "NotAskedFor")
+
+    kept.now = NOON + kept.rollout.longest_stable + 1
+    await kept.look()
+    assert kept.said("StablePinned")[:2] == ("False", "NotPossible")
+
+    other = Refusing(launches_stable=True)
+    other.claims = {name: replace(each, annotations=OTHER_TEMPLATE) for name, each in other.claims.items()}
+    for claim in list(other.claims.values()):
+        drifted = condition(names.DRIFTED, NOON - 60, reason="NodePoolDrifted")
+        other.claims[claim.name] = replace(claim, conditions=(drifted,))
+    await other.look()
+    assert other.said("StablePinned") == (
+        "False",
+        "NotPossible",
+        "launches take the target: the nodes of before differ from the target in more than their image",
+    )
+
+
+OTHER_TEMPLATE = {names.NODE_POOL_HASH: "another", names.NODE_POOL_HASH_VERSION: "v3"}
+
+
+async def test_a_target_that_is_refused_is_said_on_its_node_class_once_and_held_until_there_is_another() -> None:
+    play = Refusing()
+    await play.look()
+    play.rollout = replace(play.rollout, intent=Intent.ROLL_BACK, generation=1)
+    new = replace(a_pair("new", pool="default").claim, created=NOON + 1)
+    play.claims[new.name] = new
+
+    assert (await play.look()).state == RolloutState.ROLLING_BACK
+    assert play.said("Reconciling")[:2] == ("True", "RollingBack") and play.said("Stalled")[0] == "False"
+    del play.claims[new.name]
+    assert (await play.look()).state == RolloutState.FAILED
+    await play.look()
+    assert play.said("Stalled")[:2] == ("True", "TargetRefused") and play.said("Reconciling")[0] == "False"
+    refused = [each for each in play.notices.world.notices if each.reason == "TargetRefused"]
+    assert [(each.kind, each.name, each.type) for each in refused] == [("TestNodeClass", "default", "Warning")]
+    assert refused[0].message == "NodeRollout r keeps NodePool default from it: a person asked for it"
+
+    play.rollout = replace(play.rollout, intent=Intent.RUN)
+    assert (await play.look()).state == RolloutState.FAILED  # the object is as it failed
+    play.made.makes = "x/image-3"
+    assert (await play.look()).state == RolloutState.REPLACING
+    assert play.said("Stalled")[0] == "False"
 
 
 async def test_at_the_mark_a_roll_out_is_asked_for_as_the_api_server_has_it() -> None:

@@ -95,6 +95,10 @@ OWN = [
     Case(cites="DIQ-37", what="of one step", manifest=a_rollout()),
     *vary("DIQ-37", a_rollout, "spec.nodePool", REQUIRED, {"of no NodePool": REMOVED}),
     *vary("DIQ-37", a_rollout, "spec.intent", "", {"that is aborted": "Abort"}),
+    *vary("DIQ-37", a_rollout, "spec.intent", "", {"that is taken back": "RollBack"}),
+    *vary("DIQ-37", a_rollout, "spec.newLaunches", "", {"whose launches take the images of before": "Stable"}),
+    *vary("DIQ-37", a_rollout, "spec.onFailure", "", {"that goes back by itself": "RollBack"}),
+    *vary("DIQ-37", a_rollout, "spec.maxStableAge", "", {"that keeps them for a day": "24h"}),
     *vary(
         "DIQ-37",
         a_rollout,

@@ -85,3 +85,33 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, capsys: pytest.CaptureF
         "dovetail: other: there is no such NodeRollout",
         f"dovetail: {NAME}: it is complete, and holds nothing",
     ]
+
+
+def test_a_roll_out_is_taken_back_by_its_intent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+
+    assert typed(world, "abort", NAME, "--back") == 0
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and found["spec"]["intent"] == "RollBack"
+    assert "are replaced by such as were there before" in capsys.readouterr().out
+    assert typed(world, "pause", NAME, "--back") == 1
+    assert capsys.readouterr().err == "dovetail: rollout pause: --back belongs to abort\n"
+
+
+def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = a_rollout("Failed")
+    refused["status"]["failure"] = {"generation": 1, "message": "web does worse"}
+    refused["status"]["stable"] = {"since": "2026-05-01T00:00:00Z", "images": [{"id": "ami-1"}]}
+    world = a_world(tmp_path, a_ready_pool(), refused)
+    before = world.get("NodeRollout", NAME)
+
+    assert typed(world, "status", NAME) == 0
+    said = capsys.readouterr().out
+    assert "Failed: web does worse" in said and "images of before: ami-1" in said
+    assert typed(world, "resume", NAME) == 0
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and before is not None and found["spec"]["intent"] == "Run"
+    assert found["metadata"]["generation"] > before["metadata"]["generation"]
+    assert "it begins again at its first step" in capsys.readouterr().out

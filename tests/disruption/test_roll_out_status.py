@@ -103,3 +103,12 @@ def test_it_does_not_make_the_pool_unready_and_says_which_generation_it_is_of() 
     ready, own = after.find(names.READY), after.find("NodesUpToDate")
     assert ready is not None and own is not None
     assert (ready.status, own.status, own.generation) == ("True", "False", 7)
+
+
+def test_a_refused_target_is_said_whatever_differs() -> None:
+    """A new image of the class is no change of the pool, but its nodes are kept from it."""
+    image = a_claim("n1", "new", conditions=(condition(names.DRIFTED, reason="AMIDrift"),))
+    found = nodes_up_to_date(POOL, [image, a_claim("n2", "new")], judged(POOL), NOW, "NodeRollout r refuses the target")
+
+    assert (found.status, found.reason) == ("False", "RolloutBlocked")
+    assert found.message == "1/2 nodes are up to date; NodeRollout r refuses the target"

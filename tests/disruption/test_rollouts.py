@@ -23,16 +23,19 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import (
     BEGUN,
+    REFUSED,
     GateResult,
     Intent,
     NodesGate,
     PoolNodes,
     Rollout,
+    RolloutFailure,
     RolloutState,
     RolloutStatus,
     RolloutStep,
 )
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import StableImage, StableImages
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
 
@@ -45,6 +48,7 @@ STEPS: Final = (
 )
 
 
+KNOWN: Final = StableImages(since=NOW - 60, images=(StableImage(id="image-1", types=("m8",)),), why_not="")
 PASSES: Final = NodesGate(result=GateResult.PASSING)
 FAILS: Final = NodesGate(result=GateResult.FAILING, since=NOW - CONFIRMED, message="pods are not ready")
 
@@ -255,15 +259,16 @@ def test_no_beginning_ever_takes_more_than_the_step_in_two_thousand_plays(block:
 SEEN: Final = {
     "nothing": PoolNodes(old=10),
     "leaving": PoolNodes(old=9, leaving=1),
-    "unready": PoolNodes(old=9, at_target=1),
-    "one": PoolNodes(old=9, at_target=1, ready=(NOW,)),
-    "three": PoolNodes(old=7, at_target=3, ready=(NOW,) * 3),
-    "all": PoolNodes(at_target=10, ready=(NOW,) * 10),
-    "but one": PoolNodes(at_target=10, ready=(NOW,) * 9),
-    "before": PoolNodes(at_target=10, ready=(NOW - 900,) * 10),
-    "changed": PoolNodes(old=9, at_target=1, ready=(NOW,), newest_old=NOW),
+    "unready": PoolNodes(old=9, at_target=1, refusable=1),
+    "one": PoolNodes(old=9, at_target=1, refusable=1, ready=(NOW,)),
+    "three": PoolNodes(old=7, at_target=3, refusable=3, ready=(NOW,) * 3),
+    "all": PoolNodes(at_target=10, refusable=10, ready=(NOW,) * 10),
+    "but one": PoolNodes(at_target=10, refusable=10, ready=(NOW,) * 9),
+    "before": PoolNodes(at_target=10, refusable=10, ready=(NOW - 900,) * 10),
+    "changed": PoolNodes(old=9, at_target=1, refusable=1, ready=(NOW,), newest_old=NOW),
 }
-# For each state (a soak that is over is another one) the answer to each of them: step and state, "=" where it stays.
+# For each state (a soak that is over is another one) the answer to each of them: step and state, B for RollingBack, "="
+# where it stays.
 TABLE: Final = """
                   |nothing   |leaving   |unready   |one       |three     |all       |but one   |before    |changed
 Waiting           |canary R  |canary R  |canary R  |canary R  |canary R  |=         |=         |=         |canary R
@@ -280,6 +285,8 @@ canary Judging    |canary R  |canary R  |=         |canary S  |canary S  |canary
 quarter Judging   |canary R  |quarter R |quarter R |quarter R |quarter S |quarter S |quarter S |quarter S |canary R
 rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest S    |=         |rest S    |canary R
 rest Complete     |=         |=         |=         |=         |=         |=         |=         |=         |=
+rest RollingBack  |rest F    |rest F    |=         |=         |=         |=         |=         |=         |canary R
+rest Failed       |=         |=         |rest B    |rest B    |rest B    |rest B    |rest B    |rest B    |canary R
 """
 LINES: Final = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip("\n").splitlines()]
 MOVES: Final = [
@@ -292,7 +299,12 @@ def at(place: str) -> RolloutStatus:
     if state == "Soaked":
         return a_status(step, RolloutState.SOAKING, until=NOW)
     until = NOW + 1 if state == "Soaking" else None
-    return a_status(step, RolloutState(state), until=until)
+    failure = RolloutFailure(generation=0, message="pods are not ready") if RolloutState(state) in REFUSED else None
+    return a_status(step, RolloutState(state), until=until, failure=failure, stable=KNOWN)
+
+
+def letter(state: RolloutState) -> str:
+    return "B" if state == RolloutState.ROLLING_BACK else state[0]
 
 
 @pytest.mark.parametrize(("place", "seen", "answer"), MOVES)
@@ -300,8 +312,8 @@ def test_the_next_move_in_every_state_at_every_sight(place: str, seen: str, answ
     rollout = a_rollout(at(place))
     found = next_move(rollout, POOL, SEEN[seen], NOW)
 
-    expected = f"{rollout.status.step} {rollout.status.state[0]}" if answer == "=" else answer
-    assert f"{found.step} {found.state[0]}" == expected
+    expected = f"{rollout.status.step} {letter(rollout.status.state)}" if answer == "=" else answer
+    assert f"{found.step} {letter(found.state)}" == expected
     assert (found == rollout.status) is (answer == "=")
     assert (found.until is not None) is (found.state == RolloutState.SOAKING)
 
@@ -316,7 +328,8 @@ def test_a_failing_gate_is_judged_in_every_state_and_an_unknown_one_passes_in_no
 
     known, found = moved(FAILS)
     if known.state not in BEGUN or seen == "changed":
-        assert f"{found.step} {found.state[0]}" == (answer if answer != "=" else f"{known.step} {known.state[0]}")
+        stays = f"{known.step} {letter(known.state)}"
+        assert f"{found.step} {letter(found.state)}" == (answer if answer != "=" else stays)
     else:
         assert (found.step, found.state, found.until) == (known.step, RolloutState.JUDGING, None)
     known, found = moved(NodesGate())
@@ -329,7 +342,8 @@ def test_the_table_has_every_state_and_every_sight() -> None:
     places = {line[0] for line in LINES[1:]}
     begun_places = {f"{step.name} {state}" for step, state in product(STEPS, (*BEGUN, "Soaked"))}
 
-    assert places == {"Waiting", "rest Complete", *begun_places}
+    assert places == {"Waiting", "rest Complete", "rest RollingBack", "rest Failed", *begun_places}
+    assert set(RolloutState) == {at(place).state for place in places}
     assert LINES[0][1:] == list(SEEN)
 
 

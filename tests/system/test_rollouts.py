@@ -1,10 +1,14 @@
-"""The story of the guide, "A change, step by step": one node goes, the rest waits; it is aborted, then promoted."""
+"""The stories of the guide: "A change, step by step", in which one node goes and the rest waits until a person promotes
+it, and "Back to the image of before"."""
 
 import pytest
 
+from dovetail.adapters.simulator.cloud.node_classes import GONE_IMAGES
+from dovetail.adapters.simulator.play.kubelet import BREAKS_ON
+from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE as UP_TO_DATE
 from dovetail.model import names
 from dovetail.model.json import Json
-from testing.stage.stage import Stage, has_condition, node_class, node_pool
+from testing.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
 
 pytestmark = pytest.mark.temporal
@@ -60,3 +64,78 @@ async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage:
     await stage.until(lambda: place() == ("rest", "Complete"), 240, "it is complete")
     await stage.until(lambda: not old() and stage.running_pods() == NODES, 120, "no node of before is left")
     assert not is_stalled()
+
+
+IMAGES = dict[str, str]
+
+
+async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_meanwhile_got_it(stage: Stage) -> None:
+    def applied(image: str, gone: str = "") -> None:
+        found = node_class()
+        found["metadata"]["annotations"] = {GONE_IMAGES: gone}
+        stage.world.apply({**found, "spec": {"image": image}})
+
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    applied("image-1")
+    stage.world.apply(pool)
+    breaks = deployment(NODES)
+    breaks["spec"]["template"]["metadata"]["annotations"] = {BREAKS_ON: "image-2"}
+    stage.world.apply(breaks)
+    worker = stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and ready_pods(stage) == NODES, 120, "all pods are ready")
+
+    def rollout() -> Json:
+        found: Json = stage.world.get("NodeRollout", "new-image") or {}
+        return found
+
+    def state() -> str:
+        return str(((rollout().get("status") or {}).get("step") or {}).get("state", ""))
+
+    def images() -> IMAGES:
+        return {claim["metadata"]["name"]: claim.get("status", {}).get("imageID", "") for claim in stage.claims()}
+
+    def refused() -> list[Json]:
+        events = stage.world.objects("Event")
+        return [event for event in events if event["reason"] == "TargetRefused"]
+
+    stage.world.apply({**ROLLOUT, "spec": {**ROLLOUT["spec"], "newLaunches": "Stable"}})
+    applied("image-2")
+    await stage.until(lambda: state() == "Soaking", 180, "the canary soaks")
+    await stage.until(lambda: len(images()) == NODES, 120, "the node that it replaced is gone")
+    (canary,) = [name for name, image in images().items() if image == "image-2"]
+    assert has_condition(rollout(), "StablePinned")
+
+    stage.world.scale("web", 2 * NODES)
+    await stage.until(lambda: ready_pods(stage) == 2 * NODES - 1, 180, "all pods but the canary's are ready")
+    assert [name for name, image in images().items() if image == "image-2"] == [canary]
+    assert state() == "Soaking"  # what came meanwhile is neither a canary nor another target
+
+    stage.kill(worker)
+    assert "newest first" in await shown(stage, "rollout", "abort", "new-image", "--back")
+    stage.start_worker()
+    await stage.until(lambda: state() == "Failed", 240, "the node at the target is taken back")
+    await stage.until(lambda: ready_pods(stage) == 2 * NODES, 120, "all pods are ready")
+    assert set(images().values()) == {"image-1"} and len(images()) == 2 * NODES
+    await stage.until(refused, 60, "the NodeClass has an Event")
+    assert (refused()[0]["involvedObject"]["kind"], has_condition(rollout(), "Stalled")) == ("EmbeddedNodeClass", True)
+    assert "Failed: a person asked for it" in await shown(stage, "rollout", "status", "new-image")
+    held = next(
+        c for c in (stage.world.get("NodePool", "pool") or {})["status"]["conditions"] if c["type"] == UP_TO_DATE
+    )
+    assert (held["status"], held["reason"]) == ("False", "RolloutBlocked")
+
+    applied("image-2", gone="image-1")
+    stage.world.scale("web", 2 * NODES + 1)
+    fell = "the image of before is gone, and the pod has its node"
+    await stage.until(lambda: list(images().values()).count("image-2") == 1, 120, fell)
+    assert any(event["reason"] == "StableImageGone" for event in stage.world.objects("Event"))
+
+    applied("image-1")
+    await stage.until(lambda: state() == "Replacing", 120, "there is another target")
+    assert "it goes to its last step" in await shown(stage, "rollout", "promote", "new-image")
+    await stage.until(lambda: set(images().values()) == {"image-1"}, 240, "none has the refused image")
+    assert len(images()) == 2 * NODES + 1 and not has_condition(rollout(), "Stalled")
+
+
+def ready_pods(stage: Stage) -> int:
+    return sum(has_condition(pod, "Ready") for pod in stage.world.objects("Pod"))

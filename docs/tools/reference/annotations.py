@@ -139,6 +139,12 @@ NOTES_OF_DOVETAIL: Final = (
         "Deployment",
         "the move that is under way: the node's UID, what the template said before, the generation, since when",
     ),
+    Word(
+        names.IMAGE,
+        "NodeClaim",
+        "`stable` or `back`: it is launched with an image of before a change, by a NodeRollout; `gone`: that was no more",
+    ),
+    Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),
 )

@@ -127,6 +127,18 @@ WARNINGS: Final = (
         "mend it; meanwhile it is ignored",
     ),
     Said(
+        "TargetRefused",
+        "NodeClass",
+        "a NodeRollout goes back, or has gone back: no node of its NodePool comes to what the class asks for",
+        "mend the class, or `dovetail rollout resume` it ([back](../guides/safe-disruption.md#back-to-the-image-of-before))",
+    ),
+    Said(
+        "StableImageGone",
+        "NodeClaim",
+        "the image of before a change cannot be launched any more; the node has that of its NodeClass",
+        "keep images until the roll-outs that replace them are complete",
+    ),
+    Said(
         "InvalidDisruptionWindow",
         "Pod",
         "the value of `dovetail.sh/disruption-window` cannot be read",

@@ -32,6 +32,7 @@ from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
 from dovetail.adapters.aws.launch.prepare_launch import LaunchPreparer
 from dovetail.adapters.aws.meters import called
 from dovetail.adapters.aws.node_class.node_class import NodeClasses, RawClasses
+from dovetail.adapters.aws.resources.available_images import AvailableImages
 from dovetail.adapters.aws.resources.images import Images
 from dovetail.adapters.aws.resources.instance_profiles import NamedProfiles, Profiles
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
@@ -285,4 +286,5 @@ def _sources(settings: AwsSettings, given: Surroundings, calls: Calls) -> Source
         reservations=Reservations(calls, clock),
         groups=PlacementGroups(calls, clock),
         memory=ObservedMemory(given.claims_with_nodes, clock),
+        images=AvailableImages(calls, clock),
     )

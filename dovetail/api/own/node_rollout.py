@@ -59,8 +59,15 @@ class NodeRolloutSpec(ApiModel):
     """The NodePool whose drifted nodes it holds back. It waits for a change where none has drifted."""
     steps: Steps
     """The steps, in their order; a change of them counts for what is still to come."""
-    intent: Literal["Run", "Pause", "Abort", "Promote"] = "Run"
-    """Pause and Abort let no further node and no further step begin; Promote goes to the last step at once."""
+    intent: Literal["Run", "Pause", "Abort", "Promote", "RollBack"] = "Run"
+    """Pause and Abort let no further node and no further step begin; Promote goes to the last step at once; RollBack
+    replaces the nodes at the target by such as were there before."""
+    new_launches: Literal["Target", "Stable"] = "Target"
+    """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
+    on_failure: Literal["Pause", "RollBack"] = "Pause"
+    """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
+    max_stable_age: Duration = "720h"
+    """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
 
 
 class RolloutPlace(ApiModel):
@@ -68,8 +75,9 @@ class RolloutPlace(ApiModel):
 
     name: str
     """The step that is permitted; empty while it waits for a change."""
-    state: Literal["Waiting", "Replacing", "Soaking", "Judging", "Complete"]
-    """What it does there. Judging: nodes at the target are not ready after their soak, or a gate fails."""
+    state: Literal["Waiting", "Replacing", "Soaking", "Judging", "Complete", "RollingBack", "Failed"]
+    """What it does there. Judging: nodes at the target are not ready after their soak, or a gate fails. RollingBack:
+    nodes at the target leave. Failed: the target is refused until the spec is changed, or there is another target."""
     since: Moment
     """When it came there."""
     until: Moment | None = None
@@ -96,6 +104,37 @@ class RolloutTarget(ApiModel):
     """The hash of the NodePool's template."""
     begun: Moment
     """Since when."""
+    launches: Annotated[str, Field(max_length=64)] | None = None
+    """A digest of what the NodeClass makes of a launch."""
+
+
+class RolloutImage(ApiModel):
+    """An image that nodes ran before the change."""
+
+    id: Annotated[str, Field(min_length=1, max_length=256)]
+    """The cloud's name of it."""
+    instance_types: Annotated[tuple[str, ...], Field(max_length=10)] | None = None
+    """Types that ran it; they say which image of the target it stands for."""
+
+
+class RolloutStable(ApiModel):
+    """What nodes ran before the change."""
+
+    since: Moment
+    """When the roll-out began."""
+    images: Annotated[tuple[RolloutImage, ...], Field(max_length=20)] | None = None
+    """The newest node's first."""
+    why_not: Annotated[str, Field(max_length=256)] | None = None
+    """Why launches are not kept to them."""
+
+
+class RolloutFailed(ApiModel):
+    """Why the target is refused."""
+
+    generation: Annotated[Int64, Field(ge=0)]
+    """The metadata.generation that failed; a later one is tried again."""
+    message: Annotated[str, Field(max_length=1024)]
+    """What was seen."""
 
 
 class RolloutGate(ApiModel):
@@ -124,6 +163,10 @@ class NodeRolloutStatus(ApiModel):
     """How many nodes are where."""
     gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=_BY_NAME)] | None = None
     """What the gates say."""
+    stable: RolloutStable | None = None
+    """What nodes ran before the change."""
+    failure: RolloutFailed | None = None
+    """Why the target is refused."""
     conditions: Conditions | None = None
     """Ready when complete, Reconciling while it goes on, Stalled where a person is needed, Healthy by its gates."""
 

@@ -15,7 +15,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.failed_replacements import replacement_brake
+from dovetail.model.failed_replacements import ReplacementBrake, replacement_brake
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget, NodePool
@@ -111,7 +111,7 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
     held, busy, drained = count.held, count.busy, count.drained
     # Only emptiness forms a line: how long another drain takes is not known.
     before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
-    brake, allowed = replacement_brake(fleet.pools[pool], reason), max(0, limit.allowed)
+    brake, allowed = _replacement_brake(fleet, pool, reason), max(0, limit.allowed)
     if brake is not None:
         allowed = min(allowed, 1 if fleet.now >= brake.until else 0)
     slow = _moves_brake(fleet, pool, reason)
@@ -139,6 +139,13 @@ def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int 
     rated, rolled = left_of_rates(said, cause), left_of_rollouts(said, cause)
     found = [None if rated is None else max(0, rated - held), rolled]
     return min((left for left in found if left is not None), default=None)
+
+
+def _replacement_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> ReplacementBrake | None:
+    """A roll-out that goes back has other images: what failed before does not hold it."""
+    back = [each.status.since for each in fleet.snapshot.rollouts.values() if each.goes_back and each.pool == pool]
+    after = max(back, default=0.0) if reason == DisruptionReason.DRIFTED else 0.0
+    return replacement_brake(fleet.pools[pool], reason, after)
 
 
 def _moves_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> MovesBrake | None:

@@ -15,17 +15,26 @@ from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.rollout_nodes import is_going_back, leaves_for_drift
 
 WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
 
 
-def why_not_drifted(_: Round, candidate: Candidate) -> Block | None:
+def why_not_drifted(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not drifted, or is not for this method (DIS-69)."""
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
-    if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
-    return None
+    return why_stays(round_, candidate)
+
+
+def why_stays(round_: Round, candidate: Candidate) -> Block | None:
+    """Why drift does not replace it: it has not drifted or, where a roll-out goes back, is not at its target."""
+    if leaves_for_drift(candidate.claim, round_.snapshot):
+        return None
+    if is_going_back(round_.snapshot.rollouts, candidate.pool):
+        message = "a NodeRollout goes back, which replaces the nodes at its target alone"
+        return Block(why=WhyNot.ROLLOUT, message=message, event=None)
+    return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
 
 
 def drifted_since(candidate: Candidate) -> float:
@@ -35,8 +44,11 @@ def drifted_since(candidate: Candidate) -> float:
 
 
 def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The earliest drift first, but nodes without any pod to move before all others; equals by name (DIS-70)."""
-    return sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
+    """The earliest drift first, but nodes without any pod to move before all others; equals by name (DIS-70). What a
+    roll-out that goes back takes has not drifted: the newest first."""
+    ordered = sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
+    taken_back = [c for c in ordered if not c.claim.is_true(names.DRIFTED)]
+    return sorted(taken_back, key=lambda c: -c.claim.created) + [c for c in ordered if c.claim.is_true(names.DRIFTED)]
 
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dovetail.disruption.commands import Command, Found
-from dovetail.disruption.methods.drift import by_age
+from dovetail.disruption.methods.drift import by_age, why_stays
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.plan import first_that_fit
@@ -23,13 +23,11 @@ from dovetail.model.pools import NodePool
 from dovetail.model.requirements import export_set, from_expressions
 
 
-def why_not_static_drift(_: Round, candidate: Candidate) -> Block | None:
+def why_not_static_drift(round_: Round, candidate: Candidate) -> Block | None:
     """Why the candidate has not drifted, or is not for this method (DIS-75)."""
     if not candidate.is_static:
         return Block(why=WhyNot.DYNAMIC_POOL, message="NodePool is dynamic", event=None)
-    if not candidate.claim.is_true(names.DRIFTED):
-        return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
-    return None
+    return why_stays(round_, candidate)
 
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:

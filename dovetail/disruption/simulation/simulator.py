@@ -24,6 +24,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.pods import Pod
+from dovetail.model.rollout_nodes import leaves_for_drift
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
 from dovetail.placement.buffers.virtual_pods import is_virtual
@@ -242,7 +243,7 @@ def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
 
 def _is_due(claim: NodeClaim, fleet: Fleet) -> bool:
     """Whether its node is to be replaced, now or when its turn comes."""
-    asked = claim.is_true(names.DRIFTED) or names.REPLACE in claim.annotations
+    asked = leaves_for_drift(claim, fleet.snapshot) or names.REPLACE in claim.annotations
     return asked or claim.is_expired(fleet.now) or fleet.replaced_from.get(claim.name, inf) <= fleet.now
 
 

@@ -17,15 +17,30 @@ from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.rollouts import REFUSED, Rollout
 
 NODES_UP_TO_DATE: Final = "NodesUpToDate"
 
 
-def nodes_up_to_date(pool: NodePool, claims: Iterable[NodeClaim], judged: ConditionSet, now: float) -> Condition:
-    """The condition. `judged`: the pool's other conditions, of this very look."""
+def refused_of(rollouts: Iterable[Rollout], pool: NodePool) -> str:
+    """Which roll-out refuses the pool's target, and why; empty where none does."""
+    found = (each for each in rollouts if each.pool == pool.name and each.status.state in REFUSED)
+    return next((f"NodeRollout {each.name} refuses the target: {each.words}" for each in found), "")
+
+
+def nodes_up_to_date(
+    pool: NodePool, claims: Iterable[NodeClaim], judged: ConditionSet, now: float, refused: str = ""
+) -> Condition:
+    """The condition. `judged`: the pool's other conditions, of this very look; `refused`: why its nodes are kept from
+    the target."""
     hashed = {names.NODE_POOL_HASH: pool.hash, names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}
     wanted = replace(pool, annotations=hashed)  # what upkeep is about to write, where it is not there yet
-    behind = [_is_behind(claim, wanted) for claim in claims if claim.labels.get(names.NODE_POOL) == pool.name]
+    own = [claim for claim in claims if claim.labels.get(names.NODE_POOL) == pool.name]
+    if refused:
+        drifted = [claim.is_true(names.DRIFTED) or _is_behind(claim, wanted) for claim in own]
+        text = f"{drifted.count(False)}/{len(drifted)} nodes are up to date; {refused}"
+        return false(NODES_UP_TO_DATE, now, ("RolloutBlocked", text))
+    behind = [_is_behind(claim, wanted) for claim in own]
     if not any(behind):
         return true(NODES_UP_TO_DATE, now)  # without a count, so that a pool that grows is not written for it
     text = f"{behind.count(False)}/{len(behind)} nodes are up to date"

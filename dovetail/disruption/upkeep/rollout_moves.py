@@ -5,22 +5,28 @@ next goes on from there; a step is permitted by writing it there first.
 """
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.failed_replacements import ENOUGH, failures_of
 from dovetail.model.pools import NodePool
 from dovetail.model.rollouts import (
     BEGUN,
+    REFUSED,
     GateResult,
     Intent,
     NodesGate,
     PoolNodes,
     Rollout,
+    RolloutFailure,
     RolloutState,
     RolloutStatus,
 )
 
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
+LONGEST_WORDS: Final = 800  # characters of a message: the API server takes 1,024
+UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
 SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
 
 
@@ -29,11 +35,18 @@ def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) ->
     status = rollout.status
     if status.state == RolloutState.WAITING:
         may_begin = not rollout.fault and rollout.intent in (Intent.RUN, Intent.PROMOTE)
-        return _begun(rollout, pool, now) if may_begin and nodes.old + nodes.leaving else status
+        return _begun(rollout, pool, nodes, now) if may_begin and nodes.old + nodes.leaving else status
+    if status.state in REFUSED:
+        return _refused(rollout, pool, nodes, now)
+    if rollout.wants == Intent.ROLL_BACK and status.state in BEGUN and not rollout.fault:
+        return _goes_back(rollout, "a person asked for it", now)
     if rollout.is_stopped:
         return status
     if rollout.has_changed(pool, nodes):
-        return _begun(rollout, pool, now)
+        return _begun(rollout, pool, nodes, now)
+    why = _why_back(rollout, pool, now)
+    if why:
+        return _goes_back(rollout, why, now)
     known = [step.name for step in rollout.steps]
     if status.step not in known:
         return _at(rollout, 0, now)
@@ -43,12 +56,49 @@ def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) ->
     return _within(rollout, number, nodes, now)
 
 
-def looks_again(status: RolloutStatus, now: float) -> tuple[float, ...]:
+def looks_again(status: RolloutStatus, longest_stable: float, now: float) -> tuple[float, ...]:
     """When time alone may change it."""
+    kept_until = status.stable.since + longest_stable
     if status.state not in BEGUN:
-        return ()
+        return (kept_until,) if status.state in REFUSED else ()
     settled = status.since + SETTLED if status.state == RolloutState.REPLACING else status.until
-    return tuple(moment for moment in (settled, now + CONFIRMED) if moment is not None)
+    return tuple(moment for moment in (settled, kept_until, now + CONFIRMED) if moment is not None)
+
+
+def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
+    """Why it goes back by itself; empty where it does not, or where that cannot be."""
+    status = rollout.status
+    if not rollout.rolls_back or rollout.intent == Intent.PROMOTE or status.stable.why_not:
+        return ""
+    gate = status.gate
+    if rollout.is_failing and gate.since is not None and now - gate.since >= UNHEALED:
+        return gate.message
+    failed = len(failures_of(pool, DisruptionReason.DRIFTED, status.begun))
+    return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""
+
+
+def _goes_back(rollout: Rollout, why: str, now: float) -> RolloutStatus:
+    """The target is refused; where nothing is known to go back to, its nodes stay."""
+    state, no_way, why = RolloutState.ROLLING_BACK, rollout.status.stable.why_not, why[:LONGEST_WORDS]
+    if no_way:
+        state, why = RolloutState.FAILED, f"{why}; its nodes stay, because {no_way}"
+    failure = RolloutFailure(generation=rollout.generation, message=why)
+    return replace(rollout.status, state=state, since=float(int(now)), until=None, failure=failure)
+
+
+def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
+    """After a failure: until a person has changed the object since, or the pool has another target."""
+    status, intent = rollout.status, rollout.intent
+    if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
+        return status
+    is_answered = status.failure is None or status.failure.generation != rollout.generation
+    if nodes.makes and status.makes:  # then a node that drifts for a reason of its own is no other target
+        nodes = replace(nodes, newest_old=-inf)
+    if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
+        return _begun(rollout, pool, nodes, now)
+    goes_back = nodes.refusable and not status.stable.why_not
+    state = RolloutState.ROLLING_BACK if goes_back else RolloutState.FAILED
+    return status if state == status.state else replace(status, state=state, since=float(int(now)))
 
 
 def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus:
@@ -103,8 +153,12 @@ def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
     return sum(1 for created in nodes.ready if settled or created >= rollout.created)
 
 
-def _begun(rollout: Rollout, pool: NodePool, now: float) -> RolloutStatus:
-    return replace(_at(rollout, 0, now), begun=float(int(now)), target=pool.hash, gate=NodesGate())
+def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
+    """What nodes ran before is remembered once: those of a target that came between are none to go back to."""
+    status, begun = rollout.status, float(int(now))
+    stable = status.stable if status.stable.since else replace(status.stable, since=begun)
+    place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)
+    return replace(place, gate=NodesGate(), stable=stable)
 
 
 def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:

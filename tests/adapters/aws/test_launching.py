@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.stable_images import BACK, STABLE
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
-from testing.aws_worlds import a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
+from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
 
 SPOT = one_of("karpenter.sh/capacity-type", "spot")
@@ -571,3 +574,52 @@ async def test_instances_of_older_versions_are_known_by_either_tag(ready: Stage)
     ready.server.control("PATCH", f"instances/{identity}", {"extra": {"Tags": tags}})
 
     assert await ready.adapter.cloud.terminate(launched.provider_id, "default-a") == "terminating"
+
+
+OLDER = {"id": "ami-0000older", "name": "older", "arch": "x86_64", "created": "2026-07-01T00:00:00.000Z"}
+
+
+def pinned(ready: Stage, how: str, image: str = "ami-0000older", types: str = "m5.large") -> NodeClaim:
+    images = ready.server.control("GET", "world")["images"]
+    ready.patch(images=[*images, OLDER])
+    return a_claim(annotations={names.IMAGE: how, names.STABLE_IMAGES: f"{image}={types}"})
+
+
+async def test_a_claim_that_names_an_older_image_is_launched_with_it(ready: Stage) -> None:
+    """Also on a type that never ran it, where its image of today is the same."""
+    wanted = pinned(ready, STABLE, types="m5.large")
+    assert (await ready.launched(wanted)).image_id == "ami-0000older"
+    other = replace(wanted, uid="other", requirements=(one_of("node.kubernetes.io/instance-type", "m5.xlarge"),))
+    assert (await ready.launched(other)).image_id == "ami-0000older"
+    assert len(ready.calls("DescribeImages")) == 1  # asked once in half a minute
+
+    plain = await ready.launched(a_claim())
+    assert plain.image_id != "ami-0000older"
+
+
+@pytest.mark.parametrize("named", [("ami-0deregistered", "m5.large"), ("ami-0000older", "x.unknown")])
+async def test_where_the_older_image_is_gone_it_is_that_of_the_class_but_for_a_way_back(
+    ready: Stage, named: tuple[str, str]
+) -> None:
+    found = await ready.adapter.cloud.prepare(pinned(ready, STABLE, *named))
+    assert isinstance(found, Prepared)
+    assert found.without == f"no image of before the change can be launched: {named[0]}={named[1]}"
+    plain = await ready.adapter.cloud.prepare(a_claim())
+    assert isinstance(plain, Prepared) and (plain.without, plain.request) == ("", found.request)
+
+    back = await ready.adapter.cloud.prepare(pinned(ready, BACK, *named))
+    assert isinstance(back, LaunchRefused) and back.reason == "StableImageGone"
+
+
+async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(ready: Stage) -> None:
+    async def makes() -> str:
+        return (await ready.adapter.catalogues.node_class(REFERENCE)).makes
+
+    first = await makes()
+    assert first and await makes() == first
+    await ready.with_class(subnetSelectorTerms=[{"tags": {"karpenter.sh/discovery": "*"}}])
+    assert await makes() == first
+    await ready.with_class(userData="#!/bin/bash")
+    assert await makes() not in ("", first)
+    ready.classes.apply(userData="#!/bin/sh")
+    assert await makes() == ""  # not looked at yet

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
-from dovetail.adapters.kubernetes_json.rendering.policies import render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
+from dovetail.model.rollouts import Rollout, RolloutFailure, RolloutState, RolloutStatus
+from dovetail.model.stable_images import StableImage, StableImages
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
@@ -175,6 +177,31 @@ def test_a_rollout_is_read_with_its_place() -> None:
     assert [(step.name, step.to, step.soak) for step in rollout.steps] == [("canary", "1", 1800.0), ("rest", "100%", 0)]
     assert (rollout.status.step, rollout.status.state, rollout.status.target) == ("canary", "Soaking", "7")
     assert rollout.status.begun == rollout.status.since == parse_time("2026-11-01T00:00:00Z")
+
+
+def test_what_a_rollout_goes_back_to_is_read_as_it_was_written() -> None:
+    asked = {"newLaunches": "Stable", "onFailure": "RollBack", "maxStableAge": "24h", "intent": "RollBack"}
+    raw = an_object({"nodePool": "default", "steps": STEPS, **asked})
+    rollout = parse_rollout(raw)
+    assert (rollout.launches_stable, rollout.rolls_back, rollout.longest_stable) == (True, True, 86_400.0)
+    assert (rollout.fault, rollout.intent) == ("", "RollBack")
+
+    images = (StableImage(id="ami-1", types=("m5.large", "m5.xlarge")), StableImage(id="ami-2", types=("m6g.large",)))
+    status = RolloutStatus(
+        step="canary",
+        state=RolloutState.ROLLING_BACK,
+        since=1_700_000_000.0,
+        begun=1_700_000_000.0,
+        target="7",
+        makes="0123",
+        stable=StableImages(since=1_700_000_000.0, images=images, why_not=""),
+        failure=RolloutFailure(generation=3, message="pods are not ready"),
+    )
+    for each in (status, RolloutStatus(step="canary", since=1.0, begun=1.0)):
+        body = render_rollout(Rollout(name="r"), each)
+        assert parse_rollout({**raw, "status": body}).status == each
+    older = parse_rollout({**raw, "status": {"step": {"name": "canary", "state": "Replacing"}}})
+    assert (older.status.stable, older.status.failure, older.status.makes) == (StableImages(), None, "")
 
 
 @pytest.mark.parametrize(

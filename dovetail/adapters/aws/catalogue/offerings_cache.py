@@ -14,6 +14,7 @@ from dovetail.adapters.aws.instance_types.observed_memory import ObservedMemory
 from dovetail.adapters.aws.instance_types.region_types import Region, RegionTypes
 from dovetail.adapters.aws.instance_types.sized_types import SizedType, sized_type, sized_types
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
+from dovetail.adapters.aws.resources.available_images import AvailableImages
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.adapters.aws.resources.reservations import Reservation, Reservations
 from dovetail.adapters.aws.resources.subnets import Subnets
@@ -39,6 +40,7 @@ class Sources:
     reservations: Reservations
     groups: PlacementGroups
     memory: ObservedMemory
+    images: AvailableImages
 
 
 Key = tuple[object, ...]

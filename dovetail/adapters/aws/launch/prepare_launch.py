@@ -32,6 +32,8 @@ from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
+from dovetail.model.requirements import conflicts
+from dovetail.model.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"
@@ -88,13 +90,37 @@ class LaunchPreparer:
             offered = self._overlays.applied(await self._offerings.offered_types(node_class), pool)
         except NoTypes as error:
             return LaunchRefused(reason="InstanceTypeResolutionFailed", message=str(error))
+        return await self._with_images(claim, node_class, offered)
+
+    async def _with_images(
+        self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...]
+    ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        """With the images that the claim names. Those of its NodeClass, where these are gone or suit no type, but for a
+        claim that replaces a node which has them."""
+        if claim.annotations.get(core.IMAGE) not in OLD_IMAGES:
+            return await self._prepared(claim, node_class, offered, node_class.images)
+        older = older_images(claim, node_class, offered)
+        there = await self._offerings.sources.images.among({image.id for image in older})
+        usable = tuple(image for image in older if image.id in there)
+        found = await self._prepared(claim, node_class, offered, usable)
+        if not isinstance(found, LaunchRefused) or found.message != NO_IMAGE:
+            return found
+        said = f"no image of before the change can be launched: {claim.annotations.get(core.STABLE_IMAGES, '')}"
+        if claim.annotations[core.IMAGE] == BACK:
+            return LaunchRefused(reason="StableImageGone", message=said)
+        found = await self._prepared(claim, node_class, offered, node_class.images)
+        return replace(found, without=said) if isinstance(found, Prepared) else found
+
+    async def _prepared(
+        self, claim: NodeClaim, node_class: NodeClass, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
+    ) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         strict = not self._offerings.sources.settings.best_effort_min_values
         if core.ASKS_AGAIN in claim.annotations:
             again = tuple(replace(each, type=each.type.asked_again()) for each in offered)
-            search = _Search(offered=again, images=node_class.images)
+            search = _Search(offered=again, images=images)
             search.suitable[claim.requirements] = suitable_types(claim.requirements, again)
         else:
-            search = self._search(node_class, claim, offered)
+            search = self._search(node_class, claim, offered, images)
         choice = choose(claim, search.suitable[claim.requirements], strict_min_values=strict)
         if isinstance(choice, NoCapacity):
             return choice
@@ -108,17 +134,15 @@ class LaunchPreparer:
             )
         return await self._freeze(claim, node_class, _Chosen(choice=choice, places=places, prices=prices))
 
-    def _search(self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...]) -> _Search:
+    def _search(
+        self, node_class: NodeClass, claim: NodeClaim, offered: tuple[OfferedType, ...], images: tuple[Image, ...]
+    ) -> _Search:
         """Claims of one plan ask for the same among the same types, so 1,400 types are searched once."""
-        key = f"{node_class.uid}/{claim.labels.get(core.NODE_POOL, '')}"  # overlays differ between pools
+        pool, how = claim.labels.get(core.NODE_POOL, ""), "" if images == node_class.images else core.IMAGE
+        key = f"{node_class.uid}/{pool}/{how}"  # overlays differ between pools
         search = self._searches.get(key)
-        if (
-            search is None
-            or search.offered is not offered
-            or search.images != node_class.images
-            or len(search.suitable) > _KEPT
-        ):
-            search = self._searches[key] = _Search(offered=offered, images=node_class.images)
+        if search is None or search.offered is not offered or search.images != images or len(search.suitable) > _KEPT:
+            search = self._searches[key] = _Search(offered=offered, images=images)
         if claim.requirements not in search.suitable:
             search.suitable[claim.requirements] = suitable_types(claim.requirements, offered)
         return search
@@ -199,6 +223,24 @@ class LaunchPreparer:
             )
             for terms in sorted(chosen.prices, key=repr)
         )
+
+
+def older_images(claim: NodeClaim, node_class: NodeClass, offered: Iterable[OfferedType]) -> tuple[Image, ...]:
+    """Those that the claim names, each in place of the images that the types which ran it would get today."""
+    named = images_of(claim.annotations)
+    wanted = {name for each in named for name in each.types}
+    sized = {each.sized.facts.name: each.sized for each in offered if each.sized.facts.name in wanted}
+    found: list[Image] = []
+    for older in named:
+        for name in older.types:
+            today = _image_of(node_class.images, sized[name]) if name in sized else None
+            if today is not None and (image := replace(today, id=older.id)) not in found:
+                found.append(image)
+    return tuple(found)
+
+
+def _image_of(images: Iterable[Image], sized: SizedType) -> Image | None:
+    return next((each for each in images if not conflicts(sized.requirements, each.requirements)), None)
 
 
 def _overrides(prices: Prices, numbers: Mapping[str, int]) -> tuple[FleetOverride, ...]:

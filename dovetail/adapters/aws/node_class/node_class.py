@@ -4,10 +4,12 @@ The spec is the checked model of api/; the status is what upkeep has written, so
 same subnets with the same images. A class that cannot be read counts as one that is not ready, with the reason.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from dovetail.adapters.aws import names
 from dovetail.adapters.aws.node_class.conditions import why_not_ready
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, ec2_node_class_hash
 from dovetail.api.aws.ec2_node_class import RESERVED_TAGS, EC2NodeClass, EC2NodeClassSpec
@@ -88,7 +90,16 @@ class NodeClass:
             message="its latest change has not been looked at yet" if self.stale else message,
             generation=self.generation,
             version=str(self.raw["metadata"].get("resourceVersion", "")),
+            makes=self._makes,
         )
+
+    @property
+    def _makes(self) -> str:
+        """A digest of what the static fields say and the images in their order; empty until both are looked up."""
+        stamp = self.annotations.get(names.HASH, "")
+        if self.stale or not stamp or not self.images:
+            return ""
+        return hashlib.sha256("/".join([stamp, *[image.id for image in self.images]]).encode()).hexdigest()[:16]
 
     @property
     def stale(self) -> bool:

@@ -32,7 +32,18 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
-from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import (
+    MAX_STABLE_AGE,
+    GateResult,
+    Intent,
+    NodesGate,
+    Rollout,
+    RolloutFailure,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
+from dovetail.model.stable_images import NO_IMAGE, StableImage, StableImages
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
@@ -122,10 +133,13 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
     spec = raw.get("spec") or {}
     pool, intent, fault = _read(lambda: text_of(spec["nodePool"]), ""), Intent.RUN, ""
     steps: tuple[RolloutStep, ...] = ()
+    launches_stable, rolls_back, longest_stable = False, False, MAX_STABLE_AGE
     try:
         given = parse_spec(NodeRolloutSpec, spec)
         steps = tuple([RolloutStep(name=s.name, to=s.to, soak=parse_seconds(s.soak)) for s in given.steps])
         intent = Intent(given.intent)
+        launches_stable, rolls_back = given.new_launches == "Stable", given.on_failure == "RollBack"
+        longest_stable = parse_seconds(given.max_stable_age)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Rollout(
@@ -134,6 +148,9 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
         steps=steps,
         intent=intent,
         fault=fault,
+        launches_stable=launches_stable,
+        rolls_back=rolls_back,
+        longest_stable=longest_stable,
         status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
     )
 
@@ -153,8 +170,26 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         at_target=at_target,
         leaving=leaving,
         gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == "nodes"), NodesGate()),
+        makes=text_of(target.get("launches") or ""),
+        stable=_stable(raw.get("stable") or {}),
+        failure=_failure(raw.get("failure")),
         conditions=conditions(raw.get("conditions")),
     )
+
+
+def _stable(raw: ReadOnlyJson) -> StableImages:
+    images = [
+        StableImage(id=text_of(each["id"]), types=tuple(map(text_of, each.get("instanceTypes") or ())))
+        for each in raw.get("images") or ()
+    ]
+    why_not = text_of(raw.get("whyNot") or "") or ("" if images else NO_IMAGE)
+    return StableImages(since=optional_time(raw.get("since")) or 0.0, images=tuple(images), why_not=why_not)
+
+
+def _failure(raw: ReadOnlyJson | None) -> RolloutFailure | None:
+    if raw is None:
+        return None
+    return RolloutFailure(generation=number_of(raw["generation"]), message=text_of(raw["message"]))
 
 
 def _gate(raw: ReadOnlyJson) -> NodesGate:

@@ -3,7 +3,8 @@
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
-from dovetail.model.rollouts import NodesGate, Rollout, RolloutStatus
+from dovetail.model.rollouts import NodesGate, Rollout, RolloutFailure, RolloutStatus
+from dovetail.model.stable_images import StableImages
 from dovetail.model.time import format_time
 
 
@@ -29,11 +30,24 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
             "since": format_time(status.since),
             "until": None if until is None else format_time(until),
         },
-        "target": {"nodePoolHash": status.target, "begun": format_time(begun)},
+        "target": {"nodePoolHash": status.target, "begun": format_time(begun), "launches": status.makes or None},
         "nodes": {"total": status.total, "target": status.at_target, "leaving": status.leaving, "old": old},
         "gates": [_gate(status.gate)],
+        "stable": _stable(status.stable),
+        "failure": _failure(status.failure),
         "conditions": fields.conditions(status.conditions),
     }
+
+
+def _stable(stable: StableImages) -> Json | None:
+    if not stable.since:
+        return None
+    images = [{"id": each.id, "instanceTypes": list(each.types)} for each in stable.images]
+    return {"since": format_time(stable.since), "images": images, "whyNot": stable.why_not or None}
+
+
+def _failure(failure: RolloutFailure | None) -> Json | None:
+    return None if failure is None else {"generation": failure.generation, "message": failure.message}
 
 
 def _gate(gate: NodesGate) -> Json:

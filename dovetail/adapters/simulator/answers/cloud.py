@@ -129,7 +129,9 @@ def _completed(entry: Entry, now: float, outcome: str) -> Entry:
     )
 
 
-def _prepared(connection: sqlite3.Connection, claim: NodeClaim, now: float) -> Prepared | NoCapacity | ClassNotReady:
+def _prepared(
+    connection: sqlite3.Connection, claim: NodeClaim, now: float
+) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
     node_class = read_class(connection, claim.node_class)
     if not node_class.state.found or node_class.state.deleting:
         return ClassNotReady(message=f"{claim.node_class.kind} {claim.node_class.name} is missing or being deleted")
@@ -138,7 +140,12 @@ def _prepared(connection: sqlite3.Connection, claim: NodeClaim, now: float) -> P
     request = launch_request_for(claim, node_class, read_catalogue(connection), shortages.known(connection, now))
     if not request.pools:
         return NoCapacity(message="no instance type that the claim allows is available")
-    return Prepared(request=as_text(request))
+    how = claim.annotations.get(names.IMAGE)
+    if how == "back" and not request.image:
+        return LaunchRefused(reason="StableImageGone", message="no image of before the change can be launched")
+    is_other = how == "stable" and not claim.annotations.get(names.STABLE_IMAGES, "").startswith(f"{request.image}=")
+    without = "no image of before the change can be launched" if is_other else ""
+    return Prepared(request=as_text(request), without=without)
 
 
 def _launched(

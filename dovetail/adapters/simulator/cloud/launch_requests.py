@@ -63,9 +63,18 @@ def launch_request_for(
     return LaunchRequest(
         node_class=node_class.name,
         stamps=node_class.stamps,
-        image=node_class.images[0] if node_class.images else "",
+        image=_image(claim, node_class),
         pools=tuple(pools[:MAX_OFFERINGS]),
     )
+
+
+def _image(claim: NodeClaim, node_class: NodeClass) -> str:
+    """The one that the claim names, as long as it is there; one that may take no other gets none."""
+    wanted = claim.annotations.get(names.STABLE_IMAGES, "").partition("=")[0]
+    how = claim.annotations.get(names.IMAGE)
+    if how in ("stable", "back") and wanted not in node_class.gone:
+        return wanted
+    return node_class.images[0] if node_class.images and how != "back" else ""
 
 
 def suitable(claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue) -> list[SimulatedOffering]:

@@ -8,7 +8,7 @@ condition Ready, as any NodeClass has.
 import hashlib
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -33,6 +33,7 @@ EC2_HASH_VERSION: Final = "karpenter.k8s.aws/ec2nodeclass-hash-version"
 
 NONE_SUPPOSED: Final[Mapping[tuple[str, str], Json]] = {}
 DEFAULT_IMAGE: Final = "image-1"
+GONE_IMAGES: Final = "embedded.dovetail.sh/gone-images"  # on a class: images that have been taken away
 
 # Watched like any other kind, so that a change of a class wakes those who wait for a change.
 WATCHED_CLASSES: Final[dict[tuple[str, str], Kind]] = {
@@ -52,6 +53,7 @@ class NodeClass:
     zones: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()  # the hash, and the version of its algorithm where there are several
+    gone: tuple[str, ...] = ()  # images that nothing can be started from any more
 
     def allows(self, zone: str, sold: SimulatedType) -> bool:
         """Whether instances of this class may be of that type, in that zone."""
@@ -87,13 +89,16 @@ def read_class(
 
 def _embedded_class(body: Json, catalogue: WorldCatalogue) -> NodeClass:
     spec: dict[str, Any] = body.get("spec") or {}
+    image, stamp = spec.get("image") or DEFAULT_IMAGE, class_hash(spec)
+    gone = (body["metadata"].get("annotations") or {}).get(GONE_IMAGES, "")
     return NodeClass(
         name=body["metadata"]["name"],
-        state=_state(body),
-        images=(spec.get("image") or DEFAULT_IMAGE,),
+        state=replace(_state(body), makes=f"{stamp}/{image}"),
+        images=(image,),
         zones=tuple(spec.get("zones") or catalogue.zones),
         families=tuple(spec.get("families") or ()),
-        stamps=((CLASS_HASH, class_hash(spec)),),
+        stamps=((CLASS_HASH, stamp),),
+        gone=tuple(gone.split(",")),
     )
 
 

@@ -8,6 +8,7 @@ annotation says so uses up its grace.
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
+from dovetail.adapters.simulator.cloud.instances import by_provider_id
 from dovetail.adapters.simulator.play.instances import KUBELET, lives
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over, is_true
 from dovetail.model import names
@@ -17,6 +18,7 @@ from dovetail.model.time import format_time, parse_time
 STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers take to stop when asked
 RUN_SECONDS = "embedded.dovetail.sh/run-seconds"  # the pod succeeds after that time
 NEVER_READY = "embedded.dovetail.sh/never-ready"
+BREAKS_ON = "embedded.dovetail.sh/breaks-on"  # the pod is never ready on a node that runs this image
 
 
 def move_pods(tick: Tick) -> None:
@@ -58,8 +60,17 @@ def _running(tick: Tick, pod: Json) -> Json:
     return {
         "phase": "Running",
         "startTime": format_time(tick.now),
-        "conditions": _conditions(tick, pod, ready=not _annotation(pod, NEVER_READY)),
+        "conditions": _conditions(tick, pod, ready=not _annotation(pod, NEVER_READY) and not _is_broken(tick, pod)),
     }
+
+
+def _is_broken(tick: Tick, pod: Json) -> bool:
+    image = _annotation(pod, BREAKS_ON)
+    if not image:
+        return False
+    node = tick.mirror.get("Node", pod["spec"]["nodeName"]) or {}
+    row = by_provider_id(tick.connection, (node.get("spec") or {}).get("providerID", ""))
+    return row is not None and row.image == image
 
 
 def _set_status(tick: Tick, pod: Json, status: Json) -> None:

@@ -1,0 +1,30 @@
+"""Which images are there: asked for those of before a change, which their owner may have deregistered since."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from dovetail.adapters.aws.calls import Calls
+from dovetail.adapters.aws.resources.dated import Dated
+
+_SECONDS: Final = 30.0  # a launch of one that has gone is refused, and pods wait for the next
+
+
+class AvailableImages:
+    """What EC2 has said of images a moment ago."""
+
+    def __init__(self, calls: Calls, clock: Callable[[], float]) -> None:
+        self._calls, self._clock = calls, clock
+        self._known: dict[str, Dated[bool]] = {}
+
+    async def among(self, ids: Iterable[str]) -> frozenset[str]:
+        """Those that instances can be started from."""
+        wanted, now = sorted(ids), self._clock()
+        unknown = [each for each in wanted if each not in self._known or now - self._known[each].at > _SECONDS]
+        if unknown:
+            filters = [{"Name": "image-id", "Values": unknown}, {"Name": "state", "Values": ["available"]}]
+            rows = await self._calls.every(
+                "ec2", "DescribeImages", "Images", Filters=filters, IncludeDeprecated=True, MaxResults=1000
+            )
+            there = {row["ImageId"] for row in rows}
+            self._known.update({each: Dated(now, each in there) for each in unknown})
+        return frozenset(each for each in wanted if self._known[each].value)

@@ -1,0 +1,78 @@
+"""The images that nodes of a pool ran before its latest change, and how a claim says that it is launched with one.
+
+Only an image can be kept: a claim that differs from the target in more is no node that could be made again. What a
+claim is launched with stands on the claim, so that whatever launches it asks nobody else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+
+STABLE: Final = "stable"  # the target where the image is gone: pods wait for the node
+BACK: Final = "back"  # never the target: the node replaces one that is at it
+GONE: Final = "gone"  # the image was gone, and it is the target
+OLD_IMAGES: Final = frozenset({STABLE, BACK})
+IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it where nothing before it differs
+MOST_IMAGES: Final = 20
+MOST_TYPES: Final = 10  # of each image: they only say which image of the target it stands for
+
+OTHER_CHANGE: Final = "the nodes of before differ from the target in more than their image"
+NO_IMAGE: Final = "no image is known that nodes ran before"
+TOO_OLD: Final = "they have been kept for longer than maxStableAge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableImage:
+    """One image, and instance types that run it."""
+
+    id: str
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableImages:
+    """Those of a pool, the newest node's first. `why_not`: why they are not kept."""
+
+    since: float = 0.0
+    images: tuple[StableImage, ...] = ()
+    why_not: str = NO_IMAGE
+
+    def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
+        """With what those nodes run that are not at the target and were there before. What was found once is kept,
+        because the nodes go; where none is left, nothing more can be said of the change."""
+        before = sorted((c for c in old if c.created < self.since), key=lambda claim: (-claim.created, claim.name))
+        alike = [claim for claim in before if claim.image_id and _differs_by_image(claim)]
+        types = {image.id: set(image.types) for image in self.images}
+        for claim in alike:
+            types.setdefault(claim.image_id, set()).add(claim.labels.get(names.INSTANCE_TYPE, ""))
+        kept = [StableImage(id=each, types=tuple(sorted(found - {""})[:MOST_TYPES])) for each, found in types.items()]
+        why_not = "" if alike else OTHER_CHANGE if before else self.why_not
+        if not kept:
+            why_not = why_not or NO_IMAGE
+        elif now - self.since > longest:
+            why_not = TOO_OLD
+        return replace(self, images=tuple(kept[:MOST_IMAGES]), why_not=why_not)
+
+    def pinned(self, how: str) -> dict[str, str]:
+        """The annotations of a claim that is launched with them."""
+        images = ",".join(f"{image.id}={'+'.join(image.types)}" for image in self.images)
+        return {names.IMAGE: how, names.STABLE_IMAGES: images}
+
+
+NOTHING_KNOWN: Final = StableImages()
+
+
+def images_of(annotations: Mapping[str, str]) -> tuple[StableImage, ...]:
+    """The images that a claim is launched with; none where it takes those of its NodeClass."""
+    if annotations.get(names.IMAGE) not in OLD_IMAGES:
+        return ()
+    pairs = [each.partition("=") for each in annotations.get(names.STABLE_IMAGES, "").split(",")]
+    return tuple(StableImage(id=name, types=tuple(types.split("+"))) for name, _, types in pairs if name)
+
+
+def _differs_by_image(claim: NodeClaim) -> bool:
+    drifted = claim.condition(names.DRIFTED)
+    return drifted is not None and drifted.status == "True" and drifted.reason in IMAGE_DRIFTS

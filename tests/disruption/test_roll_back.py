@@ -1,0 +1,282 @@
+"""A NodeRollout that fails goes back: the nodes at its target leave, newest first, and launches take the images of
+before."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from dovetail.disruption.choose import choose
+from dovetail.disruption.explain import explain_node
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.upkeep.roll_out import refused_of
+from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.beginnings import Cause, hold_of, said_in
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import Budget
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import GateResult, Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import (
+    BACK,
+    NO_IMAGE,
+    OTHER_CHANGE,
+    STABLE,
+    TOO_OLD,
+    StableImage,
+    StableImages,
+    images_of,
+)
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_world, condition
+from testing.time_rules import with_rules
+from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status
+
+SETTINGS: Final = DisruptionSettings()
+IMAGE_DRIFT: Final = condition(names.DRIFTED, reason="AMIDrift")
+OPENED: Final = StableImages(since=NOW)
+
+
+def going_back(intent: Intent = Intent.RUN) -> Rollout:
+    found = a_rollout(a_status("rest", RolloutState.ROLLING_BACK, stable=KNOWN, gate=FAILS), intent)
+    failure = next_move(
+        replace(found, intent=Intent.ROLL_BACK, status=a_status(stable=KNOWN)), POOL, NODES, NOW
+    ).failure
+    return replace(found, status=replace(found.status, failure=failure))
+
+
+NODES: Final = PoolNodes(old=9, at_target=1, refusable=1)
+
+
+def a_cluster(old: int, new: int, *rules: Rollout, budget: str = "100%") -> Snapshot:
+    pool = replace(POOL, disruption=replace(POOL.disruption, budgets=(Budget(nodes=budget),)))
+    pairs = [a_pair(f"old{n}", also=(IMAGE_DRIFT,)) for n in range(old)]
+    pairs += [a_pair(f"new{n}", claim={"created": NOW - 30 + n}) for n in range(new)]
+    return with_rules(a_world(pairs, [a_pod(f"new{n}", cpu="6") for n in range(new)], [pool]), *rules)
+
+
+def taken(world: Snapshot) -> list[str]:
+    choice = choose(world, SETTINGS, never)
+    return [t.node for c in choice.commands for t in c.targets] if isinstance(choice, DisruptionPlan) else []
+
+
+def test_nodes_at_the_target_leave_newest_first_and_no_others() -> None:
+    assert taken(a_cluster(4, 3, going_back())) == ["new2", "new1", "new0"]
+    assert taken(a_cluster(8, 2, going_back(), budget="10%")) == ["new1"]
+    assert taken(a_cluster(4, 0, going_back())) == []
+    for held in (Intent.PAUSE, Intent.ABORT):
+        assert taken(a_cluster(4, 3, going_back(held))) == []
+
+
+def test_what_was_launched_with_an_older_image_or_for_want_of_one_stays() -> None:
+    world = a_cluster(1, 3, going_back())
+    marks = {"claim-new0": STABLE, "claim-new1": "gone"}
+    claims = {
+        name: replace(claim, annotations={names.IMAGE: marks[name]}) if name in marks else claim
+        for name, claim in world.claims.items()
+    }
+    world = replace(world, claims=claims)
+
+    assert taken(world) == ["new2"]
+    nodes = nodes_of(world, POOL)
+    assert (nodes.at_target, nodes.refusable) == (3, 1)
+    said = explain_node(world, SETTINGS, "old0")
+    assert "a NodeRollout goes back, which replaces the nodes at its target alone" in {m.message for m in said.methods}
+
+
+def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> None:
+    late = {"created": NOW + 5, "annotations": {names.IMAGE: STABLE}}
+    judged, unjudged = a_pair("s1", also=(IMAGE_DRIFT,), claim=late), a_pair("s2", claim=late)
+    found = nodes_of(a_world([judged, unjudged], [], [POOL]), POOL)
+
+    assert not a_rollout(a_status()).has_changed(POOL, found)
+    fresh = replace(a_rollout(a_status(since=NOW)), created=NOW - 60)
+    assert next_move(fresh, POOL, replace(found, old=0), NOW) == fresh.status
+
+
+def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
+    failed = f"Drifted@={NOW - 300:.0f}.{NOW - 200:.0f}.{NOW - 100:.0f}"
+    pool = replace(POOL, annotations={names.FAILED_REPLACEMENTS: failed})
+    world = a_cluster(4, 2, going_back())
+
+    assert taken(replace(world, pools={"a": pool})) == ["new1", "new0"]
+    since = replace(going_back(), status=replace(going_back().status, since=NOW - 400))
+    assert taken(replace(with_rules(world, since), pools={"a": pool})) == []
+
+
+@pytest.mark.parametrize(
+    ("rollout", "state"),
+    [
+        (a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN)), RolloutState.JUDGING),
+        (replace(a_rollout(a_status(gate=FAILS, stable=KNOWN)), rolls_back=True), RolloutState.JUDGING),
+        (
+            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN)), rolls_back=True),
+            RolloutState.ROLLING_BACK,
+        ),
+        (
+            replace(a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED))), rolls_back=True),
+            RolloutState.JUDGING,  # nothing is known to go back to
+        ),
+        (
+            replace(
+                a_rollout(a_status(gate=replace(FAILS, since=NOW - UNHEALED), stable=KNOWN), Intent.PROMOTE),
+                rolls_back=True,
+            ),
+            RolloutState.REPLACING,  # whoever promotes has seen it
+        ),
+        (a_rollout(a_status(stable=KNOWN), Intent.ROLL_BACK), RolloutState.ROLLING_BACK),
+        (a_rollout(a_status(), Intent.ROLL_BACK), RolloutState.FAILED),
+        (a_rollout(RolloutStatus(), Intent.ROLL_BACK), RolloutState.WAITING),
+        (a_rollout(a_status(state=RolloutState.COMPLETE), Intent.ROLL_BACK), RolloutState.COMPLETE),
+        (a_rollout(a_status(stable=KNOWN), Intent.ROLL_BACK, "spec: none"), RolloutState.REPLACING),
+    ],
+)
+def test_when_it_goes_back(rollout: Rollout, state: RolloutState) -> None:
+    assert next_move(rollout, POOL, NODES, NOW).state == state
+
+
+def test_three_replacements_in_a_row_that_failed_take_it_back() -> None:
+    rollout = replace(a_rollout(a_status(begun=NOW - 150, stable=KNOWN)), rolls_back=True)
+
+    def found(*moments: float) -> RolloutStatus:
+        text = ".".join(f"{moment:.0f}" for moment in moments)
+        pool = replace(POOL, annotations={names.FAILED_REPLACEMENTS: f"Drifted@={text}"})
+        return next_move(rollout, pool, SEEN["nothing"], NOW)
+
+    assert found(NOW - 200, NOW - 120, NOW - 100).state == RolloutState.REPLACING  # one is of a target before
+    back = found(NOW - 120, NOW - 110, NOW - 100)
+    assert back.state == RolloutState.ROLLING_BACK
+    assert back.failure is not None and back.failure.message == "3 replacements in a row were not ready in time"
+
+
+@pytest.mark.parametrize("state", [RolloutState.ROLLING_BACK, RolloutState.FAILED])
+def test_it_is_tried_again_once_a_person_has_changed_it_or_the_target_is_another(state: RolloutState) -> None:
+    failed = replace(going_back(), status=replace(going_back().status, state=state, makes="x/image-2"))
+
+    def moved(rollout: Rollout, nodes: PoolNodes = NODES) -> RolloutStatus:
+        return next_move(rollout, POOL, nodes, NOW)
+
+    assert moved(failed).state == RolloutState.ROLLING_BACK
+    for intent in (Intent.RUN, Intent.PROMOTE):
+        again = moved(replace(failed, generation=1, intent=intent))
+        assert (again.step, again.state, again.begun) == ("canary", RolloutState.REPLACING, NOW)
+        assert again.stable == KNOWN  # what nodes ran before is not what the refused ones run
+    for intent in (Intent.PAUSE, Intent.ABORT):
+        assert moved(replace(failed, generation=1, intent=intent)) == failed.status
+    assert moved(replace(failed, generation=1, intent=Intent.ROLL_BACK)).state == RolloutState.ROLLING_BACK
+
+    other = moved(failed, replace(NODES, refusable=0, makes="x/image-3"))
+    assert (other.state, other.makes) == (RolloutState.REPLACING, "x/image-3")
+    assert moved(failed, replace(NODES, refusable=0, makes="x/image-2")).state == RolloutState.FAILED
+    assert moved(failed, replace(NODES, refusable=0)).state == RolloutState.FAILED  # nobody knows what it makes
+    drifts = replace(NODES, refusable=0, newest_old=NOW)  # a node at the target that drifts for a reason of its own
+    assert moved(failed, replace(drifts, makes="x/image-2")).state == RolloutState.FAILED
+    assert moved(failed, drifts).state == RolloutState.REPLACING
+
+
+def test_an_order_to_go_back_says_nothing_of_the_next_target() -> None:
+    """Else the way back would go on with whatever the user puts right."""
+    ordered = replace(going_back(Intent.ROLL_BACK), generation=0)
+    ordered = replace(ordered, status=replace(ordered.status, makes="x/image-2"))
+    begun = next_move(ordered, POOL, replace(NODES, makes="x/image-1"), NOW)
+    assert (begun.step, begun.state) == ("canary", RolloutState.REPLACING)
+
+    going_on = replace(ordered, status=begun)
+    assert not going_on.is_held
+    assert next_move(going_on, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.REPLACING
+    again = replace(going_on, generation=1)  # the order is given anew
+    assert next_move(again, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.ROLLING_BACK
+
+
+def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:
+    """The class may have that image again before the roll-out has looked."""
+    world = a_cluster(0, 2, going_back())
+    claims = {
+        name: replace(each, image_id="image-1") if "new0" in name else each for name, each in world.claims.items()
+    }
+
+    assert taken(replace(world, claims=claims)) == ["new1"]
+
+
+@pytest.mark.parametrize(
+    ("rollout", "reason", "how"),
+    [
+        (a_rollout(a_status(stable=KNOWN)), "provisioned", ""),
+        (replace(a_rollout(a_status(stable=KNOWN)), launches_stable=True), "provisioned", STABLE),
+        (replace(a_rollout(a_status(stable=KNOWN), Intent.ABORT), launches_stable=True), "expired", STABLE),
+        (replace(a_rollout(a_status(stable=KNOWN)), launches_stable=True), "drifted", ""),
+        (replace(a_rollout(a_status()), launches_stable=True), "provisioned", ""),
+        (replace(a_rollout(a_status(state=RolloutState.COMPLETE, stable=KNOWN)), launches_stable=True), "expired", ""),
+        (replace(a_rollout(RolloutStatus(stable=KNOWN)), launches_stable=True), "provisioned", ""),
+        (going_back(), "provisioned", STABLE),
+        (going_back(), "drifted", BACK),
+        (a_rollout(a_status(state=RolloutState.FAILED, stable=KNOWN)), "provisioned", STABLE),
+        (a_rollout(a_status(state=RolloutState.FAILED, stable=replace(KNOWN, why_not=TOO_OLD))), "provisioned", ""),
+    ],
+)
+def test_which_launches_take_the_images_of_before(rollout: Rollout, reason: str, how: str) -> None:
+    pins = rollout.pins(reason)
+
+    assert pins.get(names.IMAGE, "") == how
+    assert images_of(pins) == (KNOWN.images if how else ())
+
+
+def a_claim(name: str, image: str, reason: str = "AMIDrift", created: float = NOW - 60, kind: str = "m8") -> NodeClaim:
+    found = a_pair(name, kind, also=(condition(names.DRIFTED, reason=reason),)).claim
+    return replace(found, image_id=image, created=created)
+
+
+def test_the_images_of_before_are_those_of_nodes_that_differ_in_nothing_else() -> None:
+    found = OPENED.seen(
+        [a_claim("n1", "a"), a_claim("n2", "a", kind="m4"), a_claim("n3", "b", created=NOW - 5)], NOW, 60
+    )
+    assert found.images == (StableImage(id="b", types=("m8",)), StableImage(id="a", types=("m4", "m8")))
+    assert (found.why_not, found.since) == ("", NOW)
+    assert images_of(found.pinned(STABLE)) == found.images
+
+    assert found.seen([], NOW + 60, 60) == found  # the nodes are gone, the images are known
+    assert found.seen([a_claim("late", "c", created=NOW)], NOW, 60) == found  # of a target that came between
+    assert found.seen([a_claim("n1", "a")], NOW + 61, 60).why_not == TOO_OLD
+
+
+@pytest.mark.parametrize(
+    ("old", "why_not"),
+    [
+        ([], NO_IMAGE),
+        ([a_claim("n", "")], OTHER_CHANGE),
+        ([a_claim("n", "a", "NodePoolDrifted")], OTHER_CHANGE),
+        ([a_claim("n", "a", "NodeClassDrift")], OTHER_CHANGE),
+        ([a_claim("n", "a", "NodeClassDrift"), a_claim("m", "a")], ""),
+        ([replace(a_claim("n", "a"), conditions=())], OTHER_CHANGE),  # its hash differs
+    ],
+)
+def test_a_change_of_more_than_the_image_is_not_kept(old: list[NodeClaim], why_not: str) -> None:
+    found = OPENED.seen(old, NOW, 60)
+
+    assert found.why_not == why_not
+    assert bool(found.images) is not bool(why_not)
+
+
+def test_a_later_change_of_more_than_the_image_ends_what_is_kept() -> None:
+    found = OPENED.seen([a_claim("n", "a")], NOW, 60).seen([a_claim("n", "a", "NodePoolDrifted")], NOW, 60)
+
+    assert (found.why_not, [image.id for image in found.images]) == (OTHER_CHANGE, ["a"])
+
+
+def test_a_mark_is_refused_by_the_intent_and_let_through_on_the_way_back() -> None:
+    def live(rollout: Rollout) -> bool:
+        said = replace(said_in(a_cluster(4, 1, rollout), "a"), nodes=None)
+        return hold_of(said, Cause.DRIFTED) is None
+
+    assert live(going_back()) and live(going_back(Intent.ROLL_BACK))
+    assert not live(going_back(Intent.ABORT))
+    assert not live(replace(going_back(), fault="spec: none"))
+
+
+def test_the_pool_says_who_refuses_its_target() -> None:
+    back = going_back()
+    assert refused_of([back], POOL) == "NodeRollout r refuses the target: RollingBack: a person asked for it"
+    assert refused_of([a_rollout(), replace(back, pool="b")], POOL) == ""
+    assert back.status.gate == NodesGate(result=GateResult.FAILING, since=FAILS.since, message=FAILS.message)
