@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from math import inf
+from typing import Final
 
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
@@ -10,6 +11,9 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rollouts import PoolNodes
 from dovetail.model.snapshot import Snapshot
+
+# Of the NodePool's template, of its NodeClass and of the images that this selects.
+_CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift"})
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
@@ -24,6 +28,8 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         leaving=_without_replacement(leaving, target),
         newest_old=max((claim.created for claim in old), default=-inf),
         ready=tuple(claim.created for claim in target if _is_ready(claim, snapshot)),
+        changed=sum(1 for claim in old if _is_changed(claim)),
+        newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
     )
 
 
@@ -32,6 +38,12 @@ def is_old(claim: NodeClaim, pool: NodePool) -> bool:
     annotations = claim.annotations
     same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
     return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)
+
+
+def _is_changed(claim: NodeClaim) -> bool:
+    """Whether somebody's change is the cause: a lost reservation is none, nor a type that is no longer sold."""
+    drifted = claim.condition(names.DRIFTED)
+    return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
 
 
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:

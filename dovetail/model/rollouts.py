@@ -68,6 +68,30 @@ class RolloutStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan:
+    """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
+
+    drifted: str = "1"
+    steps: tuple[RolloutStep, ...] = ()
+
+    def needs(self, total: int) -> int:
+        """How many nodes of a pool of so many."""
+        share = self.drifted.endswith("%")
+        return RolloutStep(name="", to=self.drifted).allows(total) if share else int(self.drifted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRollout:
+    """A NodeRollout to make by a policy, of the pool's change."""
+
+    name: str
+    pool: str
+    pool_uid: str
+    policy: str
+    steps: tuple[RolloutStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStatus:
     """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
 
@@ -98,6 +122,7 @@ class Rollout:
     intent: Intent = Intent.RUN
     fault: str = ""
     status: RolloutStatus = RolloutStatus()
+    policy: str = ""  # by which it was made; none where a person made it
 
     def is_about(self, pool: str) -> bool:
         """Whether it holds nodes of that pool back; one that is complete holds none any more."""
@@ -158,6 +183,8 @@ class PoolNodes:
     leaving: int = 0  # not at the target, without a replacement yet
     newest_old: float = -inf  # when the youngest that is not at the target was made
     ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
+    changed: int = 0  # not at the target because somebody has changed it, leaving ones too
+    newest_drift: float = -inf  # when the last one was found to have drifted
 
     @property
     def taken(self) -> int:

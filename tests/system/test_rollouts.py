@@ -1,4 +1,5 @@
-"""The story of the guide, "A change, step by step": one node goes, the rest waits; it is aborted, then promoted."""
+"""The stories of the guide, "A change, step by step": one node goes, the rest waits; it is aborted, then promoted. And
+one is made by a policy."""
 
 import pytest
 
@@ -17,6 +18,20 @@ ROLLOUT: Json = {
     "spec": {
         "nodePool": "pool",
         "steps": [{"name": "canary", "to": "1", "soak": "1h"}, {"name": "rest", "to": "100%"}],
+    },
+}
+POLICY: Json = {
+    "apiVersion": "dovetail.sh/v1alpha1",
+    "kind": "DisruptionPolicy",
+    "metadata": {"name": "careful"},
+    "spec": {
+        "rollout": {
+            "when": {"drifted": "2"},
+            "steps": [
+                {"name": "canary", "to": "1", "soak": "1h"},
+                {"name": "rest", "to": "100%", "soak": "0s"},
+            ],
+        }
     },
 }
 
@@ -60,3 +75,36 @@ async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage:
     await stage.until(lambda: place() == ("rest", "Complete"), 240, "it is complete")
     await stage.until(lambda: not old() and stage.running_pods() == NODES, 120, "no node of before is left")
     assert not is_stalled()
+
+
+async def test_a_policy_has_one_made_of_a_change_before_any_node_goes(stage: Stage) -> None:
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.world.apply(POLICY)
+    stage.deploy(NODES)
+    stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and stage.running_pods() == NODES, 120, "all pods run")
+    before = {claim["metadata"]["uid"] for claim in stage.claims()}
+
+    def made() -> list[Json]:
+        return stage.world.objects("NodeRollout")
+
+    def is_at(step: str, state: str) -> bool:
+        place = [((each.get("status") or {}).get("step") or {}) for each in made()]
+        return [(each.get("name"), each.get("state")) for each in place] == [(step, state)]
+
+    def old() -> list[Json]:
+        return [claim for claim in stage.claims() if claim["metadata"]["uid"] in before]
+
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    await stage.until(lambda: is_at("canary", "Soaking"), 180, "the canary soaks")
+    await stage.until(lambda: len(old()) == NODES - 1, 120, "the node that it replaced is gone")
+    [rollout] = made()
+    assert rollout["spec"]["steps"] == POLICY["spec"]["rollout"]["steps"]
+    assert rollout["metadata"]["ownerReferences"][0]["name"] == "pool"
+    stage.world.delete("DisruptionPolicy", "careful")
+    assert "it goes to its last step at once" in await shown(stage, "rollout", "promote", rollout["metadata"]["name"])
+    await stage.until(lambda: is_at("rest", "Complete"), 240, "it has a copy of the steps and goes on")
+    assert not old()

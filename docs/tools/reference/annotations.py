@@ -133,6 +133,7 @@ NOTES_OF_DOVETAIL: Final = (
         "nodes that consolidation took within a day, and that were launched again "
         "([decision 247](../decisions/0247-returned-moves.md))",
     ),
+    Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,

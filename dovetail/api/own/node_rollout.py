@@ -14,13 +14,15 @@ from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import Rule, UpdateRule, unique_keys_only
 from dovetail.api.schema.structural import ApiModel
 
+NodeShare = Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
+
 
 class NodeRolloutStep(ApiModel):
     """How many nodes may be at the target, and how long they prove themselves before the next step."""
 
     name: Annotated[LabelValue, Field(min_length=1)]
     """What people call it: canary."""
-    to: Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
+    to: NodeShare
     """A number of nodes, or a percentage of the NodePool's, rounded up. Nodes that came for pending pods count."""
     soak: Duration = "0s"
     """How long so many nodes stay at the target before the next step begins."""
@@ -39,6 +41,13 @@ Steps = Annotated[
 ]
 
 
+ENDS_WITH_ALL = Rule(
+    message="the last step must be to 100%",
+    cel="self.steps[size(self.steps) - 1].to == '100%'",
+    holds=lambda spec: spec.steps[-1].to == "100%",
+)
+
+
 class NodeRolloutSpec(ApiModel):
     """Which NodePool it is about, and by which steps its nodes are replaced."""
 
@@ -48,11 +57,7 @@ class NodeRolloutSpec(ApiModel):
             cel="self.nodePool == oldSelf.nodePool",
             holds=lambda old, new: new.node_pool == old.node_pool,
         ),
-        Rule(
-            message="the last step must be to 100%",
-            cel="self.steps[size(self.steps) - 1].to == '100%'",
-            holds=lambda spec: spec.steps[-1].to == "100%",
-        ),
+        ENDS_WITH_ALL,
     )
 
     node_pool: Annotated[str, Field(min_length=1, max_length=253)]

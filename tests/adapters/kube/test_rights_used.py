@@ -30,7 +30,7 @@ from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
-from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
+from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
@@ -114,6 +114,8 @@ async def everything_that_is_asked() -> set[Right]:
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
         *(times.read(), times.patch_policy(Policy(name="p"), PolicyStatus()), times.patch_freeze(Freeze(name="f"), ())),
         times.patch_rollout(Rollout(name="r"), RolloutStatus()),
+        times.create_rollout(NewRollout(name="r", pool="p", pool_uid="u", policy="p", steps=())),
+        times.delete_rollout(Rollout(name="r")),
         *(deployments.read(of_moves), deployments.annotate(of_moves, ending())),
         *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )

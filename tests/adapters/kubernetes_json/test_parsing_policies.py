@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
-from dovetail.adapters.kubernetes_json.rendering.policies import render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_status
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
+from dovetail.model.rollouts import NewRollout
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
@@ -51,6 +52,26 @@ def test_a_whole_policy_is_read() -> None:
     )
     assert (policy.selects(PROD), policy.selects(DEV)) == (True, False)
     assert (policy.status.pools, policy.status.openings[0].open) == (("prod",), True)
+
+
+def test_the_roll_out_of_a_policy_is_read_and_what_is_made_of_it_has_the_same_steps() -> None:
+    steps = [{"name": "canary", "to": "1", "soak": "1h30m"}, {"name": "rest", "to": "100%"}]
+    plan = parse_policy(an_object({"rollout": {"when": {"drifted": "2"}, "steps": steps}})).rollout
+    every = parse_policy(an_object({"rollout": {"steps": steps}})).rollout
+
+    assert plan is not None and every is not None and (plan.drifted, every.drifted) == ("2", "1")
+    assert [(step.name, step.to, step.soak) for step in plan.steps] == [("canary", "1", 5400.0), ("rest", "100%", 0.0)]
+    new = NewRollout(name="r", pool="default", pool_uid="u1", policy="p", steps=plan.steps)
+    made = parse_rollout(render_new_rollout(new))
+    assert (made.name, made.pool, made.policy, made.steps, made.fault) == ("r", "default", "p", plan.steps, "")
+    [owner] = render_new_rollout(new)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("NodePool", "default", "u1")
+
+
+def test_a_roll_out_that_cannot_be_understood_closes_the_pools_of_its_policy() -> None:
+    policy = parse_policy(an_object({"rollout": {"steps": []}}))
+
+    assert policy.rollout is None and policy.why_closed("Drifted", 0.0)
 
 
 PROD_ONLY = {"matchLabels": {"tier": "prod"}}

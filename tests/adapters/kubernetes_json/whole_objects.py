@@ -171,6 +171,10 @@ def whole_objects() -> dict[str, Json]:
                 "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
                 "rates": [{"nodes": "30%", "per": "10m", "reasons": ["Drifted"]}],
                 "expiry": {"spread": "24h", "hardAfter": "72h"},
+                "rollout": {
+                    "when": {"drifted": "2"},
+                    "steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}],
+                },
             },
             "status": {
                 "nodePools": ["default"],

@@ -4,7 +4,7 @@ None is ever unreadable: one that was left out would hold nothing. What cannot b
 object then holds what it is about; one of which not even that can be read is about every NodePool.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from math import inf
 from typing import Any, Final, TypedDict, TypeVar
@@ -19,11 +19,13 @@ from dovetail.api.own.disruption_policy import (
     NodePoolSelector,
     PolicyExpiry,
     PolicyRate,
+    PolicyRollout,
     PolicyWindow,
 )
 from dovetail.api.own.freeze import FreezeSpec
-from dovetail.api.own.node_rollout import NodeRolloutSpec
+from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model import names
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
@@ -32,7 +34,16 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
-from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import (
+    GateResult,
+    Intent,
+    NodesGate,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
 from dovetail.model.time import optional_time, time_or_none
 
 T = TypeVar("T")
@@ -71,6 +82,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
+    rollout: RolloutPlan | None = None
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -79,6 +91,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
             for name, windows in (("allow", given.allow), ("deny", given.deny))
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
+        rollout = None if given.rollout is None else _plan(given.rollout)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -89,6 +102,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         deny=deny,
         rates=rates,
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
+        rollout=rollout,
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -124,7 +138,7 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
     steps: tuple[RolloutStep, ...] = ()
     try:
         given = parse_spec(NodeRolloutSpec, spec)
-        steps = tuple([RolloutStep(name=s.name, to=s.to, soak=parse_seconds(s.soak)) for s in given.steps])
+        steps = _steps(given.steps)
         intent = Intent(given.intent)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
@@ -135,7 +149,17 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
         intent=intent,
         fault=fault,
         status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
+        policy=_read(lambda: text_of((raw["metadata"].get("annotations") or {}).get(names.POLICY) or ""), ""),
     )
+
+
+def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
+    return tuple(RolloutStep(name=step.name, to=step.to, soak=parse_seconds(step.soak)) for step in given)
+
+
+def _plan(given: PolicyRollout) -> RolloutPlan:
+    steps = _steps(given.steps)
+    return RolloutPlan(steps=steps) if given.when is None else RolloutPlan(drifted=given.when.drifted, steps=steps)
 
 
 def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:

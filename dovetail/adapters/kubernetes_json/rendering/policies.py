@@ -1,9 +1,10 @@
-"""The status of a DisruptionPolicy and of a NodeRollout as they are written."""
+"""The status of a DisruptionPolicy and of a NodeRollout as they are written, and a NodeRollout that is made."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
-from dovetail.model.rollouts import NodesGate, Rollout, RolloutStatus
+from dovetail.model.rollouts import NewRollout, NodesGate, Rollout, RolloutStatus, RolloutStep
 from dovetail.model.time import format_time
 
 
@@ -15,6 +16,22 @@ def render_status(status: PolicyStatus) -> Json:
         "rates": [_taken(each) for each in status.rates] or None,
         "conditions": fields.conditions(status.conditions),
     }
+
+
+def render_new_rollout(new: NewRollout) -> Json:
+    """The whole object; it goes with its NodePool, and holds nobody who deletes that."""
+    owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": new.pool, "uid": new.pool_uid}
+    annotations = {names.POLICY: new.policy}
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "NodeRollout",
+        "metadata": {"name": new.name, "annotations": annotations, "ownerReferences": [owner]},
+        "spec": {"nodePool": new.pool, "steps": [_step(step) for step in new.steps]},
+    }
+
+
+def _step(step: RolloutStep) -> Json:
+    return {"name": step.name, "to": step.to, "soak": fields.duration(step.soak)}
 
 
 def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
