@@ -293,7 +293,7 @@ class Wiring:
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
             TimeRuleUpkeep(w.times, now),
-            RolloutUpkeep(w.times),
+            RolloutUpkeep(w.times, w.notices),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

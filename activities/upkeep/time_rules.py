@@ -149,6 +149,8 @@ def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition
         stalled = (TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted")
     elif rollout.is_failing:
         stalled = (TRUE, "GateFails", f"no further node begins: {rollout.status.gate.message}")
+    elif state == RolloutState.PAUSED:
+        stalled = (TRUE, "ApprovalExpired", "nobody approved in time; write its intent anew, and it is asked again")
     elif state == RolloutState.JUDGING:
         stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
     goes_on = state in BEGUN and stalled[0] == FALSE and intent != Intent.PAUSE

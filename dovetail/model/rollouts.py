@@ -12,6 +12,7 @@ from typing import Final
 
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 
 
 class Intent(StrEnum):
@@ -30,10 +31,20 @@ class RolloutState(StrEnum):
     REPLACING = "Replacing"
     SOAKING = "Soaking"
     JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
+    AWAITING = "Awaiting"  # a person's approval of the next step
+    PAUSED = "Paused"  # nobody answered in time
     COMPLETE = "Complete"
 
 
-BEGUN: Final = frozenset({RolloutState.REPLACING, RolloutState.SOAKING, RolloutState.JUDGING})
+BEGUN: Final = frozenset(
+    {
+        RolloutState.REPLACING,
+        RolloutState.SOAKING,
+        RolloutState.JUDGING,
+        RolloutState.AWAITING,
+        RolloutState.PAUSED,
+    }
+)
 
 
 class GateResult(StrEnum):
@@ -56,11 +67,13 @@ class NodesGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
-    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves."""
+    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves. `approve`: how many
+    seconds a person has to let the step after it begin; None where nobody is asked."""
 
     name: str
     to: str
     soak: float = 0.0
+    approve: float | None = None
 
     def allows(self, total: int) -> int:
         """How many of so many; a percentage is rounded up."""
@@ -105,6 +118,8 @@ class RolloutStatus:
     at_target: int = 0
     leaving: int = 0
     gate: NodesGate = NodesGate()
+    awaits: Awaits | None = None
+    answered: Answered | None = None
     conditions: tuple[Condition, ...] = ()
 
 
@@ -123,6 +138,7 @@ class Rollout:
     fault: str = ""
     status: RolloutStatus = RolloutStatus()
     policy: str = ""  # by which it was made; none where a person made it
+    approval: Approval | None = None
 
     def is_about(self, pool: str) -> bool:
         """Whether it holds nodes of that pool back; one that is complete holds none any more."""
@@ -183,6 +199,7 @@ class PoolNodes:
     leaving: int = 0  # not at the target, without a replacement yet
     newest_old: float = -inf  # when the youngest that is not at the target was made
     ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
+    staying: tuple[str, ...] = ()  # the UIDs of the old ones
     changed: int = 0  # not at the target because somebody has changed it, leaving ones too
     newest_drift: float = -inf  # when the last one was found to have drifted
 

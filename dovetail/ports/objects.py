@@ -18,6 +18,7 @@ from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
+from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import Deployment, Namespace
@@ -150,6 +151,9 @@ class TimeObjects(Protocol):
 
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         """What a person wants of it, likewise."""
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        """What a person approves, likewise."""
 
 
 class CapacityBuffers(Protocol):

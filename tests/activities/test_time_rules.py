@@ -18,6 +18,7 @@ from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rates import BegunNodes, Rate, with_begun
+from dovetail.model.rollout_approvals import Answered, Approval
 from dovetail.model.rollouts import (
     GateResult,
     Intent,
@@ -34,7 +35,7 @@ from dovetail.model.time import parse_time
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange
 from testing.disruption_worlds import a_pair, a_pool
-from testing.fakes import FakeClaims, World, mark_ports
+from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
 from testing.time_rules import with_rules
 from tests.activities.test_pauses import COMMAND, a_joined_world, marked, pauses
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
@@ -76,6 +77,9 @@ class Written:
 
     async def delete_rollout(self, rollout: Rollout) -> None:
         self.deleted.append(rollout.name)
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout:
+        return replace(rollout, approval=approval)
 
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout:
         return replace(rollout, intent=intent)
@@ -264,7 +268,7 @@ async def test_a_policy_has_a_roll_out_made_and_those_that_were_kept_for_a_month
     policy = Policy(name="p", rollout=RolloutPlan(steps=STEPS))
     old = RolloutStatus(state=RolloutState.COMPLETE, since=NOON - 31 * 86_400)
     written = Written()
-    look = await RolloutUpkeep(written).look(
+    look = await RolloutUpkeep(written, FakeNotices(World())).look(
         a_change(policy, Rollout(name="r", pool="default", policy="p", status=old))
     )
     for write in look.due:
@@ -272,8 +276,31 @@ async def test_a_policy_has_a_roll_out_made_and_those_that_were_kept_for_a_month
 
     [new] = written.made
     assert (new.pool, new.policy, new.steps, written.deleted) == ("default", "p", STEPS, ["r"])
-    again = await RolloutUpkeep(written).look(a_change(policy, Rollout(name=new.name, pool="default", policy="p")))
+    again = await RolloutUpkeep(written, FakeNotices(World())).look(
+        a_change(policy, Rollout(name=new.name, pool="default", policy="p"))
+    )
     assert not again.due
+
+
+async def test_what_became_of_an_approval_is_published_once_and_a_worker_that_begins_is_silent() -> None:
+    approval = Approval(step="canary", digest="1", by="alice", at=NOON)
+    waiting = Rollout(name="r", uid="u1", pool="default", steps=STEPS)
+
+    def with_answer(refused: str) -> Snapshot:
+        status = RolloutStatus(answered=Answered(approval=replace(approval, at=NOON + len(refused)), refused=refused))
+        return a_cluster(replace(waiting, status=status))
+
+    world = World()
+    upkeep = RolloutUpkeep(Written(), FakeNotices(world))
+    for snapshot in (with_answer("late"), with_answer("late"), with_answer("the gates say no"), with_answer("")):
+        for write in (await upkeep.look(snapshot)).due:
+            await write()
+
+    refused, accepted = world.notices
+    assert (refused.kind, refused.name, refused.uid, refused.type) == ("NodeRollout", "r", "u1", "Warning")
+    assert refused.message == "The approval by alice lets nothing begin: the gates say no"
+    assert accepted.message == "What comes after step canary begins, by alice"
+    assert [refused.reason, accepted.reason] == ["ApprovalRefused", "ApprovalAccepted"]
 
 
 async def test_two_policies_that_both_have_a_roll_out_for_a_pool_are_stalled_and_say_so() -> None:

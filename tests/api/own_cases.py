@@ -37,6 +37,7 @@ def a_plan(**more: Any) -> Manifest:
     return {"steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}], **more}
 
 
+_UNSEEN = {"step": "canary", "by": "alice", "at": "2026-11-30T07:00:00Z"}
 SELECTOR = "spec.nodePoolSelector.matchExpressions"
 
 OWN = [
@@ -133,5 +134,32 @@ OWN = [
         At("spec", "the last step must be to 100%"),
         {"that ends early": one(name="a", to="1")},
     ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        "",
+        {
+            "that asks": [
+                {"name": "canary", "to": "1", "approve": {"expiresAfter": "2h"}},
+                {"name": "rest", "to": "100%"},
+            ]
+        },
+    ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        At("spec", "the last step cannot have approve"),
+        {"that asks when all is done": one(name="rest", to="100%", approve={})},
+    ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.approval",
+        "",
+        {"approved": {"step": "canary", "digest": "1-2", "by": "alice", "at": "2026-11-30T07:00:00Z"}},
+    ),
+    *vary("DIQ-37", a_rollout, "spec.approval", At("spec.approval.digest", REQUIRED), {"approved unseen": _UNSEEN}),
     *vary("DIQ-37", a_rollout, "spec.steps", At("spec.steps[0].to", MATCH), {"to no node": one(name="a", to="0")}),
 ]

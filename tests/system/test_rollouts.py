@@ -1,5 +1,5 @@
 """The stories of the guide, "A change, step by step": one node goes, the rest waits; it is aborted, then promoted. And
-one is made by a policy."""
+one is made by a policy and approved."""
 
 import pytest
 
@@ -28,7 +28,7 @@ POLICY: Json = {
         "rollout": {
             "when": {"drifted": "2"},
             "steps": [
-                {"name": "canary", "to": "1", "soak": "1h"},
+                {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
                 {"name": "rest", "to": "100%", "soak": "0s"},
             ],
         }
@@ -77,7 +77,7 @@ async def test_one_node_goes_first_and_the_rest_when_a_person_promotes_it(stage:
     assert not is_stalled()
 
 
-async def test_a_policy_has_one_made_of_a_change_before_any_node_goes(stage: Stage) -> None:
+async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_rest_goes(stage: Stage) -> None:
     pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
     stage.world.apply(node_class())
     stage.world.apply(pool)
@@ -97,14 +97,26 @@ async def test_a_policy_has_one_made_of_a_change_before_any_node_goes(stage: Sta
     def old() -> list[Json]:
         return [claim for claim in stage.claims() if claim["metadata"]["uid"] in before]
 
+    def said(name: str) -> list[str]:
+        return [each["reason"] for each in stage.world.objects("Event") if each["involvedObject"]["name"] == name]
+
     pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
     stage.world.apply(pool)
-    await stage.until(lambda: is_at("canary", "Soaking"), 180, "the canary soaks")
+    await stage.until(lambda: is_at("canary", "Awaiting"), 240, "the canary has soaked, and a person is asked")
     await stage.until(lambda: len(old()) == NODES - 1, 120, "the node that it replaced is gone")
     [rollout] = made()
-    assert rollout["spec"]["steps"] == POLICY["spec"]["rollout"]["steps"]
+    name, steps = rollout["metadata"]["name"], POLICY["spec"]["rollout"]["steps"]
+    assert [(step["name"], step["to"]) for step in rollout["spec"]["steps"]] == [(s["name"], s["to"]) for s in steps]
     assert rollout["metadata"]["ownerReferences"][0]["name"] == "pool"
     stage.world.delete("DisruptionPolicy", "careful")
-    assert "it goes to its last step at once" in await shown(stage, "rollout", "promote", rollout["metadata"]["name"])
+
+    other = {"step": "canary", "digest": "0-0-0-0-0", "by": "mallory", "at": "2026-11-26T09:14:00Z"}
+    stage.world.patch("NodeRollout", name, {"spec": {"approval": other}})
+    await stage.until(lambda: "ApprovalRefused" in said(name), 60, "an approval of something else is refused")
+    assert "by mallory: refused, as it is of another target" in await shown(stage, "rollout", "status", name)
+    assert len(old()) == NODES - 1 and is_at("canary", "Awaiting")
+
+    words = await shown(stage, "rollout", "approve", name, "--yes")
+    assert f"step rest: from 1 to 100%, {NODES - 1} more of {NODES} nodes are replaced" in words
     await stage.until(lambda: is_at("rest", "Complete"), 240, "it has a copy of the steps and goes on")
-    assert not old()
+    assert not old() and "ApprovalAccepted" in said(name)

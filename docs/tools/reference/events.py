@@ -85,6 +85,12 @@ WARNINGS: Final = (
         "the message names them; `dovetail history NODE` too",
     ),
     Said(
+        "ApprovalRefused",
+        "NodeRollout",
+        "an approval lets nothing begin, and why: what it was of has changed, or it comes too late",
+        "look again: `dovetail rollout approve NAME` shows what is asked now",
+    ),
+    Said(
         "MoveFailed",
         "Deployment, Node",
         "the new pod of a move did not become available; the roll-out was taken back and the old pod stays",
@@ -232,6 +238,7 @@ WARNINGS: Final = (
 )
 NORMAL: Final = (
     Said("Nominated", "Pod", "the node or claim that it was placed on"),
+    Said("ApprovalAccepted", "NodeRollout", "the next step begins, and who has approved it"),
     Said("MoveBegun", "Deployment", "its one pod is moved off a leaving node by a roll-out"),
     Said("Moved", "Deployment", "the new pod is available and the old one has left its node"),
     Said("MoveCalledOff", "Deployment", "the disruption of its node was called off, and the roll-out taken back"),

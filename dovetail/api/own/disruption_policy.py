@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dovetail.api.own.node_rollout import ENDS_WITH_ALL, NodeShare, Steps
+from dovetail.api.own.node_rollout import ASKS_BEFORE_THE_END, ENDS_WITH_ALL, NodeShare, Steps
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
@@ -120,7 +120,7 @@ class PolicyRolloutWhen(ApiModel):
 class PolicyRollout(ApiModel):
     """How changes of its NodePools, their NodeClasses and images reach the nodes."""
 
-    rules = (ENDS_WITH_ALL,)
+    rules = (ENDS_WITH_ALL, ASKS_BEFORE_THE_END)
 
     when: PolicyRolloutWhen | None = None
     """Fewer nodes go by budgets alone; left out, one is enough."""

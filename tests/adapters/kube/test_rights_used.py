@@ -30,6 +30,7 @@ from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
+from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
@@ -183,6 +184,17 @@ async def test_who_has_the_operator_s_role_can_list_roll_outs_and_say_what_is_wa
     ]
 
     assert ("dovetail.sh", "noderollouts", "patch") in recorder.used
+    assert recorder.used <= granted(role)
+
+
+async def test_who_has_the_approver_s_role_can_list_roll_outs_and_approve_one_and_no_more() -> None:
+    recorder = Recorder()
+    times = KubeTimeObjects(cast(Client, recorder), lambda kind: kind != "NodeRollout")
+    approval = Approval(step="canary", digest="1", by="alice", at=0.0)
+    await used(times.read(), times.patch_approval(Rollout(name="r"), approval))
+    role = next(iter(yaml.safe_load_all((ROLES.parent / "approvals.yaml").read_text())))
+
+    assert {verb for *_, verb in granted(role)} == {"get", "list", "watch", "patch"}
     assert recorder.used <= granted(role)
 
 

@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
-from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
-from dovetail.model.rollouts import NewRollout
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rollouts import NewRollout, RolloutState, RolloutStatus
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
@@ -198,6 +204,21 @@ def test_a_rollout_is_read_with_its_place() -> None:
     assert rollout.status.begun == rollout.status.since == parse_time("2026-11-01T00:00:00Z")
 
 
+def test_what_a_roll_out_asks_and_was_answered_comes_back_as_it_was_written() -> None:
+    steps = [{"name": "canary", "to": "1", "approve": {"expiresAfter": "1h"}}, {"name": "rest", "to": "100%"}]
+    given = Approval(step="canary", digest="1-2", by="alice", at=1_800_000_000.0)
+    awaits = Awaits(digest="1-2", since=1_800_000_000.0, expires=1_800_003_600.0, shows="step rest", generation=7)
+    rollout = parse_rollout(an_object({"nodePool": "default", "steps": steps, "approval": render_approval(given)}))
+    assert (rollout.approval, [step.approve for step in rollout.steps]) == (given, [3600.0, None])
+
+    for answered in (Answered(approval=given), Answered(approval=given, refused="late")):
+        status = RolloutStatus(state=RolloutState.PAUSED, step="canary", awaits=awaits, answered=answered)
+        written = {**an_object({"nodePool": "default", "steps": steps}), "status": render_rollout(rollout, status)}
+        read = parse_rollout(written).status
+        assert (read.state, read.awaits, read.answered) == (RolloutState.PAUSED, awaits, answered)
+    assert render_rollout(rollout, RolloutStatus())["awaits"] is None  # which takes away what stands there
+
+
 @pytest.mark.parametrize(
     ("spec", "pool"),
     [
@@ -227,6 +248,7 @@ def test_a_rollout_that_cannot_be_understood_holds_its_pool_or_all(spec: Any, po
         {"step": {"name": "canary", "state": "Replacing"}, "gates": [{"name": "nodes", "result": "Fine"}]},
         {"step": {"name": "canary", "state": "Rushing"}},
         {"nodes": {"total": "x"}},
+        {"step": {"name": "canary", "state": "Awaiting"}, "awaits": {"digest": "1", "since": "x", "expires": "y"}},
     ],
 )
 def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: Any) -> None:

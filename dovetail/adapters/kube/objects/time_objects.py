@@ -11,10 +11,16 @@ from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, N
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_rollout, render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)
@@ -57,6 +63,9 @@ class KubeTimeObjects:
 
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         return await self._rollouts.patch(rollout, {"spec": {"intent": str(intent)}})
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        return await self._rollouts.patch(rollout, {"spec": {"approval": render_approval(approval)}})
 
     async def _list(self, kind: Kind, collection: Collection[Named]) -> list[Named]:
         if self._is_absent(kind.name):

@@ -23,7 +23,7 @@ from dovetail.api.own.disruption_policy import (
     PolicyWindow,
 )
 from dovetail.api.own.freeze import FreezeSpec
-from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep
+from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep, RolloutApproval
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
 from dovetail.model.durations import parse_seconds
@@ -34,6 +34,7 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import (
     GateResult,
     Intent,
@@ -135,11 +136,13 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
 def _rollout(raw: ReadOnlyJson) -> Rollout:
     spec = raw.get("spec") or {}
     pool, intent, fault = _read(lambda: text_of(spec["nodePool"]), ""), Intent.RUN, ""
+    approval: Approval | None = None
     steps: tuple[RolloutStep, ...] = ()
     try:
         given = parse_spec(NodeRolloutSpec, spec)
         steps = _steps(given.steps)
         intent = Intent(given.intent)
+        approval = None if given.approval is None else _approval(given.approval)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Rollout(
@@ -147,6 +150,7 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
         pool=pool,
         steps=steps,
         intent=intent,
+        approval=approval,
         fault=fault,
         status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
         policy=_read(lambda: text_of((raw["metadata"].get("annotations") or {}).get(names.POLICY) or ""), ""),
@@ -154,7 +158,34 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
 
 
 def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
-    return tuple(RolloutStep(name=step.name, to=step.to, soak=parse_seconds(step.soak)) for step in given)
+    return tuple(
+        RolloutStep(
+            name=step.name,
+            to=step.to,
+            soak=parse_seconds(step.soak),
+            approve=None if step.approve is None else parse_seconds(step.approve.expires_after),
+        )
+        for step in given
+    )
+
+
+def _approval(given: RolloutApproval) -> Approval:
+    return Approval(step=given.step, digest=given.digest, by=given.by, at=given.at.timestamp())
+
+
+def _awaits(raw: ReadOnlyJson) -> Awaits:
+    since, expires = (time_or_none(text_of(raw[key])) for key in ("since", "expires"))
+    if since is None or expires is None:
+        raise _Fault("status.awaits: no moment")
+    generation = None if raw.get("generation") is None else number_of(raw["generation"])
+    digest, shows = text_of(raw["digest"]), text_of(raw.get("shows") or "")
+    return Awaits(digest=digest, since=since, expires=expires, shows=shows, generation=generation)
+
+
+def _answered(raw: ReadOnlyJson) -> Answered:
+    step, digest, by = (text_of(raw[key]) for key in ("step", "digest", "by"))
+    approval = Approval(step=step, digest=digest, by=by, at=optional_time(raw["at"]) or 0.0)
+    return Answered(approval=approval, refused=text_of(raw.get("refused") or ""))
 
 
 def _plan(given: PolicyRollout) -> RolloutPlan:
@@ -177,6 +208,8 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         at_target=at_target,
         leaving=leaving,
         gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == "nodes"), NodesGate()),
+        awaits=None if raw.get("awaits") is None else _awaits(raw["awaits"]),
+        answered=None if raw.get("answered") is None else _answered(raw["answered"]),
         conditions=conditions(raw.get("conditions")),
     )
 

@@ -4,6 +4,7 @@ from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import NewRollout, NodesGate, Rollout, RolloutStatus, RolloutStep
 from dovetail.model.time import format_time
 
@@ -31,7 +32,24 @@ def render_new_rollout(new: NewRollout) -> Json:
 
 
 def _step(step: RolloutStep) -> Json:
-    return {"name": step.name, "to": step.to, "soak": fields.duration(step.soak)}
+    asks = {} if step.approve is None else {"approve": {"expiresAfter": fields.duration(step.approve)}}
+    return {"name": step.name, "to": step.to, "soak": fields.duration(step.soak), **asks}
+
+
+def render_approval(approval: Approval) -> Json:
+    """As it stands in a spec."""
+    at = format_time(approval.at)
+    return {"step": approval.step, "digest": approval.digest, "by": approval.by, "at": at}
+
+
+def _answered(answered: Answered) -> Json:
+    return {**render_approval(answered.approval), "refused": answered.refused or None}
+
+
+def _awaits(awaits: Awaits) -> Json:
+    since, expires = format_time(awaits.since), format_time(awaits.expires)
+    said = {"digest": awaits.digest, "since": since, "expires": expires, "shows": awaits.shows}
+    return {**said, "generation": awaits.generation}
 
 
 def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
@@ -49,6 +67,8 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
         "target": {"nodePoolHash": status.target, "begun": format_time(begun)},
         "nodes": {"total": status.total, "target": status.at_target, "leaving": status.leaving, "old": old},
         "gates": [_gate(status.gate)],
+        "awaits": None if status.awaits is None else _awaits(status.awaits),
+        "answered": None if status.answered is None else _answered(status.answered),
         "conditions": fields.conditions(status.conditions),
     }
 

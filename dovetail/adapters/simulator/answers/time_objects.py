@@ -3,13 +3,19 @@
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_rollout, render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
 from dovetail.adapters.simulator.answers.patching import deleted_version, spec_patched, status_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
@@ -55,4 +61,8 @@ class SimulatedTimeObjects:
 
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         body = await spec_patched(self._calls, "NodeRollout", rollout, {"intent": str(intent)})
+        return None if body is None else parsed(parse_rollout, body)
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        body = await spec_patched(self._calls, "NodeRollout", rollout, {"approval": render_approval(approval)})
         return None if body is None else parsed(parse_rollout, body)
