@@ -23,7 +23,7 @@ from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Budget, NodePool
 from dovetail.model.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rollouts import Rollout
+from dovetail.model.rollouts import Rollout, RolloutPlan
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
@@ -35,6 +35,7 @@ _SETTINGS: Final = DisruptionSettings()
 _STAYS: Final = (a_pool(consolidate_after=None),)  # nothing is consolidated
 _SILENT: Final = RepairPolicy(condition="Ready", status="Unknown", toleration=600.0)
 _DRIFTED: Final = a_world([a_pair("n1", also=(names.DRIFTED,))], [a_pod("n1")], _STAYS)
+_PLAN: Final = RolloutPlan()
 _FOR_A_REQUEST: Final = {names.REPLACE: "a new disk"}
 
 
@@ -125,12 +126,22 @@ def _with_pdb(world: Snapshot) -> Snapshot:
     return replace(world, pdbs={f"{pdb.namespace}/{pdb.name}": pdb})
 
 
+def _changed(world: Snapshot) -> Snapshot:
+    """What has drifted has for a change."""
+    changed = {
+        name: replace(claim, conditions=tuple(replace(each, reason="NodePoolDrifted") for each in claim.conditions))
+        for name, claim in world.claims.items()
+    }
+    return replace(world, claims=changed)
+
+
 RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
     "pause": _paused,
     "Freeze": lambda world: with_rules(world, Freeze(name="f", until=NOW + HOUR)),
     "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
     "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
     "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
+    "change whose roll-out is not made yet": lambda world: with_rules(_changed(world), Policy(name="p", rollout=_PLAN)),
     "roll-out that waits": lambda world: with_rules(world, Rollout(name="r")),
     "rate that is reached": lambda world: with_rules(
         _with_pools(lambda pool: with_begun(pool, [BegunNodes(NOW - 60, "Drifted", nodes=2)], {HOUR}, NOW))(world),

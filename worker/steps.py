@@ -67,6 +67,7 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
@@ -292,6 +293,7 @@ class Wiring:
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
             TimeRuleUpkeep(w.times, now, w.catalogues, w.notices),
+            RolloutUpkeep(w.times, w.notices),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

@@ -24,7 +24,7 @@ from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle import unfinished
-from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.triggers import asking
@@ -52,6 +52,9 @@ class ReadyClasses:
 
     async def drift(self, claim: NodeClaim) -> str:
         return ""
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return ()
 
 
 def quiet_cluster(nodes: int) -> Snapshot:

@@ -18,7 +18,8 @@ from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
 from dovetail.model.notice import Notice
-from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening
+from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, TakenRate, next_opening, policies_of
+from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import pace_of, slides_at
 from dovetail.model.rollout_nodes import is_old, nodes_of
@@ -80,7 +81,6 @@ class TimeRuleUpkeep:
             writes += self._refusals(rollout, place, snapshot)
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
 
-
     async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
         """What a launch for its pool is made of now; empty where nobody knows."""
         pool = snapshot.pools.get(rollout.pool)
@@ -112,12 +112,23 @@ def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatu
     """What is to stand there now."""
     pools = tuple(name for name in sorted(snapshot.pools) if policy.selects(snapshot.pools[name]))
     said = _understood(policy.fault, policy.generation, now)
+    several = "; ".join(_conflicts(policy, snapshot, pools))
+    if several and not policy.fault:
+        said = _both(("Conflict", several), policy.generation, now)
     return PolicyStatus(
         pools=pools,
         openings=tuple(_openings(policy, now)),
         rates=tuple(_taken(policy, [snapshot.pools[name] for name in pools], now)),
         conditions=_settled(policy.status.conditions, said, now),
     )
+
+
+def _conflicts(policy: Policy, snapshot: Snapshot, pools: Iterable[str]) -> Iterator[str]:
+    """For each NodePool of which another policy has a roll-out too."""
+    for name in pools if policy.rollout is not None else ():
+        words = conflict(policies_of(snapshot.policies, snapshot.pools[name]))
+        if words:
+            yield f"NodePool {name}: {words}"
 
 
 def _openings(policy: Policy, now: float) -> Iterator[Opening]:
@@ -192,6 +203,8 @@ def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition
         stalled = (FALSE, "Advancing", "")
     elif rollout.is_failing:
         stalled = (TRUE, "GateFails", f"no further node begins: {rollout.status.gate.message}")
+    elif state == RolloutState.PAUSED:
+        stalled = (TRUE, "ApprovalExpired", "nobody approved in time; write its intent anew, and it is asked again")
     elif state == RolloutState.JUDGING:
         stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
     goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] == FALSE and intent != Intent.PAUSE
@@ -220,7 +233,12 @@ def _pinned(rollout: Rollout) -> tuple[str, str, str]:
 def _understood(fault: str, generation: int, now: float) -> tuple[Condition, ...]:
     if not fault:
         return (_condition(READY, (TRUE, "Understood", ""), generation, now),)
-    said = ("NotUnderstood", f"{fault}; until that is put right it keeps everything that it is about from beginning")
+    words = f"{fault}; until that is put right it keeps everything that it is about from beginning"
+    return _both(("NotUnderstood", words), generation, now)
+
+
+def _both(said: tuple[str, str], generation: int, now: float) -> tuple[Condition, ...]:
+    """Not Ready and Stalled."""
     return tuple(
         _condition(kind, (status, *said), generation, now) for kind, status in ((READY, FALSE), (STALLED, TRUE))
     )

@@ -53,9 +53,9 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
         "dovetail replace ip-10-0-3-17 --reason 'it is broken' --now --wait",
     ),
     "rollout": (
-        "Says how far a change is that goes step by step, and pauses, aborts or promotes it.",
+        "Says how far a change is that goes step by step, and approves, pauses, aborts or promotes it.",
         "dovetail rollout",
-        "dovetail rollout status new-image",
+        "dovetail rollout approve new-image",
         "dovetail rollout abort new-image",
     ),
     "take-over": (

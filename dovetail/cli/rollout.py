@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LIST: Final = "list"
 STATUS: Final = "status"
+APPROVE: Final = "approve"
 ORDERS: Final = {"pause": "Pause", "resume": "Run", "abort": "Abort", "promote": "Promote"}
 BACK: Final = "RollBack"
 
@@ -29,13 +30,14 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     rollout = commands.add_parser(
         "rollout", parents=[shared], help="how far changes of NodePools are, and pause, abort or promote one"
     )
-    words = (LIST, STATUS, *ORDERS)
+    words = (LIST, STATUS, APPROVE, *ORDERS)
     rollout.add_argument("what", nargs="?", default=LIST, choices=words, metavar="|".join(words), help="default: list")
     rollout.add_argument("name", nargs="?", default="", metavar="NODEROLLOUT", help="the NodeRollout, but for a list")
     rollout.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
     rollout.add_argument(
         "--back", action="store_true", help="abort: replace the nodes at its target by such as were there before"
     )
+    rollout.add_argument("--yes", action="store_true", help="approve: do not ask whether what is shown may happen")
     rollout.set_defaults(act=_rollout, order=True, service="", local=False, url="")
 
 
@@ -62,6 +64,12 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> No
                 say(line)
             return
         target = await checked_target(settings, objects, given)
+        if given.what == APPROVE:
+            from dovetail.cli.rollout_approval import approve
+
+            say(await approve(objects, found, given))
+            say(target.words)
+            return
         say(await _ordered(times, found, BACK if given.back else ORDERS[given.what]))
         say(target.words)
 
@@ -88,7 +96,8 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
             raise CommandFailed(f"{name}: it is complete, and holds nothing")
         try:
             written: Rollout | None = rollout
-            if rollout.status.state in REFUSED and rollout.intent == intent:
+            waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
+            if waits and rollout.intent == intent:  # for any change
                 written = await times.patch_intent(rollout, Intent.PAUSE)
             if written is None or await times.patch_intent(written, intent) is None:
                 break
@@ -112,6 +121,18 @@ def _line(rollout: "Rollout") -> str:
     return f"{rollout.name}: NodePool {rollout.pool or '(any)'}, {rollout.words}{until}; {counts}"
 
 
+def _approvals(rollout: "Rollout") -> Iterator[str]:
+    """What is asked, and what became of the last answer."""
+    from dovetail.model.time import format_time
+
+    awaits, answered = rollout.status.awaits, rollout.status.answered
+    if awaits is not None:
+        yield f"asks until {format_time(awaits.expires)}: {awaits.shows}; `dovetail rollout approve {rollout.name}`"
+    if answered is not None:
+        became = f"refused, as {answered.refused}" if answered.refused else "accepted"
+        yield f"approval of step {answered.approval.step} by {answered.approval.by}: {became}"
+
+
 def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
     from dovetail.answers.wording import duration_text
@@ -119,12 +140,14 @@ def _lines(rollout: "Rollout") -> Iterator[str]:
     yield _line(rollout)
     for step in rollout.steps:
         mark = ">" if step.name == rollout.status.step else " "
-        yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}"
+        asks = "" if step.approve is None else f", then asks for {duration_text(round(step.approve))}"
+        yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}{asks}"
     yield f"intent {rollout.intent}; gate nodes: {rollout.status.gate.result}"
     stable = rollout.status.stable
     if stable.since:
         images = ", ".join(image.id for image in stable.images) or "none"
         yield f"images of before: {images}{f' ({stable.why_not})' if stable.why_not else ''}"
+    yield from _approvals(rollout)
     for condition in rollout.status.conditions:
         if condition.type == "Stalled" and condition.status == "True":
             yield f"stalled ({condition.reason}): {condition.message}"

@@ -15,6 +15,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import Policy, closed, policies_of
+from dovetail.model.policy_rollouts import rolling, unmade
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import Rate, RateState, pace_of
 from dovetail.model.rollout_nodes import nodes_of
@@ -90,7 +91,7 @@ class Said:
     pauses: tuple[Pause, ...] = ()
     policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
     rollouts: tuple[Rollout, ...] = ()  # likewise
-    nodes: PoolNodes | None = None  # None where there is no roll-out, or at the mark, where the step alone is asked
+    nodes: PoolNodes | None = None  # None where no roll-out is asked for, or at the mark, where the step alone is asked
 
     @property
     def periods(self) -> frozenset[float]:
@@ -108,13 +109,14 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
     rollouts = rollouts_of(snapshot.rollouts, name)
+    policies = policies_of(snapshot.policies, pool) if pool is not None else ()
     return Said(
         now=snapshot.now,
         pool=pool,
         pauses=general if own is None else (*general, own),
-        policies=policies_of(snapshot.policies, pool) if pool is not None else (),
+        policies=policies,
         rollouts=rollouts,
-        nodes=nodes_of(snapshot, pool) if pool is not None and rollouts else None,
+        nodes=nodes_of(snapshot, pool) if pool is not None and (rollouts or rolling(policies)) else None,
     )
 
 
@@ -154,9 +156,13 @@ def by_window(said: Said, cause: Cause) -> PoolHold | None:
 
 
 def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
-    """The roll-out whose step lets no more nodes begin."""
+    """The roll-out whose step lets no more nodes begin, or that must be made first."""
     if cause != Cause.DRIFTED or said.pool is None:
         return None
+    missing = unmade(said.policies, said.nodes, said.now) if said.nodes is not None and not said.rollouts else None
+    if missing is not None:
+        message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {missing.message}"
+        return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message, until=missing.until)
     for rollout in said.rollouts:
         if rollout.is_held or (said.nodes is not None and not rollout.left(said.pool, said.nodes)):
             message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"

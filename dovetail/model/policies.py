@@ -16,7 +16,7 @@ from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import Rate
-from dovetail.model.rollouts import Rollout
+from dovetail.model.rollouts import Rollout, RolloutPlan
 from dovetail.model.selectors import matches
 from dovetail.model.time import format_time
 
@@ -80,6 +80,7 @@ class Policy:
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
     expiry: Expiry | None = None
+    rollout: RolloutPlan | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import inf
+from typing import Final
 
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
@@ -12,6 +13,9 @@ from dovetail.model.rollouts import PoolNodes, Rollout
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.stable_images import OLD_IMAGES
 
+# Of the NodePool's template, of its NodeClass and of the images that this selects.
+_CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "ImageDrift"})
+
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     """What the snapshot has of them."""
@@ -19,6 +23,7 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     old = [claim for claim in claims if is_old(claim, pool)]
     target = [claim for claim in claims if not is_old(claim, pool)]
     leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
+    gone = {claim.uid for claim in leaving}
     return PoolNodes(
         old=len(old) - len(leaving),
         at_target=len(target),
@@ -26,6 +31,9 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
         refusable=sum(is_refusable(claim, pool, snapshot.rollouts) for claim in target),
+        staying=tuple(claim.uid for claim in old if claim.uid not in gone),
+        changed=sum(1 for claim in old if _is_changed(claim)),
+        newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
     )
 
 
@@ -65,6 +73,12 @@ def _has_older_image(claim: NodeClaim) -> bool:
 def _known_from(claim: NodeClaim) -> float:
     """When it was made; of one with an older image it is not known at once whether that is the target again."""
     return -inf if _has_older_image(claim) else claim.created
+
+
+def _is_changed(claim: NodeClaim) -> bool:
+    """Whether somebody's change is the cause: a lost reservation is none, nor a type that is no longer sold."""
+    drifted = claim.condition(names.DRIFTED)
+    return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
 
 
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
 
 _OWN: Final = "drifted"  # for which it makes claims itself
@@ -34,14 +35,24 @@ class RolloutState(StrEnum):
     REPLACING = "Replacing"
     SOAKING = "Soaking"
     JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
+    AWAITING = "Awaiting"  # a person's approval of the next step
+    PAUSED = "Paused"  # nobody answered in time
     COMPLETE = "Complete"
     ROLLING_BACK = "RollingBack"  # nodes at the target leave
     FAILED = "Failed"  # none is at the target, and none comes there
 
 
-BEGUN: Final = frozenset({RolloutState.REPLACING, RolloutState.SOAKING, RolloutState.JUDGING})
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
 MAX_STABLE_AGE: Final = 30 * 86_400.0
+BEGUN: Final = frozenset(
+    {
+        RolloutState.REPLACING,
+        RolloutState.SOAKING,
+        RolloutState.JUDGING,
+        RolloutState.AWAITING,
+        RolloutState.PAUSED,
+    }
+)
 
 
 class GateResult(StrEnum):
@@ -64,11 +75,13 @@ class NodesGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
-    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves."""
+    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves. `approve`: how many
+    seconds a person has to let the step after it begin; None where nobody is asked."""
 
     name: str
     to: str
     soak: float = 0.0
+    approve: float | None = None
 
     def allows(self, total: int) -> int:
         """How many of so many; a percentage is rounded up."""
@@ -82,6 +95,33 @@ class RolloutFailure:
 
     generation: int
     message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan:
+    """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
+
+    drifted: str = "1"
+    steps: tuple[RolloutStep, ...] = ()
+    launches_stable: bool = False  # these as of a NodeRollout
+    rolls_back: bool = False
+    longest_stable: float = MAX_STABLE_AGE
+
+    def needs(self, total: int) -> int:
+        """How many nodes of a pool of so many."""
+        share = self.drifted.endswith("%")
+        return RolloutStep(name="", to=self.drifted).allows(total) if share else int(self.drifted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRollout:
+    """A NodeRollout to make by a policy, of the pool's change."""
+
+    name: str
+    pool: str
+    pool_uid: str
+    policy: str
+    plan: RolloutPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +141,8 @@ class RolloutStatus:
     makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
     stable: StableImages = NOTHING_KNOWN
     failure: RolloutFailure | None = None
+    awaits: Awaits | None = None
+    answered: Answered | None = None
     conditions: tuple[Condition, ...] = ()
 
 
@@ -121,6 +163,8 @@ class Rollout:
     rolls_back: bool = False  # whether it goes back by itself where it fails
     longest_stable: float = MAX_STABLE_AGE
     status: RolloutStatus = RolloutStatus()
+    policy: str = ""  # by which it was made; none where a person made it
+    approval: Approval | None = None
 
     def is_about(self, pool: str) -> bool:
         """Whether it holds nodes of that pool back; one that is complete holds none any more."""
@@ -214,6 +258,9 @@ class PoolNodes:
     ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
     refusable: int = 0  # at the target for certain, those that are being deleted included
     makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
+    staying: tuple[str, ...] = ()  # the UIDs of the old ones
+    changed: int = 0  # not at the target because somebody has changed it, leaving ones too
+    newest_drift: float = -inf  # when the last one was found to have drifted
 
     @property
     def taken(self) -> int:

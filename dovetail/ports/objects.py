@@ -18,7 +18,8 @@ from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
-from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
+from dovetail.model.rollout_approvals import Approval
+from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import Deployment, Namespace
 
@@ -142,8 +143,17 @@ class TimeObjects(Protocol):
     async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
         """Set the whole status at the version of `rollout`; None where it is gone, Conflict where it has changed."""
 
+    async def create_rollout(self, new: NewRollout) -> None:
+        """Make it; one of that name that is there already is left as it is."""
+
+    async def delete_rollout(self, rollout: Rollout) -> None:
+        """Delete that very one; nothing where it is gone."""
+
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         """What a person wants of it, likewise."""
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        """What a person approves, likewise."""
 
 
 class CapacityBuffers(Protocol):

@@ -8,6 +8,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import Seen
@@ -18,7 +19,18 @@ from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rollouts import GateResult, Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollout_approvals import Answered, Approval
+from dovetail.model.rollouts import (
+    GateResult,
+    Intent,
+    NewRollout,
+    NodesGate,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.stable_images import StableImage
 from dovetail.model.time import parse_time
@@ -43,6 +55,8 @@ class Written:
         self.statuses: dict[str, PolicyStatus] = {}
         self.conditions: dict[str, tuple[Condition, ...]] = {}
         self.rollouts: dict[str, RolloutStatus] = {}
+        self.made: list[NewRollout] = []
+        self.deleted: list[str] = []
 
     async def read(self, _: str) -> TimeRules:
         if self.rules is None:
@@ -60,6 +74,15 @@ class Written:
     async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout:
         self.rollouts[rollout.name] = status
         return replace(rollout, status=status)
+
+    async def create_rollout(self, new: NewRollout) -> None:
+        self.made.append(new)
+
+    async def delete_rollout(self, rollout: Rollout) -> None:
+        self.deleted.append(rollout.name)
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout:
+        return replace(rollout, approval=approval)
 
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout:
         return replace(rollout, intent=intent)
@@ -327,6 +350,62 @@ async def test_a_target_that_is_refused_is_said_on_its_node_class_once_and_held_
     play.made.makes = "x/image-3"
     assert (await play.look()).state == RolloutState.REPLACING
     assert play.said("Stalled")[0] == "False"
+
+
+def a_change(*rules: Policy | Freeze | Rollout) -> Snapshot:
+    changed = Condition(type="Drifted", status="True", reason="NodePoolDrifted", changed=NOON)
+    drifted = a_pair("n1", pool="default", also=(changed,))
+    return replace(a_cluster(*rules), claims={drifted.claim.name: drifted.claim})
+
+
+async def test_a_policy_has_a_roll_out_made_and_those_that_were_kept_for_a_month_taken_away() -> None:
+    policy = Policy(name="p", rollout=RolloutPlan(steps=STEPS))
+    old = RolloutStatus(state=RolloutState.COMPLETE, since=NOON - 31 * 86_400)
+    written = Written()
+    look = await RolloutUpkeep(written, FakeNotices(World())).look(
+        a_change(policy, Rollout(name="r", pool="default", policy="p", status=old))
+    )
+    for write in look.due:
+        await write()
+
+    [new] = written.made
+    assert (new.pool, new.policy, new.plan.steps, written.deleted) == ("default", "p", STEPS, ["r"])
+    again = await RolloutUpkeep(written, FakeNotices(World())).look(
+        a_change(policy, Rollout(name=new.name, pool="default", policy="p"))
+    )
+    assert not again.due
+
+
+async def test_what_became_of_an_approval_is_published_once_and_a_worker_that_begins_is_silent() -> None:
+    approval = Approval(step="canary", digest="1", by="alice", at=NOON)
+    waiting = Rollout(name="r", uid="u1", pool="default", steps=STEPS)
+
+    def with_answer(refused: str) -> Snapshot:
+        status = RolloutStatus(answered=Answered(approval=replace(approval, at=NOON + len(refused)), refused=refused))
+        return a_cluster(replace(waiting, status=status))
+
+    world = World()
+    upkeep = RolloutUpkeep(Written(), FakeNotices(world))
+    for snapshot in (with_answer("late"), with_answer("late"), with_answer("the gates say no"), with_answer("")):
+        for write in (await upkeep.look(snapshot)).due:
+            await write()
+
+    refused, accepted = world.notices
+    assert (refused.kind, refused.name, refused.uid, refused.type) == ("NodeRollout", "r", "u1", "Warning")
+    assert refused.message == "The approval by alice lets nothing begin: the gates say no"
+    assert accepted.message == "What comes after step canary begins, by alice"
+    assert [refused.reason, accepted.reason] == ["ApprovalRefused", "ApprovalAccepted"]
+
+
+async def test_two_policies_that_both_have_a_roll_out_for_a_pool_are_stalled_and_say_so() -> None:
+    plan = RolloutPlan(steps=STEPS)
+    written, _ = await looked(Policy(name="p", rollout=plan), Policy(name="q", rollout=plan), Policy(name="r"))
+
+    for name in ("p", "q"):
+        said = {c.type: (c.status, c.reason, c.message) for c in written.statuses[name].conditions}
+        assert (said["Ready"][:2], said["Stalled"][:2]) == (("False", "Conflict"), ("True", "Conflict"))
+        assert said["Stalled"][2].startswith("NodePool default: DisruptionPolicies p and q each have a roll-out for it")
+    assert {c.type: c.status for c in written.statuses["r"].conditions} == {"Ready": "True"}
 
 
 async def test_at_the_mark_a_roll_out_is_asked_for_as_the_api_server_has_it() -> None:

@@ -1,5 +1,7 @@
 """What the API accepts and refuses of DisruptionPolicies, Freezes and NodeRollouts; case.py says how it is read."""
 
+from typing import Any
+
 from tests.api.case import MATCH, REQUIRED, At, Case, one, vary
 from tests.api.manifests import REMOVED, Manifest
 
@@ -31,6 +33,11 @@ def a_rollout() -> Manifest:
     }
 
 
+def a_plan(**more: Any) -> Manifest:
+    return {"steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}], **more}
+
+
+_UNSEEN = {"step": "canary", "by": "alice", "at": "2026-11-30T07:00:00Z"}
 SELECTOR = "spec.nodePoolSelector.matchExpressions"
 
 OWN = [
@@ -80,6 +87,24 @@ OWN = [
     *vary("DIQ-32", a_policy, "spec.expiry", At("spec.expiry", "spread or hardAfter must be given"), {"empty": {}}),
     *vary("DIQ-32", a_policy, "spec.expiry", At("spec.expiry.spread", MATCH), {"in days": {"spread": "1d"}}),
     *vary("DIQ-30", a_policy, "spec.timeZone", MATCH, {"a zone with a dot": "../localtime"}),
+    *vary(
+        "DIQ-37", a_policy, "spec.rollout", "", {"rolled out": a_plan(), "from two on": a_plan(when={"drifted": "2"})}
+    ),
+    *vary("DIQ-37", a_policy, "spec.rollout", At("spec.rollout.steps", REQUIRED), {"rolled out by no step": {}}),
+    *vary(
+        "DIQ-37",
+        a_policy,
+        "spec.rollout",
+        At("spec.rollout", "the last step must be to 100%"),
+        {"rolled out in part": {"steps": one(name="a", to="1")}},
+    ),
+    *vary(
+        "DIQ-37",
+        a_policy,
+        "spec.rollout",
+        At("spec.rollout.when.drifted", MATCH),
+        {"rolled out from none on": a_plan(when={"drifted": "0"})},
+    ),
     Case(cites="DIQ-31", what="with an end", manifest=a_freeze()),
     *vary("DIQ-31", a_freeze, "spec.until", REQUIRED, {"without an end": REMOVED}),
     *vary("DIQ-31", a_freeze, "spec.from", "", {"that begins before it ends": "2026-11-26T17:00:00Z"}),
@@ -113,5 +138,32 @@ OWN = [
         At("spec", "the last step must be to 100%"),
         {"that ends early": one(name="a", to="1")},
     ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        "",
+        {
+            "that asks": [
+                {"name": "canary", "to": "1", "approve": {"expiresAfter": "2h"}},
+                {"name": "rest", "to": "100%"},
+            ]
+        },
+    ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.steps",
+        At("spec", "the last step cannot have approve"),
+        {"that asks when all is done": one(name="rest", to="100%", approve={})},
+    ),
+    *vary(
+        "DIQ-37",
+        a_rollout,
+        "spec.approval",
+        "",
+        {"approved": {"step": "canary", "digest": "1-2", "by": "alice", "at": "2026-11-30T07:00:00Z"}},
+    ),
+    *vary("DIQ-37", a_rollout, "spec.approval", At("spec.approval.digest", REQUIRED), {"approved unseen": _UNSEEN}),
     *vary("DIQ-37", a_rollout, "spec.steps", At("spec.steps[0].to", MATCH), {"to no node": one(name="a", to="0")}),
 ]

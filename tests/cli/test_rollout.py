@@ -115,3 +115,93 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
     assert found is not None and before is not None and found["spec"]["intent"] == "Run"
     assert found["metadata"]["generation"] > before["metadata"]["generation"]
     assert "it begins again at its first step" in capsys.readouterr().out
+
+
+AWAITS = {
+    "digest": "1-2",
+    "since": "2026-05-01T00:30:00Z",
+    "expires": "2026-05-02T00:30:00Z",
+    "shows": "step rest: from 1 to 100%, 8 more of 9 nodes are replaced",
+}
+
+
+def an_asking_rollout(state: str = "Awaiting") -> dict[str, Any]:
+    rollout = a_rollout(state)
+    rollout["spec"]["steps"][0]["approve"] = {"expiresAfter": "24h"}
+    rollout["status"]["step"].pop("until")
+    rollout["status"]["awaits"] = AWAITS
+    return rollout
+
+
+def test_an_approval_shows_what_it_lets_happen_and_is_of_that_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(), an_asking_rollout())
+
+    assert typed(world, "approve", NAME) == 1
+    said = capsys.readouterr()
+    assert f"{NAME}: step rest: from 1 to 100%, 8 more of 9 nodes are replaced" in said.out.splitlines()
+    assert said.err.splitlines() == [
+        "dovetail: rollout approve: nobody can be asked here; --yes approves what is shown"
+    ]
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and "approval" not in found["spec"]
+
+    assert typed(world, "approve", NAME, "--yes") == 0
+    found = world.get("NodeRollout", NAME)
+    assert found is not None
+    approval = found["spec"]["approval"]
+    assert (approval["step"], approval["digest"]) == ("canary", "1-2") and approval["by"] and approval["at"]
+    assert "it begins at once, unless something has changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1), ("n", 1)])
+def test_a_person_is_asked_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(), an_asking_rollout())
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+
+    assert typed(world, "approve", NAME) == code
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and ("approval" in found["spec"]) is (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("Soaking", "nothing is to be approved: Soaking at step canary"),
+        ("Paused", "the question has expired; `dovetail rollout resume` has it asked again"),
+    ],
+)
+def test_what_is_not_asked_is_not_approved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], state: str, words: str
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(), an_asking_rollout(state))
+
+    assert typed(world, "approve", NAME, "--yes") == 1
+    assert capsys.readouterr().err.splitlines() == [f"dovetail: {NAME}: {words}"]
+
+
+def test_resuming_one_that_nobody_answered_changes_it_though_its_intent_was_to_run(tmp_path: Path) -> None:
+    world = a_world(tmp_path, a_ready_pool(), an_asking_rollout("Paused"))
+    before = world.get("NodeRollout", NAME)
+
+    assert typed(world, "resume", NAME) == 0
+    after = world.get("NodeRollout", NAME)
+    assert before is not None and after is not None and after["spec"]["intent"] == "Run"
+    assert after["metadata"]["generation"] > before["metadata"]["generation"]
+
+
+def test_what_is_asked_and_what_was_answered_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rollout = an_asking_rollout()
+    answered = {"step": "canary", "digest": "0", "by": "alice", "at": "2026-05-01T00:31:00Z", "refused": "late"}
+    rollout["status"]["answered"] = answered
+    world = a_world(tmp_path, a_ready_pool(), rollout)
+
+    assert typed(world, "status", NAME) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "> canary: to 1, soak 30m, then asks for 1d" in lines
+    assert f"asks until 2026-05-02T00:30:00Z: {AWAITS['shows']}; `dovetail rollout approve {NAME}`" in lines
+    assert "approval of step canary by alice: refused, as late" in lines

@@ -66,6 +66,8 @@ NOT_USED = {
     ("dovetail.sh", "disruptionpolicies/status", "patch"): "nobody has said here when nodes may leave",
     ("dovetail.sh", "freezes/status", "patch"): "nobody has said here when nodes may leave",
     ("dovetail.sh", "noderollouts/status", "patch"): "no change is rolled out here",
+    ("dovetail.sh", "noderollouts", "create"): "no change is rolled out here",
+    ("dovetail.sh", "noderollouts", "delete"): "no change is rolled out here",
     ("", "pods", "delete"): "pods that outlast their node's deadline",
     ("", "nodes", "delete"): "nodes that another has kept the finalizer of",
     ("discovery.k8s.io", "endpointslices", "get"): "nobody asks a worker here: a question makes it look who may ask",

@@ -18,22 +18,23 @@ from testing.time_rules import with_rules
 # The columns in this order: Empty, Underutilized, Drifted, Expired with a replacement first, Requested, Requested now,
 # Expired and deleted, a static pool scaled down, repaired, deleted by a person. "H": it holds.
 TABLE: Final = """
-pause                            H H H H H H H H - -
-Freeze                           H H H H H H H H - -
-Freeze that is not understood    H H H H H H H H - -
-closed window                    H H H H H - - - - -
-policy that is not understood    H H H H H - - - - -
-roll-out that waits              - - H - - - - - - -
-rate that is reached             H H H H - - - - - -
-replacements that failed         H H H H H - - - - -
-budget of no node                H H H H H - - - - -
-pod with do-not-disrupt          - H H H H H - - - -
-PDB that allows none             - H H H H H - - - -
+pause                                  H H H H H H H H - -
+Freeze                                 H H H H H H H H - -
+Freeze that is not understood          H H H H H H H H - -
+closed window                          H H H H H - - - - -
+policy that is not understood          H H H H H - - - - -
+change whose roll-out is not made yet  - - H - - - - - - -
+roll-out that waits                    - - H - - - - - - -
+rate that is reached                   H H H H - - - - - -
+replacements that failed               H H H H H - - - - -
+budget of no node                      H H H H H - - - - -
+pod with do-not-disrupt                - H H H H H - - - -
+PDB that allows none                   - H H H H H - - - -
 """
 CELLS: Final = [
-    (line[:33].strip(), cause, letter == "H")
+    (line[:39].strip(), cause, letter == "H")
     for line in TABLE.strip().splitlines()
-    for cause, letter in zip(CAUSES, line[33:].split(), strict=True)
+    for cause, letter in zip(CAUSES, line[39:].split(), strict=True)
 ]
 
 

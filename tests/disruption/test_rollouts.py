@@ -284,6 +284,12 @@ rest Soaked       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C
 canary Judging    |canary R  |canary R  |=         |canary S  |canary S  |canary S  |canary S  |canary S  |canary R
 quarter Judging   |canary R  |quarter R |quarter R |quarter R |quarter S |quarter S |quarter S |quarter S |canary R
 rest Judging      |canary R  |quarter R |quarter R |quarter R |rest R    |rest S    |=         |rest S    |canary R
+canary Awaiting   |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
+quarter Awaiting  |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+rest Awaiting     |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
+canary Paused     |canary R  |canary R  |canary J  |quarter R |quarter R |quarter R |quarter R |quarter R |canary R
+quarter Paused    |canary R  |quarter R |quarter R |quarter R |rest R    |rest R    |rest R    |rest R    |canary R
+rest Paused       |canary R  |quarter R |quarter R |quarter R |rest R    |rest C    |rest J    |rest C    |canary R
 rest Complete     |=         |=         |=         |=         |=         |=         |=         |=         |=
 rest RollingBack  |rest F    |rest F    |=         |=         |=         |=         |=         |=         |canary R
 rest Failed       |=         |=         |rest B    |rest B    |rest B    |rest B    |rest B    |rest B    |canary R

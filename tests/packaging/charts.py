@@ -146,6 +146,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "dnsPolicy": "ClusterFirstWithHostNet",
         "controller": {"metrics": {"port": 9080}},
     },
+    "people who may approve": {
+        "approverRole": {"subjects": [{"kind": "Group", "name": "releases", "apiGroup": "rbac.authorization.k8s.io"}]}
+    },
     "people who may pause": {
         "operatorRole": {"subjects": [{"kind": "Group", "name": "platform", "apiGroup": "rbac.authorization.k8s.io"}]}
     },

@@ -266,6 +266,17 @@ class TestRendering:
             rendered = helm.rendered({**NAMED, **given}, *older)
             assert not [one for one in rendered if one["metadata"]["name"] == "dovetail-orders"]
 
+    def test_who_approves_does_so_in_their_own_name_where_the_api_server_can(self, helm: Helm) -> None:
+        role, policy, binding = yaml.safe_load_all((ROOT / "deploy/kubernetes/approvals.yaml").read_text())
+        objects = helm.rendered(NAMED)
+
+        assert named(objects, "ClusterRole", "dovetail-approver")["rules"] == role["rules"]
+        for one in (policy, binding):
+            assert named(objects, one["kind"], "dovetail-approvals")["spec"] == one["spec"]
+        for given, *older in (({}, "--kube-version", "1.29.3"), ({"approverRole": {"create": False}},)):
+            rendered = helm.rendered({**NAMED, **given}, *older)
+            assert not [one for one in rendered if one["metadata"]["name"] == "dovetail-approvals"]
+
     def test_the_temporal_of_a_trial_is_for_the_workers_alone(self, helm: Helm) -> None:
         objects = helm.rendered({**NAMED, "temporal": {"mode": "dev"}})
 

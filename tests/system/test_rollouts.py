@@ -1,5 +1,5 @@
 """The stories of the guide: "A change, step by step", in which one node goes and the rest waits until a person promotes
-it, and "Back to the image of before"."""
+it, or approves it where a policy made the roll-out, and "Back to the image of before"."""
 
 import pytest
 
@@ -21,6 +21,20 @@ ROLLOUT: Json = {
     "spec": {
         "nodePool": "pool",
         "steps": [{"name": "canary", "to": "1", "soak": "1h"}, {"name": "rest", "to": "100%"}],
+    },
+}
+POLICY: Json = {
+    "apiVersion": "dovetail.sh/v1alpha1",
+    "kind": "DisruptionPolicy",
+    "metadata": {"name": "careful"},
+    "spec": {
+        "rollout": {
+            "when": {"drifted": "2"},
+            "steps": [
+                {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
+                {"name": "rest", "to": "100%", "soak": "0s"},
+            ],
+        }
     },
 }
 
@@ -139,3 +153,48 @@ async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_mean
 
 def ready_pods(stage: Stage) -> int:
     return sum(has_condition(pod, "Ready") for pod in stage.world.objects("Pod"))
+
+
+async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_rest_goes(stage: Stage) -> None:
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.world.apply(POLICY)
+    stage.deploy(NODES)
+    stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and stage.running_pods() == NODES, 120, "all pods run")
+    before = {claim["metadata"]["uid"] for claim in stage.claims()}
+
+    def made() -> list[Json]:
+        return stage.world.objects("NodeRollout")
+
+    def is_at(step: str, state: str) -> bool:
+        place = [((each.get("status") or {}).get("step") or {}) for each in made()]
+        return [(each.get("name"), each.get("state")) for each in place] == [(step, state)]
+
+    def old() -> list[Json]:
+        return [claim for claim in stage.claims() if claim["metadata"]["uid"] in before]
+
+    def said(name: str) -> list[str]:
+        return [each["reason"] for each in stage.world.objects("Event") if each["involvedObject"]["name"] == name]
+
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    await stage.until(lambda: is_at("canary", "Awaiting"), 240, "the canary has soaked, and a person is asked")
+    await stage.until(lambda: len(old()) == NODES - 1, 120, "the node that it replaced is gone")
+    [rollout] = made()
+    name, steps = rollout["metadata"]["name"], POLICY["spec"]["rollout"]["steps"]
+    assert [(step["name"], step["to"]) for step in rollout["spec"]["steps"]] == [(s["name"], s["to"]) for s in steps]
+    assert rollout["metadata"]["ownerReferences"][0]["name"] == "pool"
+    stage.world.delete("DisruptionPolicy", "careful")
+
+    other = {"step": "canary", "digest": "0-0-0-0-0", "by": "mallory", "at": "2026-11-26T09:14:00Z"}
+    stage.world.patch("NodeRollout", name, {"spec": {"approval": other}})
+    await stage.until(lambda: "ApprovalRefused" in said(name), 60, "an approval of something else is refused")
+    assert "by mallory: refused, as it is of another target" in await shown(stage, "rollout", "status", name)
+    assert len(old()) == NODES - 1 and is_at("canary", "Awaiting")
+
+    words = await shown(stage, "rollout", "approve", name, "--yes")
+    assert f"step rest: from 1 to 100%, {NODES - 1} more of {NODES} nodes are replaced" in words
+    await stage.until(lambda: is_at("rest", "Complete"), 240, "it has a copy of the steps and goes on")
+    assert not old() and "ApprovalAccepted" in said(name)

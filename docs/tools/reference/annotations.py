@@ -133,6 +133,7 @@ NOTES_OF_DOVETAIL: Final = (
         "nodes that consolidation took within a day, and that were launched again "
         "([decision 247](../decisions/0247-returned-moves.md))",
     ),
+    Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,
@@ -142,7 +143,7 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.IMAGE,
         "NodeClaim",
-        "`stable` or `back`: it is launched with an image of before a change, by a NodeRollout; `gone`: that was no more",
+        "`stable` or `back`: launched with an image of before a change, by a NodeRollout; `gone`: there was none",
     ),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),

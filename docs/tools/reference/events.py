@@ -85,6 +85,12 @@ WARNINGS: Final = (
         "the message names them; `dovetail history NODE` too",
     ),
     Said(
+        "ApprovalRefused",
+        "NodeRollout",
+        "an approval lets nothing begin, and why: what it was of has changed, or it comes too late",
+        "look again: `dovetail rollout approve NAME` shows what is asked now",
+    ),
+    Said(
         "MoveFailed",
         "Deployment, Node",
         "the new pod of a move did not become available; the roll-out was taken back and the old pod stays",
@@ -130,7 +136,7 @@ WARNINGS: Final = (
         "TargetRefused",
         "NodeClass",
         "a NodeRollout goes back, or has gone back: no node of its NodePool comes to what the class asks for",
-        "mend the class, or `dovetail rollout resume` it ([back](../guides/safe-disruption.md#back-to-the-image-of-before))",
+        "mend the class, or `dovetail rollout resume` ([more](../guides/safe-disruption.md#back-to-the-image-of-before))",
     ),
     Said(
         "StableImageGone",
@@ -244,6 +250,7 @@ WARNINGS: Final = (
 )
 NORMAL: Final = (
     Said("Nominated", "Pod", "the node or claim that it was placed on"),
+    Said("ApprovalAccepted", "NodeRollout", "the next step begins, and who has approved it"),
     Said("MoveBegun", "Deployment", "its one pod is moved off a leaving node by a roll-out"),
     Said("Moved", "Deployment", "the new pod is available and the old one has left its node"),
     Said("MoveCalledOff", "Deployment", "the disruption of its node was called off, and the roll-out taken back"),

@@ -43,6 +43,7 @@ RIGHTS: Final = (
     *[("storage.k8s.io", name, _LOOK) for name in ("storageclasses", "csinodes", "volumeattachments")],
     *[("dovetail.sh", name, _LOOK) for name in ("disruptionpolicies", "freezes", "noderollouts")],
     *[("dovetail.sh", f"{name}/status", _CHANGE) for name in ("disruptionpolicies", "freezes", "noderollouts")],
+    ("dovetail.sh", "noderollouts", ("create", "delete")),
     ("", "events", ("create", "patch")),
     ("coordination.k8s.io", "leases", ("list",)),
     ("discovery.k8s.io", "endpointslices", ("get",)),

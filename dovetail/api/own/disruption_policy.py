@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dovetail.api.own.node_rollout import ASKS_BEFORE_THE_END, ENDS_WITH_ALL, NewLaunches, NodeShare, OnFailure, Steps
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
@@ -109,6 +110,30 @@ class PolicyExpiry(ApiModel):
     """How long after its expireAfter a node that could not be replaced is deleted in any case; left out, at once."""
 
 
+class PolicyRolloutWhen(ApiModel):
+    """What is a change that goes step by step."""
+
+    drifted: NodeShare = "1"
+    """So many nodes that a change of the NodePool, its NodeClass or images concerns, or a percentage, rounded up."""
+
+
+class PolicyRollout(ApiModel):
+    """How changes of its NodePools, their NodeClasses and images reach the nodes."""
+
+    rules = (ENDS_WITH_ALL, ASKS_BEFORE_THE_END)
+
+    when: PolicyRolloutWhen | None = None
+    """Fewer nodes go by budgets alone; left out, one is enough."""
+    steps: Steps
+    """The steps of the NodeRollout that is made of each change; it has a copy of them, as of what follows."""
+    new_launches: NewLaunches = "Target"
+    """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
+    on_failure: OnFailure = "Pause"
+    """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
+    max_stable_age: Duration = "720h"
+    """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -124,6 +149,8 @@ class DisruptionPolicySpec(ApiModel):
     """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
     expiry: PolicyExpiry | None = None
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
+    rollout: PolicyRollout | None = None
+    """A NodeRollout is made of each change, and no node goes before that. One policy of a NodePool may have it."""
 
 
 class PolicyOpening(ApiModel):

@@ -14,16 +14,43 @@ from dovetail.api.schema.object_meta import Metadata
 from dovetail.api.schema.rules import Rule, UpdateRule, unique_keys_only
 from dovetail.api.schema.structural import ApiModel
 
+NodeShare = Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
+
+State = Literal[
+    "Waiting",
+    "Replacing",
+    "Soaking",
+    "Judging",
+    "Awaiting",
+    "Paused",
+    "Complete",
+    "RollingBack",
+    "Failed",
+]
+NewLaunches = Literal["Target", "Stable"]
+OnFailure = Literal["Pause", "RollBack"]
+
+
+class StepApproval(ApiModel):
+    """A person is asked once the step has soaked and its gates pass."""
+
+    expires_after: Duration = "24h"
+    """How long the question stands."""
+    on_expiry: Literal["Pause"] = "Pause"
+    """What becomes of it then: it is Paused, until somebody writes its intent anew and it is asked again."""
+
 
 class NodeRolloutStep(ApiModel):
     """How many nodes may be at the target, and how long they prove themselves before the next step."""
 
     name: Annotated[LabelValue, Field(min_length=1)]
     """What people call it: canary."""
-    to: Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
+    to: NodeShare
     """A number of nodes, or a percentage of the NodePool's, rounded up. Nodes that came for pending pods count."""
     soak: Duration = "0s"
     """How long so many nodes stay at the target before the next step begins."""
+    approve: StepApproval | None = None
+    """The next step begins only when a person approves that; left out, nobody is asked."""
 
 
 def _names_once(steps: tuple[NodeRolloutStep, ...]) -> tuple[NodeRolloutStep, ...]:
@@ -39,6 +66,34 @@ Steps = Annotated[
 ]
 
 
+UserName = Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class RolloutApproval(ApiModel):
+    """What a person approves. An admission policy sees to it that `by` is who writes it."""
+
+    step: Annotated[LabelValue, Field(min_length=1)]
+    """The step that has proved itself, so that the one after it may begin."""
+    digest: Annotated[str, Field(min_length=1, max_length=64)]
+    """status.awaits.digest as that person has seen it."""
+    by: UserName
+    """As whom the API server knows that person."""
+    at: Moment
+    """When."""
+
+
+ASKS_BEFORE_THE_END = Rule(
+    message="the last step cannot have approve: no step comes after it",
+    cel="!has(self.steps[size(self.steps) - 1].approve)",
+    holds=lambda spec: spec.steps[-1].approve is None,
+)
+ENDS_WITH_ALL = Rule(
+    message="the last step must be to 100%",
+    cel="self.steps[size(self.steps) - 1].to == '100%'",
+    holds=lambda spec: spec.steps[-1].to == "100%",
+)
+
+
 class NodeRolloutSpec(ApiModel):
     """Which NodePool it is about, and by which steps its nodes are replaced."""
 
@@ -48,11 +103,8 @@ class NodeRolloutSpec(ApiModel):
             cel="self.nodePool == oldSelf.nodePool",
             holds=lambda old, new: new.node_pool == old.node_pool,
         ),
-        Rule(
-            message="the last step must be to 100%",
-            cel="self.steps[size(self.steps) - 1].to == '100%'",
-            holds=lambda spec: spec.steps[-1].to == "100%",
-        ),
+        ENDS_WITH_ALL,
+        ASKS_BEFORE_THE_END,
     )
 
     node_pool: Annotated[str, Field(min_length=1, max_length=253)]
@@ -62,12 +114,14 @@ class NodeRolloutSpec(ApiModel):
     intent: Literal["Run", "Pause", "Abort", "Promote", "RollBack"] = "Run"
     """Pause and Abort let no further node and no further step begin; Promote goes to the last step at once; RollBack
     replaces the nodes at the target by such as were there before."""
-    new_launches: Literal["Target", "Stable"] = "Target"
+    new_launches: NewLaunches = "Target"
     """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
-    on_failure: Literal["Pause", "RollBack"] = "Pause"
+    on_failure: OnFailure = "Pause"
     """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
     max_stable_age: Duration = "720h"
     """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
+    approval: RolloutApproval | None = None
+    """Lets the next step begin, if what is asked for is still that; `dovetail rollout approve` writes it."""
 
 
 class RolloutPlace(ApiModel):
@@ -75,9 +129,10 @@ class RolloutPlace(ApiModel):
 
     name: str
     """The step that is permitted; empty while it waits for a change."""
-    state: Literal["Waiting", "Replacing", "Soaking", "Judging", "Complete", "RollingBack", "Failed"]
-    """What it does there. Judging: nodes at the target are not ready after their soak, or a gate fails. RollingBack:
-    nodes at the target leave. Failed: the target is refused until the spec is changed, or there is another target."""
+    state: State
+    """What it does there. Judging: nodes at the target are not ready after their soak, or a gate fails. Awaiting: a
+    person's approval. Paused: nobody approved in time. RollingBack: nodes at the target leave. Failed: the target is
+    refused until the spec is changed, or there is another target."""
     since: Moment
     """When it came there."""
     until: Moment | None = None
@@ -150,6 +205,36 @@ class RolloutGate(ApiModel):
     """Whose pods."""
 
 
+class RolloutAwaits(ApiModel):
+    """What a person is asked."""
+
+    digest: Annotated[str, Field(max_length=64)]
+    """Of the target, the question, the steps to come, the nodes that are concerned and what the gates say."""
+    since: Moment
+    """When it was asked."""
+    expires: Moment
+    """Until when it can be approved."""
+    shows: Annotated[str, Field(max_length=1024)] | None = None
+    """What an approval lets happen."""
+    generation: Annotated[Int64, Field(ge=0)] | None = None
+    """The metadata.generation at which it expired; with a later one it is asked again."""
+
+
+class RolloutAnswered(ApiModel):
+    """What became of the last approval."""
+
+    step: str
+    """The step that it was for."""
+    digest: Annotated[str, Field(max_length=64)]
+    """What it was of."""
+    by: UserName
+    """Who approved."""
+    at: Moment
+    """When."""
+    refused: Annotated[str, Field(max_length=1024)] | None = None
+    """Why it let nothing begin; left out where it was accepted."""
+
+
 class NodeRolloutStatus(ApiModel):
     """How far it is."""
 
@@ -167,6 +252,10 @@ class NodeRolloutStatus(ApiModel):
     """What nodes ran before the change."""
     failure: RolloutFailed | None = None
     """Why the target is refused."""
+    awaits: RolloutAwaits | None = None
+    """What a person is asked."""
+    answered: RolloutAnswered | None = None
+    """What became of the last approval."""
     conditions: Conditions | None = None
     """Ready when complete, Reconciling while it goes on, Stalled where a person is needed, Healthy by its gates."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import Final
 
+from dovetail.disruption.upkeep.rollout_approvals import asks, with_answer
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.failed_replacements import ENOUGH, failures_of
 from dovetail.model.pools import NodePool
@@ -32,6 +33,10 @@ SETTLED: Final = 600.0  # seconds: after them every node is known to have drifte
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
     """The status that should stand there now, but for counts and conditions; its gate says already what it says now."""
+    return with_answer(rollout, _moved(rollout, pool, nodes, now), nodes, now)
+
+
+def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
     status = rollout.status
     if status.state == RolloutState.WAITING:
         may_begin = not rollout.fault and rollout.intent in (Intent.RUN, Intent.PROMOTE)
@@ -62,7 +67,8 @@ def looks_again(status: RolloutStatus, longest_stable: float, now: float) -> tup
     if status.state not in BEGUN:
         return (kept_until,) if status.state in REFUSED else ()
     settled = status.since + SETTLED if status.state == RolloutState.REPLACING else status.until
-    return tuple(moment for moment in (settled, kept_until, now + CONFIRMED) if moment is not None)
+    asked = status.awaits.expires if status.awaits is not None else None
+    return tuple(moment for moment in (settled, kept_until, asked, now + CONFIRMED) if moment is not None)
 
 
 def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
@@ -115,10 +121,10 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
         return _soaks(rollout, number, now)
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
-    return _proven(rollout, number, len(nodes.ready) >= needs[number], now)
+    return _proven(rollout, number, nodes, len(nodes.ready) >= needs[number], now)
 
 
-def _proven(rollout: Rollout, number: int, is_ready: bool, now: float) -> RolloutStatus:
+def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now: float) -> RolloutStatus:
     """A step whose nodes are at the target. What was judged soaks again, so that it is well all through a soak."""
     status = rollout.status
     passes = status.gate.result == GateResult.PASSING or rollout.intent == Intent.PROMOTE
@@ -131,7 +137,7 @@ def _proven(rollout: Rollout, number: int, is_ready: bool, now: float) -> Rollou
     if not passes:
         return status
     if number + 1 < len(rollout.steps):
-        return _at(rollout, number + 1, now)
+        return asks(rollout, number, nodes, now) or _at(rollout, number + 1, now)
     return replace(status, state=RolloutState.COMPLETE, since=float(int(now)), until=None)
 
 

@@ -30,7 +30,8 @@ from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.policies import Freeze, Policy, PolicyStatus
-from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
+from dovetail.model.rollout_approvals import Approval
+from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
@@ -114,6 +115,8 @@ async def everything_that_is_asked() -> set[Right]:
         KubeCapacityBuffers(client).patch_status(cast(Any, pod), BufferStatus()),
         *(times.read(), times.patch_policy(Policy(name="p"), PolicyStatus()), times.patch_freeze(Freeze(name="f"), ())),
         times.patch_rollout(Rollout(name="r"), RolloutStatus()),
+        times.create_rollout(NewRollout(name="r", pool="p", pool_uid="u", policy="p", plan=RolloutPlan())),
+        times.delete_rollout(Rollout(name="r")),
         *(deployments.read(of_moves), deployments.annotate(of_moves, ending())),
         *(notices.publish(notice), notices.publish(notice)),  # the second one counts the first one's Event up
     )
@@ -181,6 +184,17 @@ async def test_who_has_the_operator_s_role_can_list_roll_outs_and_say_what_is_wa
     ]
 
     assert ("dovetail.sh", "noderollouts", "patch") in recorder.used
+    assert recorder.used <= granted(role)
+
+
+async def test_who_has_the_approver_s_role_can_list_roll_outs_and_approve_one_and_no_more() -> None:
+    recorder = Recorder()
+    times = KubeTimeObjects(cast(Client, recorder), lambda kind: kind != "NodeRollout")
+    approval = Approval(step="canary", digest="1", by="alice", at=0.0)
+    await used(times.read(), times.patch_approval(Rollout(name="r"), approval))
+    role = next(iter(yaml.safe_load_all((ROLES.parent / "approvals.yaml").read_text())))
+
+    assert {verb for *_, verb in granted(role)} == {"get", "list", "watch", "patch"}
     assert recorder.used <= granted(role)
 
 

@@ -1,15 +1,22 @@
 """DisruptionPolicies, Freezes and NodeRollouts as read: none is left out, what is not understood holds."""
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
-from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
-from dovetail.model.rollouts import Rollout, RolloutFailure, RolloutState, RolloutStatus
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rollouts import NewRollout, Rollout, RolloutFailure, RolloutState, RolloutStatus
 from dovetail.model.stable_images import StableImage, StableImages
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
@@ -53,6 +60,30 @@ def test_a_whole_policy_is_read() -> None:
     )
     assert (policy.selects(PROD), policy.selects(DEV)) == (True, False)
     assert (policy.status.pools, policy.status.openings[0].open) == (("prod",), True)
+
+
+def test_the_roll_out_of_a_policy_is_read_and_what_is_made_of_it_has_the_same_steps() -> None:
+    steps = [{"name": "canary", "to": "1", "soak": "1h30m"}, {"name": "rest", "to": "100%"}]
+    plan = parse_policy(an_object({"rollout": {"when": {"drifted": "2"}, "steps": steps}})).rollout
+    usual = parse_policy(an_object({"rollout": {"steps": steps}})).rollout
+
+    assert plan is not None and usual is not None and (plan.drifted, usual.drifted) == ("2", "1")
+    assert [(step.name, step.to, step.soak) for step in plan.steps] == [("canary", "1", 5400.0), ("rest", "100%", 0.0)]
+    new = NewRollout(name="r", pool="default", pool_uid="u1", policy="p", plan=plan)
+    made = parse_rollout(render_new_rollout(new))
+    assert (made.name, made.pool, made.policy, made.steps, made.fault) == ("r", "default", "p", plan.steps, "")
+    every = replace(plan, launches_stable=True, rolls_back=True, longest_stable=60.0)
+    stable = parse_rollout(render_new_rollout(replace(new, plan=every)))
+    assert (stable.launches_stable, stable.rolls_back, stable.longest_stable) == (True, True, 60.0)
+    assert (made.launches_stable, made.rolls_back, made.longest_stable) == (False, False, plan.longest_stable)
+    [owner] = render_new_rollout(new)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("NodePool", "default", "u1")
+
+
+def test_a_roll_out_that_cannot_be_understood_closes_the_pools_of_its_policy() -> None:
+    policy = parse_policy(an_object({"rollout": {"steps": []}}))
+
+    assert policy.rollout is None and policy.why_closed("Drifted", 0.0)
 
 
 PROD_ONLY = {"matchLabels": {"tier": "prod"}}
@@ -204,6 +235,21 @@ def test_what_a_rollout_goes_back_to_is_read_as_it_was_written() -> None:
     assert (older.status.stable, older.status.failure, older.status.makes) == (StableImages(), None, "")
 
 
+def test_what_a_roll_out_asks_and_was_answered_comes_back_as_it_was_written() -> None:
+    steps = [{"name": "canary", "to": "1", "approve": {"expiresAfter": "1h"}}, {"name": "rest", "to": "100%"}]
+    given = Approval(step="canary", digest="1-2", by="alice", at=1_800_000_000.0)
+    awaits = Awaits(digest="1-2", since=1_800_000_000.0, expires=1_800_003_600.0, shows="step rest", generation=7)
+    rollout = parse_rollout(an_object({"nodePool": "default", "steps": steps, "approval": render_approval(given)}))
+    assert (rollout.approval, [step.approve for step in rollout.steps]) == (given, [3600.0, None])
+
+    for answered in (Answered(approval=given), Answered(approval=given, refused="late")):
+        status = RolloutStatus(state=RolloutState.PAUSED, step="canary", awaits=awaits, answered=answered)
+        written = {**an_object({"nodePool": "default", "steps": steps}), "status": render_rollout(rollout, status)}
+        read = parse_rollout(written).status
+        assert (read.state, read.awaits, read.answered) == (RolloutState.PAUSED, awaits, answered)
+    assert render_rollout(rollout, RolloutStatus())["awaits"] is None  # which takes away what stands there
+
+
 @pytest.mark.parametrize(
     ("spec", "pool"),
     [
@@ -233,6 +279,7 @@ def test_a_rollout_that_cannot_be_understood_holds_its_pool_or_all(spec: Any, po
         {"step": {"name": "canary", "state": "Replacing"}, "gates": [{"name": "nodes", "result": "Fine"}]},
         {"step": {"name": "canary", "state": "Rushing"}},
         {"nodes": {"total": "x"}},
+        {"step": {"name": "canary", "state": "Awaiting"}, "awaits": {"digest": "1", "since": "x", "expires": "y"}},
     ],
 )
 def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: Any) -> None:

@@ -171,6 +171,10 @@ def whole_objects() -> dict[str, Json]:
                 "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
                 "rates": [{"nodes": "30%", "per": "10m", "reasons": ["Drifted"]}],
                 "expiry": {"spread": "24h", "hardAfter": "72h"},
+                "rollout": {
+                    "when": {"drifted": "2"},
+                    "steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}],
+                },
             },
             "status": {
                 "nodePools": ["default"],
@@ -192,8 +196,17 @@ def whole_objects() -> dict[str, Json]:
         "NodeRollout": {
             "spec": {
                 "nodePool": "default",
-                "steps": [{"name": "canary", "to": "1", "soak": "30m"}, {"name": "rest", "to": "100%"}],
+                "steps": [
+                    {
+                        "name": "canary",
+                        "to": "1",
+                        "soak": "30m",
+                        "approve": {"expiresAfter": "2h", "onExpiry": "Pause"},
+                    },
+                    {"name": "rest", "to": "100%"},
+                ],
                 "intent": "Pause",
+                "approval": {"step": "canary", "digest": "1-2", "by": "alice", "at": _TIME},
             },
             "status": {
                 "observedGeneration": 3,
@@ -201,6 +214,8 @@ def whole_objects() -> dict[str, Json]:
                 "target": {"nodePoolHash": "1", "begun": _TIME},
                 "nodes": {"total": 4, "target": 1, "leaving": 1, "old": 2},
                 "gates": [{"name": "nodes", "result": "Failing", "since": _TIME, "message": "ReplicaSet default/a"}],
+                "awaits": {"digest": "1", "since": _TIME, "expires": _TIME, "shows": "step rest", "generation": 2},
+                "answered": {"step": "canary", "digest": "1-2", "by": "alice", "at": _TIME, "refused": "late"},
                 "conditions": [_CONDITION],
             },
         },

@@ -3,19 +3,25 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from dovetail.adapters.kube.failures import NotServed
+from dovetail.adapters.kube.failures import CONFLICT, NotServed
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
-from dovetail.adapters.kube.requests import Caller
+from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, NODE_ROLLOUT
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
+from dovetail.model.rollout_approvals import Approval
+from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)
 
@@ -46,8 +52,20 @@ class KubeTimeObjects:
     async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
         return await self._rollouts.patch(rollout, {"status": render_rollout(rollout, status)}, "status")
 
+    async def create_rollout(self, new: NewRollout) -> None:
+        body, there = render_new_rollout(new), frozenset({CONFLICT})
+        subject = f"{NODE_ROLLOUT.name}/{new.name}"
+        request = Request(method="POST", path=NODE_ROLLOUT.path, subject=subject, body=body, expected=there)
+        await self._client.call(request)
+
+    async def delete_rollout(self, rollout: Rollout) -> None:
+        await self._rollouts.delete(rollout.name, rollout.uid)
+
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         return await self._rollouts.patch(rollout, {"spec": {"intent": str(intent)}})
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        return await self._rollouts.patch(rollout, {"spec": {"approval": render_approval(approval)}})
 
     async def _list(self, kind: Kind, collection: Collection[Named]) -> list[Named]:
         if self._is_absent(kind.name):

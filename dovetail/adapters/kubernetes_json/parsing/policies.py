@@ -4,7 +4,7 @@ None is ever unreadable: one that was left out would hold nothing. What cannot b
 object then holds what it is about; one of which not even that can be read is about every NodePool.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from math import inf
 from typing import Any, Final, TypedDict, TypeVar
@@ -19,11 +19,13 @@ from dovetail.api.own.disruption_policy import (
     NodePoolSelector,
     PolicyExpiry,
     PolicyRate,
+    PolicyRollout,
     PolicyWindow,
 )
 from dovetail.api.own.freeze import FreezeSpec
-from dovetail.api.own.node_rollout import NodeRolloutSpec
+from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep, RolloutApproval
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model import names
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
@@ -32,6 +34,7 @@ from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatu
 from dovetail.model.quoting import one_line, shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import (
     MAX_STABLE_AGE,
     GateResult,
@@ -39,6 +42,7 @@ from dovetail.model.rollouts import (
     NodesGate,
     Rollout,
     RolloutFailure,
+    RolloutPlan,
     RolloutState,
     RolloutStatus,
     RolloutStep,
@@ -82,6 +86,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
+    rollout: RolloutPlan | None = None
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -90,6 +95,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
             for name, windows in (("allow", given.allow), ("deny", given.deny))
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
+        rollout = None if given.rollout is None else _plan(given.rollout)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -100,6 +106,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         deny=deny,
         rates=rates,
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
+        rollout=rollout,
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -132,14 +139,16 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
 def _rollout(raw: ReadOnlyJson) -> Rollout:
     spec = raw.get("spec") or {}
     pool, intent, fault = _read(lambda: text_of(spec["nodePool"]), ""), Intent.RUN, ""
+    approval: Approval | None = None
     steps: tuple[RolloutStep, ...] = ()
     launches_stable, rolls_back, longest_stable = False, False, MAX_STABLE_AGE
     try:
         given = parse_spec(NodeRolloutSpec, spec)
-        steps = tuple([RolloutStep(name=s.name, to=s.to, soak=parse_seconds(s.soak)) for s in given.steps])
+        steps = _steps(given.steps)
         intent = Intent(given.intent)
         launches_stable, rolls_back = given.new_launches == "Stable", given.on_failure == "RollBack"
         longest_stable = parse_seconds(given.max_stable_age)
+        approval = None if given.approval is None else _approval(given.approval)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Rollout(
@@ -147,11 +156,54 @@ def _rollout(raw: ReadOnlyJson) -> Rollout:
         pool=pool,
         steps=steps,
         intent=intent,
+        approval=approval,
         fault=fault,
         launches_stable=launches_stable,
         rolls_back=rolls_back,
         longest_stable=longest_stable,
         status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
+        policy=_read(lambda: text_of((raw["metadata"].get("annotations") or {}).get(names.POLICY) or ""), ""),
+    )
+
+
+def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
+    return tuple(
+        RolloutStep(
+            name=step.name,
+            to=step.to,
+            soak=parse_seconds(step.soak),
+            approve=None if step.approve is None else parse_seconds(step.approve.expires_after),
+        )
+        for step in given
+    )
+
+
+def _approval(given: RolloutApproval) -> Approval:
+    return Approval(step=given.step, digest=given.digest, by=given.by, at=given.at.timestamp())
+
+
+def _awaits(raw: ReadOnlyJson) -> Awaits:
+    since, expires = (time_or_none(text_of(raw[key])) for key in ("since", "expires"))
+    if since is None or expires is None:
+        raise _Fault("status.awaits: no moment")
+    generation = None if raw.get("generation") is None else number_of(raw["generation"])
+    digest, shows = text_of(raw["digest"]), text_of(raw.get("shows") or "")
+    return Awaits(digest=digest, since=since, expires=expires, shows=shows, generation=generation)
+
+
+def _answered(raw: ReadOnlyJson) -> Answered:
+    step, digest, by = (text_of(raw[key]) for key in ("step", "digest", "by"))
+    approval = Approval(step=step, digest=digest, by=by, at=optional_time(raw["at"]) or 0.0)
+    return Answered(approval=approval, refused=text_of(raw.get("refused") or ""))
+
+
+def _plan(given: PolicyRollout) -> RolloutPlan:
+    return RolloutPlan(
+        drifted="1" if given.when is None else given.when.drifted,
+        steps=_steps(given.steps),
+        launches_stable=given.new_launches == "Stable",
+        rolls_back=given.on_failure == "RollBack",
+        longest_stable=parse_seconds(given.max_stable_age),
     )
 
 
@@ -173,6 +225,8 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         makes=text_of(target.get("launches") or ""),
         stable=_stable(raw.get("stable") or {}),
         failure=_failure(raw.get("failure")),
+        awaits=None if raw.get("awaits") is None else _awaits(raw["awaits"]),
+        answered=None if raw.get("answered") is None else _answered(raw["answered"]),
         conditions=conditions(raw.get("conditions")),
     )
 

@@ -21,6 +21,7 @@ _API_VERSIONS: Final = {
     "Node": "v1",
     "NodeClaim": "karpenter.sh/v1",
     "NodePool": "karpenter.sh/v1",
+    "NodeRollout": "dovetail.sh/v1alpha1",
 }
 
 _Key = tuple[str, str, str, str, str, str]

@@ -1,9 +1,11 @@
-"""The status of a DisruptionPolicy and of a NodeRollout as they are written."""
+"""The status of a DisruptionPolicy and of a NodeRollout as they are written, and a NodeRollout that is made."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
-from dovetail.model.rollouts import NodesGate, Rollout, RolloutFailure, RolloutStatus
+from dovetail.model.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rollouts import NewRollout, NodesGate, Rollout, RolloutFailure, RolloutStatus, RolloutStep
 from dovetail.model.stable_images import StableImages
 from dovetail.model.time import format_time
 
@@ -16,6 +18,45 @@ def render_status(status: PolicyStatus) -> Json:
         "rates": [_taken(each) for each in status.rates] or None,
         "conditions": fields.conditions(status.conditions),
     }
+
+
+def render_new_rollout(new: NewRollout) -> Json:
+    """The whole object; it goes with its NodePool, and holds nobody who deletes that."""
+    owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": new.pool, "uid": new.pool_uid}
+    annotations = {names.POLICY: new.policy}
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "NodeRollout",
+        "metadata": {"name": new.name, "annotations": annotations, "ownerReferences": [owner]},
+        "spec": {
+            "nodePool": new.pool,
+            "steps": [_step(step) for step in new.plan.steps],
+            "newLaunches": "Stable" if new.plan.launches_stable else "Target",
+            "onFailure": "RollBack" if new.plan.rolls_back else "Pause",
+            "maxStableAge": fields.duration(new.plan.longest_stable),
+        },
+    }
+
+
+def _step(step: RolloutStep) -> Json:
+    asks = {} if step.approve is None else {"approve": {"expiresAfter": fields.duration(step.approve)}}
+    return {"name": step.name, "to": step.to, "soak": fields.duration(step.soak), **asks}
+
+
+def render_approval(approval: Approval) -> Json:
+    """As it stands in a spec."""
+    at = format_time(approval.at)
+    return {"step": approval.step, "digest": approval.digest, "by": approval.by, "at": at}
+
+
+def _answered(answered: Answered) -> Json:
+    return {**render_approval(answered.approval), "refused": answered.refused or None}
+
+
+def _awaits(awaits: Awaits) -> Json:
+    since, expires = format_time(awaits.since), format_time(awaits.expires)
+    said = {"digest": awaits.digest, "since": since, "expires": expires, "shows": awaits.shows}
+    return {**said, "generation": awaits.generation}
 
 
 def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
@@ -35,6 +76,8 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
         "gates": [_gate(status.gate)],
         "stable": _stable(status.stable),
         "failure": _failure(status.failure),
+        "awaits": None if status.awaits is None else _awaits(status.awaits),
+        "answered": None if status.answered is None else _answered(status.answered),
         "conditions": fields.conditions(status.conditions),
     }
 

@@ -3,13 +3,20 @@
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout, render_status
-from dovetail.adapters.simulator.answers.patching import spec_patched, status_patched
+from dovetail.adapters.kubernetes_json.rendering.policies import (
+    render_approval,
+    render_new_rollout,
+    render_rollout,
+    render_status,
+)
+from dovetail.adapters.simulator.answers.patching import deleted_version, spec_patched, status_patched
 from dovetail.adapters.simulator.api_server import objects
-from dovetail.adapters.simulator.calls import Calls
+from dovetail.adapters.simulator.api_server.rejected import Rejected
+from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.nodes import Condition
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollouts import Intent, Rollout, RolloutStatus
+from dovetail.model.rollout_approvals import Approval
+from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
 class SimulatedTimeObjects:
@@ -41,6 +48,21 @@ class SimulatedTimeObjects:
         body = await status_patched(self._calls, "NodeRollout", rollout, render_rollout(rollout, status))
         return None if body is None else parsed(parse_rollout, body)
 
+    async def create_rollout(self, new: NewRollout) -> None:
+        subject = f"NodeRollout/{new.name}"
+        try:
+            await self._calls.cluster("create", subject, lambda cluster: cluster.create(render_new_rollout(new)))
+        except Rejected as rejected:
+            if rejected.reason != "AlreadyExists":
+                raise failure_of(rejected, subject) from None
+
+    async def delete_rollout(self, rollout: Rollout) -> None:
+        await deleted_version(self._calls, "NodeRollout", rollout.name, rollout.uid)
+
     async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
         body = await spec_patched(self._calls, "NodeRollout", rollout, {"intent": str(intent)})
+        return None if body is None else parsed(parse_rollout, body)
+
+    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+        body = await spec_patched(self._calls, "NodeRollout", rollout, {"approval": render_approval(approval)})
         return None if body is None else parsed(parse_rollout, body)

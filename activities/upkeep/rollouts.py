@@ -1,0 +1,36 @@
+"""Makes the NodeRollouts that DisruptionPolicies ask for, takes away those that have been kept for long enough, and
+publishes what became of approvals. What became of one before the first look stands in its status."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from dovetail.activities.shared.look import Look, Write
+from dovetail.disruption.upkeep.wanted_rollouts import outlived_rollouts, wanted_rollouts
+from dovetail.model.notice import Notice
+from dovetail.model.rollouts import Rollout
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.rollouts import answered
+from dovetail.ports.objects import Notices, TimeObjects
+
+
+class RolloutUpkeep:
+    """Finds what is missing, what is left over and what has been answered."""
+
+    def __init__(self, times: TimeObjects, notices: Notices) -> None:
+        self.times, self.notices = times, notices
+        self.before: Mapping[str, Rollout] | None = None
+
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due. One that is made becomes due as nodes drift, and that is a change of the cluster."""
+        before, self.before = self.before, snapshot.rollouts
+        made: list[Write] = [partial(self.times.create_rollout, new) for new in wanted_rollouts(snapshot)]
+        gone: list[Write] = [partial(self.times.delete_rollout, old) for old in outlived_rollouts(snapshot)]
+        said: list[Write] = [partial(self.notices.publish, notice) for notice in _answers(before, snapshot.rollouts)]
+        return Look(due=made + gone + said)
+
+
+def _answers(before: Mapping[str, Rollout] | None, after: Mapping[str, Rollout]) -> Iterator[Notice]:
+    for name, rollout in after.items() if before is not None else ():
+        answer, known = rollout.status.answered, before.get(name) if before is not None else None
+        if answer is not None and (known is None or known.status.answered != answer):
+            yield answered(rollout, answer)

@@ -1,0 +1,59 @@
+"""Which NodeRollouts are to be made by DisruptionPolicies, and which complete ones have been kept for long enough."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from dovetail.model.beginnings import rollouts_of, said_in
+from dovetail.model.policy_rollouts import unmade
+from dovetail.model.pools import NodePool
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import NewRollout, Rollout, RolloutState
+from dovetail.model.snapshot import Snapshot
+
+MOST_KEPT: Final = 10  # complete ones of a NodePool
+KEPT: Final = 30 * 86_400.0  # seconds
+_LONGEST_NAME: Final = 253
+_DIGITS: Final = 10
+
+
+def wanted_rollouts(snapshot: Snapshot) -> Iterator[NewRollout]:
+    """One for each NodePool that has a change and none for it; made again it has the same name."""
+    if not any(policy.rollout for policy in snapshot.policies.values()):
+        return
+    for pool in snapshot.pools.values():
+        if not snapshot.is_ours(pool.template.node_class) or rollouts_of(snapshot.rollouts, pool.name):
+            continue
+        found = unmade(said_in(snapshot, pool.name).policies, nodes_of(snapshot, pool), snapshot.now)
+        if found is not None and found.policy is not None and found.policy.rollout is not None:
+            yield NewRollout(
+                name=_name(pool, _complete(snapshot, pool.name)),
+                pool=pool.name,
+                pool_uid=pool.uid,
+                policy=found.policy.name,
+                plan=found.policy.rollout,
+            )
+
+
+def outlived_rollouts(snapshot: Snapshot) -> Iterator[Rollout]:
+    """Those that policies made. What a person made is that person's."""
+    for pool in sorted({rollout.pool for rollout in snapshot.rollouts.values() if rollout.policy}):
+        ours = [each for each in _complete(snapshot, pool) if each.policy]
+        for place, rollout in enumerate(ours):
+            if place >= MOST_KEPT or snapshot.now - rollout.status.since > KEPT:
+                yield rollout
+
+
+def _complete(snapshot: Snapshot, pool: str) -> list[Rollout]:
+    """Those of the pool, the latest first."""
+    complete = RolloutState.COMPLETE
+    found = [each for each in snapshot.rollouts.values() if each.pool == pool and each.status.state == complete]
+    return sorted(found, key=lambda each: (-each.status.since, each.name))
+
+
+def _name(pool: NodePool, complete: list[Rollout]) -> str:
+    """By the target and by what came before: a change back to an earlier target is another roll-out, and a new image of
+    the NodeClass leaves the NodePool as it is."""
+    before = complete[0].uid if complete else ""
+    digest = sha256(f"{pool.uid}/{pool.hash}/{before}".encode()).hexdigest()[:_DIGITS]
+    return f"{pool.name[: _LONGEST_NAME - _DIGITS - 1].rstrip('.-')}-{digest}"

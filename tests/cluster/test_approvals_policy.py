@@ -1,0 +1,74 @@
+"""The shipped policy has everybody approve steps of NodeRollouts in their own name, on a real API server."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from testbed.plane.api import ApiClient
+from testbed.up import give_rights
+from testing.cluster.ground import Ground
+from testing.cluster.trouble import BINDINGS, POLICIES
+
+pytestmark = pytest.mark.cluster
+
+FILE: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "approvals.yaml"
+ROLLOUTS: Final = "/apis/dovetail.sh/v1alpha1/noderollouts"
+ROLLOUT: Final = f"{ROLLOUTS}/new-image"
+REVIEWS: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+APPROVER: Final = "erin"
+
+
+def a_rollout(name: str, **spec: Any) -> dict[str, Any]:
+    steps = [{"name": "canary", "to": "1", "approve": {}}, {"name": "rest", "to": "100%"}]
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "NodeRollout",
+        "metadata": {"name": name},
+        "spec": {"nodePool": "of-nobody", "steps": steps, **spec},
+    }
+
+
+def approval(by: str, digest: str = "1-2") -> dict[str, Any]:
+    return {"step": "canary", "digest": digest, "by": by, "at": "2026-11-26T09:14:00Z"}
+
+
+async def test_nobody_approves_in_the_name_of_another(ground: Ground) -> None:
+    role, policy, binding = yaml.safe_load_all(FILE.read_text())
+    await give_rights(ground.api, APPROVER, [role])
+    for path, body in ((POLICIES, policy), (BINDINGS, binding)):
+        assert (await ground.api.post(path, body)).status == 201
+    assert (await ground.api.post(ROLLOUTS, a_rollout("new-image"))).status == 201
+    digests = count()
+    try:
+        async with ApiClient(Path(ground.environment_of(APPROVER)["KUBECONFIG"])) as erin:
+
+            async def in_force() -> bool:
+                return (await erin.patch(ROLLOUT, given("admin", str(next(digests))))).status == 422
+
+            def given(by: str, digest: str = "1-2") -> dict[str, Any]:
+                return {"spec": {"approval": approval(by, digest)}}
+
+            await ground.until(in_force, 60, "the policy is in force")
+            review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+            known = (await erin.post(REVIEWS, review)).body["status"]["userInfo"]["username"]
+            ours = (await ground.api.post(REVIEWS, review)).body["status"]["userInfo"]["username"]
+            assert known != ours
+            answer = await erin.patch(ROLLOUT, given(known))
+            assert answer.status == 200, answer.text
+
+            refused = await ground.api.patch(ROLLOUT, given(known, "3-4"))
+            assert refused.status == 422 and "dovetail-approvals" in refused.text, "an administrator is no exception"
+            another = await ground.api.post(ROLLOUTS, a_rollout("another", approval=approval(known)))
+            assert another.status == 422, "nor is one that is approved from its creation"
+            for change in ({"intent": "Pause"}, {"approval": approval(ours)}, {"approval": None}):
+                answer = await ground.api.patch(ROLLOUT, {"spec": change})
+                assert answer.status == 200, "what stands there holds nobody up, and may be replaced or taken off"
+            status = {"step": {"name": "canary", "state": "Awaiting", "since": "2026-11-26T09:14:00Z"}}
+            assert (await ground.api.patch(f"{ROLLOUT}/status", {"status": status})).status == 200
+    finally:
+        await ground.api.delete(ROLLOUT)
+        for path in (BINDINGS, POLICIES):
+            await ground.api.delete(f"{path}/dovetail-approvals")
