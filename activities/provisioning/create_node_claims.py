@@ -98,7 +98,9 @@ class CreateNodeClaims:
         pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
         held = await self._held(request, pools)
         pins = await self.pauses.pins(names_of_pools, request.reason) if self.pauses is not None else {}
-        results = await asyncio.gather(*[self._create(request, index, held, pins) for index in range(len(request.proposed))])
+        results = await asyncio.gather(
+            *[self._create(request, index, held, pins) for index in range(len(request.proposed))]
+        )
         made = [r for r in results if isinstance(r, NodeClaim)]
         if self.returned is not None and request.reason == "provisioned":
             await self.returned.launched(

@@ -80,7 +80,6 @@ class TimeRuleUpkeep:
             writes += self._refusals(rollout, place, snapshot)
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
 
-
     async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
         """What a launch for its pool is made of now; empty where nobody knows."""
         pool = snapshot.pools.get(rollout.pool)

@@ -142,7 +142,7 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.IMAGE,
         "NodeClaim",
-        "`stable` or `back`: it is launched with an image of before a change, by a NodeRollout; `gone`: that was no more",
+        "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
     ),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
