@@ -19,7 +19,7 @@ from dovetail.model.rollouts import (
     RolloutStatus,
 )
 from testing.disruption_worlds import HOUR, NOW
-from tests.disruption.test_rollouts import FAILS, LINES, MOVES, POOL, SEEN, STEPS, a_status, at
+from tests.disruption.test_rollouts import FAILS, LINES, MOVES, POOL, SEEN, STEPS, a_status, at, letter
 
 ASKING: Final = (replace(STEPS[0], approve=HOUR), replace(STEPS[1], approve=HOUR), STEPS[2])
 ASKED: Final = Awaits(digest="", since=NOW - 60, expires=NOW + HOUR)
@@ -76,8 +76,8 @@ def test_where_steps_ask_each_state_at_each_sight_waits_exactly_where_it_would_g
     found = next_move(a_rollout(known), POOL, SEEN[seen], NOW)
 
     expected = asking_answer(place, seen, answer)
-    expected = f"{known.step} {known.state[0]}" if expected == "=" else expected
-    assert f"{found.step} {found.state[0]}" == expected
+    expected = f"{known.step} {letter(known.state)}" if expected == "=" else expected
+    assert f"{found.step} {letter(found.state)}" == expected
     assert (found.awaits is not None) is (found.state in (RolloutState.AWAITING, RolloutState.PAUSED))
 
 

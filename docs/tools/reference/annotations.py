@@ -143,7 +143,11 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.IMAGE,
         "NodeClaim",
+<<<<<<< HEAD
         "`stable` or `back`: launched with an image of before a change, by a NodeRollout; `gone`: there was none",
+=======
+        "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
+>>>>>>> rollback
     ),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),

@@ -136,7 +136,7 @@ WARNINGS: Final = (
         "TargetRefused",
         "NodeClass",
         "a NodeRollout goes back, or has gone back: no node of its NodePool comes to what the class asks for",
-        "mend the class, or `dovetail rollout resume` ([more](../guides/safe-disruption.md#back-to-the-image-of-before))",
+        "mend the class, or resume the roll-out ([back](../guides/safe-disruption.md#back-to-the-image-of-before))",
     ),
     Said(
         "StableImageGone",
