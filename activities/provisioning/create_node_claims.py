@@ -54,6 +54,7 @@ WRITTEN_LATER: Final = frozenset(
         names.CANCEL,
         names.REPLACE,
         names.REPLACE_NOW,
+        *names.HOLD_ANNOTATIONS,
     }
 )
 

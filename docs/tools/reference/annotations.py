@@ -63,6 +63,20 @@ WRITTEN_BY_PEOPLE: Final = (
         "budgets of its NodePool",
     ),
     Word(
+        f"{names.PRE_DRAIN_HOOK}NAME",
+        "NodeClaim, from the NodePool's template too",
+        "who must agree before the first eviction, and takes it off; `deny: why` calls the disruption off "
+        "([hooks](../guides/safe-disruption.md#hooks))",
+    ),
+    Word(f"{names.PRE_TERMINATE_HOOK}NAME", "likewise", "likewise, before the end of the instance"),
+    Word(
+        names.DECISION,
+        "NodeClaim",
+        "`force`, `wait 6h` or `cancel`: the answer to a drain that asks, as `dovetail decide` writes it; taken off "
+        "when it is carried out, by an Event",
+    ),
+    Word(names.DECISION_BY, "beside it", "who decides"),
+    Word(
         names.PLACEMENT,
         "NodePool",
         "`cost`: cheaper nodes than Karpenter would take; `default`: not, whatever `PLACEMENT_POLICY` says",
@@ -133,6 +147,9 @@ NOTES_OF_DOVETAIL: Final = (
         "nodes that consolidation took within a day, and that were launched again "
         "([decision 247](../decisions/0247-returned-moves.md))",
     ),
+    Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),
+    Word(names.HELD_LEVELS, "NodeClaim", "beside it: `Notify`, `Ask`, `Force`, as far as it has been said"),
+    Word(names.HELD_WAIT, "NodeClaim", "beside it: until when somebody has asked to wait"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,

@@ -109,6 +109,56 @@ class PolicyExpiry(ApiModel):
     """How long after its expireAfter a node that could not be replaced is deleted in any case; left out, at once."""
 
 
+Blocker = Literal[
+    "HookWaits",
+    "DoNotDisrupt",
+    "SeveralPdbs",
+    "PdbBlocks",
+    "MoveHeld",
+    "EvictionFails",
+    "VolumesAttached",
+    "PodTerminates",
+    "TurnWaits",
+]
+
+
+class PolicyEscalation(ApiModel):
+    """What is done once something has held a drain for a while."""
+
+    after: Duration
+    """How long the same thing has held the drain."""
+    do: Literal["Notify", "Ask", "Force"]
+    """Notify: Events. Ask: a person decides with `dovetail decide`. Force: the pods get their own grace periods, and
+    their node goes."""
+    default: Literal["Wait"] = "Wait"
+    """Of Ask, what happens until somebody decides: nothing, until the next step."""
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    """The reasons for which nodes leave that it is about; all where it names none."""
+    blockers: Annotated[tuple[Blocker, ...], Field(min_length=1, max_length=9, json_schema_extra=_LIST)] | None = None
+    """What holds the drain; everything where it names nothing, but Force then leaves DoNotDisrupt and VolumesAttached
+    alone."""
+
+
+class PolicyHooks(ApiModel):
+    """What becomes of hooks that nobody takes off."""
+
+    timeout: Duration = "1h"
+    """How long each is waited for."""
+    on_timeout: Literal["Hold", "Proceed"] = "Hold"
+    """Hold: a person is asked. Proceed: the node goes on without it."""
+
+
+class PolicyDrain(ApiModel):
+    """What is done about drains that something holds."""
+
+    escalation: (
+        Annotated[tuple[PolicyEscalation, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None
+    ) = None
+    """The steps, by their times."""
+    hooks: PolicyHooks | None = None
+    """How long hooks hold."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -124,6 +174,8 @@ class DisruptionPolicySpec(ApiModel):
     """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
     expiry: PolicyExpiry | None = None
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
+    drain: PolicyDrain | None = None
+    """What is done about drains that something holds; left out, they are waited for."""
 
 
 class PolicyOpening(ApiModel):
