@@ -52,6 +52,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.holds import Holds
 from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
@@ -131,6 +132,7 @@ class Wiring:
             pauses=w.view,
             detaching=self.detaching,
             mover=self.mover,
+            holds=self.holds,
         )
         turns = OwnerTurns(self.settings.owner_share, w.view.all_pods, now)
         known, unused = KnownClaims(w.view, w.claims), UnusedLaunches(w.view, w.pools, now)
@@ -140,6 +142,7 @@ class Wiring:
             cloud=w.cloud,
             unused=unused,
             places=self.places,
+            holds=self.holds,
             console=self.settings.provider.console,
         )
         return DepartureSteps(
@@ -162,7 +165,15 @@ class Wiring:
     def detaching(self) -> AwaitDetached:
         """The wait for volumes."""
         w = self.world
-        return AwaitDetached(w.view, w.claims, w.notices, self.now)
+        detaching = AwaitDetached(w.view, w.claims, w.notices, self.now)
+        detaching.holds = self.holds
+        return detaching
+
+    @cached_property
+    def holds(self) -> Holds:
+        """What keeps the clock of what holds a drain."""
+        w = self.world
+        return Holds(w.claims, w.notices, w.view, self.now)
 
     @cached_property
     def places(self) -> KeptPlaces:

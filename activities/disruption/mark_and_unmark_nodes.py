@@ -49,6 +49,7 @@ from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.disruption import started
 from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 from dovetail.termination.announced import planned, undone
+from dovetail.termination.ladder import without_hold
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
@@ -288,6 +289,7 @@ class MarkAndUnmarkNodes:
         if not _is_marked(request.owner, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
+        annotations.update(without_hold(claim))
         if request.rest:
             annotations[names.REST] = rest_text(
                 claim, self.now(), request.reason, cancelled=request.rest == "cancelled"

@@ -56,6 +56,7 @@ WRITTEN_LATER: Final = frozenset(
         names.REPLACE_NOW,
         names.IMAGE,
         names.STABLE_IMAGES,
+        *names.HOLD_ANNOTATIONS,
     }
 )
 

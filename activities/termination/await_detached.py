@@ -11,16 +11,18 @@ from collections.abc import Awaitable, Callable
 from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left
+from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
+from dovetail.model.drain_rules import Blocker
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
-from dovetail.model.nodes import Condition
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.workloads import VolumeAttachment
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.objects import NodeClaims, Notices
@@ -28,7 +30,8 @@ from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
-from dovetail.termination.deadline import deadline_of
+from dovetail.termination.deadline import deadline_of, tighter, written_deadline
+from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
 class AwaitDetached:
@@ -43,6 +46,7 @@ class AwaitDetached:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.claims, self.notices, self.now, self.pause = lookups, claims, notices, now, pause
+        self.holds: Holds | None = None  # None: nothing is done about what is held
         self.known = KnownClaims(lookups, claims)
 
     @activity.defn
@@ -51,14 +55,16 @@ class AwaitDetached:
         claim."""
         claim = await self.known.leaving(departure.claim) if departure.claim.uid else None
         deadline = None if claim is None else deadline_of(claim)
-        written = ""
+        written, memory = "", HoldMemory()
         async for _ in looks(self.pause):
+            deadline = self._tightened(departure, deadline)
             held = self._held(departure)
             names = ", ".join(attachment.name for attachments in held.values() for attachment in attachments)
             if not names:
                 writes = await self._write(departure, true(VOLUMES_DETACHED, self.now()))
                 return StepOutcome(message="volumes are off", writes=writes)
-            report(f"waiting for volumes to detach: {names}")
+            await self._look_at_holds(departure, names, memory)
+            report(f"waiting for volumes to detach: {names}" + (f"; {memory.words}" if memory.words else ""))
             if deadline is not None and self.now() > deadline:
                 why = ("TerminationGracePeriodElapsed", "Volumes were still attached when the grace period ended")
                 writes = await self._write(departure, false(VOLUMES_DETACHED, self.now(), why))
@@ -75,6 +81,23 @@ class AwaitDetached:
         if any(self._held(departure).values()):
             return None
         return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
+
+    def _claim(self, departure: Departure) -> NodeClaim | None:
+        claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
+        return claim if is_same(claim, departure.claim.uid) else None
+
+    def _tightened(self, departure: Departure, deadline: float | None) -> float | None:
+        """An earlier one that was written since counts as well, a later one does not."""
+        claim = self._claim(departure)
+        return deadline if claim is None else tighter(deadline, written_deadline(claim))
+
+    async def _look_at_holds(self, departure: Departure, volumes: str, memory: HoldMemory) -> None:
+        claim = self._claim(departure)
+        if claim is None or self.holds is None:
+            return
+        hold = DrainHold(blockers=frozenset({Blocker.VOLUMES_ATTACHED}), reason=drain_reason(claim), says=volumes)
+        nodes = tuple(nodes_left(self.lookups, departure))
+        await self.holds.look(LeavingClaim(claim=claim, began=began_at(claim), nodes=nodes, hold=hold), memory)
 
     def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
         """The attachments to wait for, by node. A node that is gone holds none, whoever has its name now."""

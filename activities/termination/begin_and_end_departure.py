@@ -15,6 +15,7 @@ from dovetail.activities.launch.kept_places import KeptPlaces
 from dovetail.activities.shared.known_claims import KnownClaims, is_same
 from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.departing_nodes import belongs_to
+from dovetail.activities.termination.holds import Holds
 from dovetail.activities.termination.unused_launches import UnusedLaunches
 from dovetail.lifecycle.conditions import claim_conditions_with, unknown
 from dovetail.lifecycle.initialization import is_ready
@@ -62,6 +63,7 @@ class DeparturePorts:
     cloud: Cloud
     unused: UnusedLaunches | None = None  # counts launches that came to nothing; None: nobody does
     places: KeptPlaces | None = None  # takes nominations back; None: nobody nominates
+    holds: Holds | None = None  # None: no hook holds the end of an instance
     console: str = ""  # the command that prints what an instance said as it started, with {instance}
 
 
@@ -71,7 +73,7 @@ class BeginAndEndDeparture:
     def __init__(self, ports: DeparturePorts, now: Callable[[], float]) -> None:
         self.known, self.claims, self.nodes = ports.known, ports.known.claims, ports.nodes
         self.cloud, self.unused, self.places, self.now = ports.cloud, ports.unused, ports.places, now
-        self.console = ports.console
+        self.console, self.holds = ports.console, ports.holds
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:

@@ -3,19 +3,26 @@
 Nothing here matters after a restart: only how long each pod is left alone, and what people read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome
+from dovetail.activities.termination.holds import HoldMemory
+from dovetail.model.drain_rules import Blocker
+from dovetail.model.judging import Judging, Unjudged
+from dovetail.model.pod_rules import is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions
+from dovetail.termination.ladder import DrainHold
 
 NAMED: Final = 5  # pods by name in the progress
+
+_MINIMUM: Final = "no pods left; waiting for any that were bound before the taint was seen"
 
 Budgets = tuple[PodDisruptionBudget, ...]
 
@@ -28,14 +35,22 @@ class DrainMemory:
     next_try: dict[str, float] = field(default_factory=dict)  # pod UID -> moment
     pauses: dict[str, float] = field(default_factory=dict)  # pod UID -> the last pause
     why: dict[str, str] = field(default_factory=dict)  # pod UID -> what holds it
+    blockers: dict[str, Blocker | None] = field(default_factory=dict)  # pod UID -> the same, of the closed list
     cause: str = ""  # of the last pod that stayed, for the notice on the node
     instance_looked: float = float("-inf")  # when the cloud was last asked for the instance
     by_turns: bool = True  # whether its pods wait for those of the same owner on other nodes
     paused: str = ""  # why no further pod is asked to leave, where a person has paused drains
+    hooked: str = ""  # why none is asked to leave yet, where a hook holds the node
+    holds: HoldMemory = field(default_factory=HoldMemory)
     minimum_over: float = 0.0  # when the minimum time of a drain is over
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own
+
+    @property
+    def why_held(self) -> str:
+        """For the notice on the node."""
+        return self.paused or self.hooked or self.cause
 
     def is_due(self, pod: Pod, now: float) -> bool:
         """Whether the pod has been left alone for long enough."""
@@ -44,11 +59,12 @@ class DrainMemory:
     def hold(self, pod: Pod, why: str, now: float) -> None:
         """It waits for its turn."""
         self.next_try[pod.uid], self.why[pod.uid] = now + timing.TURN_PAUSE, why
+        self.blockers[pod.uid] = Blocker.TURN_WAITS
         self.cause = f"evicting pod {pod.key} waits, {why}"
 
-    def say(self, pod: Pod, why: str) -> None:
+    def say(self, pod: Pod, why: str, blocker: Blocker | None = None) -> None:
         """What holds it, where it is not for it to ask."""
-        self.why[pod.uid] = why
+        self.why[pod.uid], self.blockers[pod.uid] = why, blocker
         self.cause = f"pod {pod.key} stays, {why}"
 
     def look_at_budgets(self, pod: Pod, budgets: Budgets, now: float) -> None:
@@ -73,7 +89,7 @@ class DrainMemory:
         if outcome.leaving:
             pause = max(pause, timing.ACCEPTED_PAUSE)
         self.pauses[pod.uid], self.next_try[pod.uid], self.why[pod.uid] = pause, now + pause, outcome.why
-        self.cause = outcome.cause
+        self.blockers[pod.uid], self.cause = outcome.blocker, outcome.cause
 
     def pause(self, now: float) -> float:
         """Until the next pod is due or the minimum time is over, at most until the next look."""
@@ -83,13 +99,38 @@ class DrainMemory:
     def describe(self, evictions: Mapping[str, Evictions]) -> str:
         """What holds the node: "3 pods left: web/a (a PDB blocks), web/b (terminating) and 1 more"."""
         waiting = [pod for of_node in evictions.values() for pod in of_node.waiting]
+        held = "".join(f"{each}; " for each in (self.paused, self.hooked, self.holds.words) if each)
         if not waiting:
-            return "no pods left; waiting for any that were bound before the taint was seen"
+            return f"{held}no pods left" if held else _MINIMUM
         protected = {pod.uid for of_node in evictions.values() for pod in of_node.protected}
         named = ", ".join(self._describe_pod(pod, pod.uid in protected) for pod in waiting[:NAMED])
         more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        left = f"{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
-        return f"{self.paused}; {left}" if self.paused else left
+        return f"{held}{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
+
+    def held_by(self, evictions: Collection[Evictions], reason: str, now: float) -> DrainHold | None:
+        """What holds the drain now, of the closed list; None where nothing does that takes a while."""
+        waiting = tuple([pod for of_node in evictions for pod in of_node.waiting])
+        protected = {pod.uid for of_node in evictions for pod in of_node.protected}
+        pods: dict[Blocker, list[Pod]] = {}
+        for pod in waiting:
+            blocker = Blocker.DO_NOT_DISRUPT if pod.uid in protected else self.blockers.get(pod.uid)
+            blocker = Blocker.POD_TERMINATES if pod.deleting_since is not None else blocker
+            if blocker is not None:
+                pods.setdefault(blocker, []).append(pod)
+        whole = {Blocker.PAUSED: self.paused, Blocker.HOOK_WAITS: self.hooked}
+        blockers = frozenset(pods) | {blocker for blocker, holds in whole.items() if holds}
+        if not blockers:
+            return None
+        first = next(each for each in Blocker if each in blockers)
+        held = tuple(pods.get(first, ()))
+        return DrainHold(
+            blockers=blockers,
+            reason=reason,
+            says=whole.get(first) or ", ".join(pod.key for pod in held[:NAMED]),
+            pods=waiting,
+            held=held,
+            protected=_may_be_protected(waiting, now),
+        )
 
     def _describe_pod(self, pod: Pod, protected: bool) -> str:
         if pod.deleting_since is not None:
@@ -98,3 +139,10 @@ class DrainMemory:
             return f"{pod.key} (do-not-disrupt)"
         why = self.why.get(pod.uid)
         return f"{pod.key} ({why})" if why else pod.key
+
+
+def _may_be_protected(pods: Iterable[Pod], now: float) -> bool:
+    """Whether one of them asks not to be disrupted, or cannot be judged."""
+    judging = Judging()
+    found = [judging.judge(pod, "drain", is_protected, pod, now) for pod in pods]
+    return any(each is True or isinstance(each, Unjudged) for each in found)

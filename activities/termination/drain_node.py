@@ -21,6 +21,7 @@ from dovetail.activities.termination.departing_nodes import belongs_to, nodes_le
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.activities.termination.holds import Holds, LeavingClaim
 from dovetail.activities.termination.mover import Mover, MoveTerms
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
@@ -28,7 +29,7 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.model.judging import Judging
-from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER
+from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pauses import Activity
@@ -46,6 +47,8 @@ from dovetail.termination import announced, timing
 from dovetail.termination import deadline as deadlines
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import Evictions, plan_evictions
+from dovetail.termination.hooks import words_of
+from dovetail.termination.ladder import began_at, clock_of, drain_reason
 from dovetail.termination.owner_share import waits_for_turn
 
 
@@ -62,6 +65,7 @@ class DrainPorts:
     pauses: PauseLookups | None = None  # None: nothing can be paused
     detaching: AwaitDetached | None = None  # None: volumes are a step of their own in any case
     mover: Mover | None = None  # None: no pod is moved by a roll-out
+    holds: Holds | None = None  # None: no hook holds a drain, and nothing is done about one that is held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +88,7 @@ class DrainNode:
     ) -> None:
         self.lookups, self.claims, self.nodes, self.pods = ports.lookups, ports.claims, ports.nodes, ports.pods
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
-        self.detaching, self.mover = ports.detaching, ports.mover
+        self.detaching, self.mover, self.holds = ports.detaching, ports.mover, ports.holds
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
         self.turns = limits.turns
         self.now, self.pause = now, pause
@@ -137,6 +141,7 @@ class DrainNode:
             deadline, may_end = await self._deadline(departure), self._is_minimum_over(departure, memory)
             memory.by_turns = self._is_by_turns(departure, nodes)
             memory.paused = self._why_paused(departure) if memory.by_turns else ""
+            memory.hooked = self._why_hooked(departure, deadline, memory)
             try:
                 evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
@@ -145,12 +150,14 @@ class DrainNode:
                 await self._wait_for_unreadable(departure, failure)
                 continue
             moved = await self._end_moves(nodes, deadline)
-            if may_end and moved and not any(of_node.waiting for of_node in evictions.values()):
+            may_end = may_end and moved and not memory.hooked
+            if may_end and not any(of_node.waiting for of_node in evictions.values()):
                 return await self._drained(departure)
             for node in nodes:
                 left = await self._without_moved(node, evictions[node.name], departure, deadline, memory)
                 await self._carry_out(left, departure, deadline, memory)
                 await self._publish_slow_drain(node.name, evictions[node.name], memory)
+            await self._look_at_holds(departure, nodes, evictions, memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
 
@@ -172,7 +179,7 @@ class DrainNode:
             pool=departure.claim.pool,
             deadline=deadline,
             urgent=not memory.by_turns,
-            paused=bool(memory.paused),
+            paused=bool(memory.paused or memory.hooked),
         )
         return replace(evictions, evict=await self.mover.look(evictions.evict, terms, memory))
 
@@ -218,7 +225,7 @@ class DrainNode:
         """Everything that is due, side by side."""
         now, pool, reason = self.now(), departure.claim.pool, departure.reason
         self._look_at_budgets(evictions, memory)
-        asked = () if memory.paused else evictions.evict
+        asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
         requests = [
             self.evictor.evict(pod, EvictionRequest(pool=pool, reason=reason, repeated=pod.uid in memory.next_try))
@@ -268,6 +275,26 @@ class DrainNode:
         """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands."""
         pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
         return pause.announces(Activity.DRAINS) if pause is not None else ""
+
+    def _why_hooked(self, departure: Departure, deadline: float | None, memory: DrainMemory) -> str:
+        """Which pre-drain hooks hold it. From when on they are waited for stands on the claim, once it is deleted."""
+        claim = self._claim(departure)
+        if claim is None or self.holds is None:
+            return ""
+        clock = clock_of(claim, began_at(claim))
+        since = claim.deleting_since or (clock.since if clock is not None else memory.started)
+        hooks = self.holds.hooks(claim, PRE_DRAIN_HOOK, since, deadline)
+        return f"waiting for {words_of(hooks)}" if hooks else ""
+
+    async def _look_at_holds(
+        self, departure: Departure, nodes: Iterable[Node], evictions: Mapping[str, Evictions], memory: DrainMemory
+    ) -> None:
+        claim = self._claim(departure)
+        if claim is None or self.holds is None:
+            return
+        hold = memory.held_by(evictions.values(), drain_reason(claim), self.now())
+        held = LeavingClaim(claim=claim, began=began_at(claim), nodes=tuple(nodes), hold=hold)
+        await self.holds.look(held, memory.holds)
 
     def _claim(self, departure: Departure) -> NodeClaim | None:
         claim = self.lookups.claim(departure.claim.name) if departure.claim.uid else None
@@ -320,9 +347,7 @@ class DrainNode:
         node = self.lookups.node(name)
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
-        await self.notices.publish(
-            failed_draining(node, memory.paused or memory.cause or _waiting(len(evictions.waiting)))
-        )
+        await self.notices.publish(failed_draining(node, memory.why_held or _waiting(len(evictions.waiting))))
 
 
 def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:

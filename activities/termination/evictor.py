@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.model.drain_rules import Blocker
 from dovetail.model.pods import Pod
 from dovetail.notices.pods import deleted_by_force, evicted
 from dovetail.ports.failures import Failure
@@ -37,6 +38,7 @@ class EvictionOutcome:
     leaving: bool
     why: str = ""
     cause: str = ""  # the same for the notice on the node (EVT-3)
+    blocker: Blocker | None = None  # the same for what people have said about drains that are held
 
 
 class Evictor:
@@ -65,10 +67,10 @@ class Evictor:
                 pod_drained(reason)
                 await self.notices.publish(evicted(pod, reason))
             case "blocked":
-                return _refused("a PDB blocks", f"evicting pod {pod.key} violates a PDB")
+                return _refused("a PDB blocks", f"evicting pod {pod.key} violates a PDB", Blocker.PDB_BLOCKS)
             case "unsupported":
                 cause = f"evicting pod {pod.key}, more than one PDB matches it, which eviction does not support"
-                return _refused("several PDBs match", cause)
+                return _refused("several PDBs match", cause, Blocker.SEVERAL_PDBS)
             case "gone" | "replaced":
                 pass
         return EvictionOutcome(leaving=True)
@@ -85,8 +87,8 @@ class Evictor:
         return EvictionOutcome(leaving=True)
 
 
-def _refused(why: str, cause: str) -> EvictionOutcome:
-    return EvictionOutcome(leaving=False, why=why, cause=cause)
+def _refused(why: str, cause: str, blocker: Blocker = Blocker.EVICTION_FAILS) -> EvictionOutcome:
+    return EvictionOutcome(leaving=False, why=why, cause=cause, blocker=blocker)
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
+from dovetail.model.drain_rules import Blocker
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.moves import (
     MoveStep,
@@ -69,14 +70,14 @@ class Mover:
         for pod in pods:
             verdict = judging.judge(pod, "move", moves.verdict, pod, terms.node.uid, terms.deadline)
             if isinstance(verdict, Unjudged):
-                memory.say(pod, verdict.says)
+                memory.say(pod, verdict.says, Blocker.MOVE_HELD)
             elif verdict.step is MoveStep.EVICT or (terms.urgent and not verdict.is_wished):
                 await self._say_impossible(pod, verdict, memory)
                 evicted.append(pod)
             elif verdict.step in (MoveStep.BEGIN, MoveStep.TAKE_BACK):
                 await self._act(pod, verdict, terms, memory)
             else:
-                memory.say(pod, verdict.says)
+                memory.say(pod, verdict.says, None if verdict.moves else Blocker.MOVE_HELD)
         return tuple(evicted)
 
     async def end(self, node: Node) -> bool:

@@ -14,19 +14,31 @@ from temporalio import activity
 
 from dovetail.activities.shared.heartbeats import keep, kept, report
 from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.repeated_looks import looks
 from dovetail.activities.shared.revisions import set_conditions
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, NodesHeld
+from dovetail.activities.termination.holds import HoldMemory, LeavingClaim
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
-from dovetail.model.names import INSTANCE_TERMINATING
+from dovetail.model.drain_rules import Blocker
+from dovetail.model.names import (
+    DRAINED,
+    INSTANCE_TERMINATING,
+    PRE_TERMINATE_HOOK,
+    REGISTERED_CONDITION,
+    VOLUMES_DETACHED,
+)
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.metrics.lifecycle import instance_terminated
 from dovetail.termination import timing
+from dovetail.termination.deadline import deadline_of
+from dovetail.termination.hooks import words_of
+from dovetail.termination.ladder import DrainHold, drain_reason
 
 
 class TerminateInstance:
@@ -42,6 +54,7 @@ class TerminateInstance:
     ) -> None:
         self.known, self.claims, self.cloud, self.now, self.pause = known, known.claims, cloud, now, pause
         self.departing = departing  # None: the release is a step of its own in any case
+        self.holds = departing.holds if departing is not None else None  # None: no hook holds the instance
 
     @activity.defn
     async def terminate_instance(self, departure: Departure) -> TerminationOutcome:
@@ -65,6 +78,8 @@ class TerminateInstance:
             return TerminationOutcome(message=f"{provider_id} was gone before")  # only the release was left
         if claim is None or claim.provider_id != provider_id:
             await self._refuse_anothers(departure.claim, provider_id)
+        if not departure.instance_gone:
+            await self._wait_for_hooks(departure.claim)
         for look in count(1):
             answer = await self.cloud.terminate(provider_id, departure.claim.name)
             writes = await self._write_condition(departure.claim, answer) if look == 1 or answer == "gone" else ()
@@ -75,6 +90,25 @@ class TerminateInstance:
         departures.terminated_instance(departure.claim.name, provider_id)
         keep(provider_id)
         return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
+
+    async def _wait_for_hooks(self, ref: ClaimRef) -> None:
+        """An instance that has never joined has nothing that a hook could keep, and one that ends is not held up."""
+        memory = HoldMemory()
+        async for _ in looks(self.pause):
+            claim = await self.known.find(ref)
+            if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
+                return
+            if claim.is_true(INSTANCE_TERMINATING):
+                return
+            began = _emptied_at(claim)
+            hooks = self.holds.hooks(claim, PRE_TERMINATE_HOOK, began, deadline_of(claim))
+            if not hooks:
+                return
+            words = f"waiting for {words_of(hooks)}"
+            hold = DrainHold(blockers=frozenset({Blocker.HOOK_WAITS}), reason=drain_reason(claim), says=words)
+            nodes = self.known.nodes_of(claim.provider_id)
+            await self.holds.look(LeavingClaim(claim=claim, began=began, nodes=nodes, hold=hold), memory)
+            report(words + (f"; {memory.words}" if memory.words else ""))
 
     async def _refuse_anothers(self, ref: ClaimRef, provider_id: str) -> None:
         """Where the claim itself does not name the instance, the instance must name the claim: an id in a request is
@@ -98,3 +132,11 @@ class TerminateInstance:
             return ()
         written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
         return () if written is None else (claim_write(written),)
+
+
+def _emptied_at(claim: NodeClaim) -> float:
+    """From when on hooks of the instance's end are waited for: its pods and volumes are off, or its deletion."""
+    changed = [
+        found.changed for kind in (VOLUMES_DETACHED, DRAINED) if (found := claim.condition(kind)) and found.changed
+    ]
+    return max([*changed, claim.deleting_since or 0.0])

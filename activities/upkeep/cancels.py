@@ -1,9 +1,10 @@
-"""Calls disruptions off: for the annotation `dovetail.sh/cancel` on a NodeClaim, and for a Freeze that says so.
+"""Calls disruptions off: for the annotation `dovetail.sh/cancel` on a NodeClaim, for a hook that denies it, and for a
+Freeze that says so.
 
 For a person with kubectl and without Temporal. The annotation works before it is answered: planners leave such a claim
 alone, and no mark is put on it. Answering it means to tell the disruption that has marked the claim, or, where none
 has, to write down that the node rests; then the annotation is taken off. A Freeze with `inFlight: Undo` tells each
-disruption that has marked a claim and has not deleted it.
+disruption that has marked a claim and has not deleted it, and a hook that denies it the one of its own claim.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,10 +24,11 @@ from dovetail.model import names
 from dovetail.model.beginnings import Cause
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pauses import Activity, undoing_freeze
+from dovetail.model.pauses import undoing_freeze
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.termination.hooks import denial
 
 AGAIN_SECONDS: Final = 20.0  # a disruption that was signalled is signalled once more after this
 
@@ -43,12 +45,12 @@ class CancelUpkeep:
         asked = [
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]
-        frozen = [*_frozen(snapshot, self.now())]
-        called_off = (*asked, *[claim for claim, *_ in frozen])
+        others = [*_denied(snapshot), *_frozen(snapshot, self.now())]
+        called_off = (*asked, *[claim for claim, *_ in others])
         keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in called_off}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
-        due += [partial(self._tell, claim, why, by) for claim, why, by in frozen if self._is_due(claim)]
+        due += [partial(self._tell, claim, why, by) for claim, why, by in others if self._is_due(claim)]
         begins = (freeze.begins for freeze in snapshot.freezes.values() if freeze.undoes)
         coming = (moment for moment in begins if moment is not None and moment > self.now())
         return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()], *coming))
@@ -115,13 +117,25 @@ def _frozen(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, st
     freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
     for claim in snapshot.claims.values() if freezes else ():
         reason = claim.condition(names.DISRUPTION_REASON)
-        marked = bool(claim.annotations.get(names.OWNER)) and claim.deleting_since is None and reason is not None
-        if not marked or names.CANCEL in claim.annotations or not snapshot.is_ours(claim.node_class):
+        if reason is None or not _can_be_called_off(snapshot, claim) or denial(claim) is not None:
             continue
-        activity = Cause.of(reason.reason).activity if reason is not None else Activity.DISRUPTION
-        freeze = undoing_freeze(freezes, activity, now)
+        freeze = undoing_freeze(freezes, Cause.of(reason.reason).activity, now)
         if freeze is not None:
             yield claim, freeze.reason or f"Freeze {freeze.name}", f"Freeze {freeze.name}"
+
+
+def _denied(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, str, str]]:
+    """The claims whose disruption a hook denies, why, and by which hook."""
+    for claim in snapshot.claims.values():
+        hook = denial(claim)
+        if hook is not None and _can_be_called_off(snapshot, claim):
+            yield claim, hook.words, f"hook {hook.name}"
+
+
+def _can_be_called_off(snapshot: Snapshot, claim: NodeClaim) -> bool:
+    """Whether a disruption has marked it and has not deleted it, and no person has called that off."""
+    marked = bool(claim.annotations.get(names.OWNER)) and claim.deleting_since is None
+    return marked and names.CANCEL not in claim.annotations and snapshot.is_ours(claim.node_class)
 
 
 def _without_cancel(claim: NodeClaim) -> MetadataChange | None:

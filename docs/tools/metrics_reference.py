@@ -15,6 +15,7 @@ from dovetail.telemetry.metrics import (
     condition_metrics,
     faults,
     gauges,
+    holds,
     launch_brake,
     moves,
     outcomes,
@@ -36,12 +37,12 @@ class Metric(NamedTuple):
     words: str
 
 
-_COUNTED: Final = (absence, api_calls, background, launch_brake, moves, outcomes, phases, steps)
+_COUNTED: Final = (absence, api_calls, background, holds, launch_brake, moves, outcomes, phases, steps)
 _MEASURED: Final = (
     (PREFIX, gauges.HELP),
     *(
         (OWN_PREFIX, part.HELP)
-        for part in (absence, faults, launch_brake, pauses, phases, steps, surroundings, time_rules)
+        for part in (absence, faults, holds, launch_brake, pauses, phases, steps, surroundings, time_rules)
     ),
     (OWN_PREFIX, reconciles.STEP_HELP),
     ("controller_runtime_", reconciles.RUNTIME_HELP),

@@ -52,6 +52,12 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
         "dovetail replace --pool web --reason 'a new image' --dry-run",
         "dovetail replace ip-10-0-3-17 --reason 'it is broken' --now --wait",
     ),
+    "decide": (
+        "Answers a drain that asks: its pods leave now, it waits on, or its disruption is called off.",
+        "dovetail decide ip-10-0-3-17 force",
+        "dovetail decide ip-10-0-3-17 wait 6h",
+        "dovetail decide ip-10-0-3-17 cancel",
+    ),
     "rollout": (
         "Says how far a change is that goes step by step, and approves, pauses, aborts or promotes it.",
         "dovetail rollout",

@@ -21,6 +21,7 @@ from dovetail.cli.commands.explain import add_commands
 from dovetail.cli.commands.fleet import add_fleet
 from dovetail.cli.commands.status import add_status
 from dovetail.cli.completion.commands import ASKED, add_completion
+from dovetail.cli.decide import add_decide
 from dovetail.cli.helping import check_command, dress, meant, with_options_behind
 from dovetail.cli.output import ReaderGone, complain, say
 from dovetail.cli.pause_commands import add_pauses
@@ -81,6 +82,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     stop.set_defaults(act=_cancel, order=True)
 
     add_replace(commands, shared)
+    add_decide(commands, shared)
     add_rollout(commands, shared)
 
     over = commands.add_parser("take-over", parents=[shared], help="take the place of another cluster of this name")

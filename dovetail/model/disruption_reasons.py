@@ -147,6 +147,11 @@ class WhyNot(StrEnum):
         "Resting",
         "its last replacement failed, or a person called its disruption off; it is tried again by itself",
     )
+    # Ours: the owner of a hook denies it.
+    HOOK_DENIES = (
+        "HookDenies",
+        "the value of a hook on its NodeClaim begins with `deny:`; the hook's owner changes it",
+    )
     # Ours: a person has paused this.
     PAUSED = (
         "Paused",

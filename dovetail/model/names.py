@@ -97,6 +97,15 @@ REPLACE: Final = "dovetail.sh/replace"  # on a NodeClaim: replace its node, with
 REPLACE_BY: Final = "dovetail.sh/replace-by"  # beside it: who asks
 REPLACE_NOW: Final = "dovetail.sh/replace-now"  # beside it, "true": drain at once, outside the NodePool's budgets
 REPLACE_ANNOTATIONS: Final = (REPLACE, REPLACE_BY, REPLACE_NOW)
+# On a NodeClaim, from its NodePool's template too: <prefix><name>: <owner>, taken off by the owner
+PRE_DRAIN_HOOK: Final = "pre-drain.hook.dovetail.sh/"  # holds the first eviction
+PRE_TERMINATE_HOOK: Final = "pre-terminate.hook.dovetail.sh/"  # holds the end of the instance
+HELD_SINCE: Final = "dovetail.sh/held-since"  # on a NodeClaim: <what holds its drain>@<when that began>
+HELD_LEVELS: Final = "dovetail.sh/held-levels"  # beside it: Notify,Ask,Force, as far as it has been said
+HELD_WAIT: Final = "dovetail.sh/held-wait-until"  # beside it: a person asks to wait
+DECISION: Final = "dovetail.sh/decision"  # beside it: a person's answer: force, wait <duration> or cancel
+DECISION_BY: Final = "dovetail.sh/decision-by"  # beside it: who answers
+HOLD_ANNOTATIONS: Final = (HELD_SINCE, HELD_LEVELS, HELD_WAIT, DECISION, DECISION_BY)
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
 CLUSTER_UID_TAG: Final = "dovetail.sh/cluster-uid"  # on an instance; as an annotation: the claim's instance has it

@@ -11,6 +11,7 @@ from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dovetail.model.drain_rules import DrainRules
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
@@ -81,6 +82,7 @@ class Policy:
     rates: tuple[Rate, ...] = ()
     expiry: Expiry | None = None
     rollout: RolloutPlan | None = None
+    drain: DrainRules | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.messages.writes import Write
+from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pauses import Activity, Pause
@@ -85,6 +86,13 @@ class PauseLookups(Protocol):
 
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
         """What holds that for the pool now; None where it may go on."""
+
+
+class DrainLookups(Protocol):
+    """What people say of drains that something holds."""
+
+    def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
+        """That of the pool's policies; NotSeenYet while one may have changed unseen."""
 
 
 class MoveLookups(Protocol):

@@ -132,3 +132,18 @@ async def test_what_cannot_be_said_holds_up_neither_a_mark_nor_an_undo_nor_a_dra
 
     assert names.OWNER not in world.claims["pool-1"].annotations
     assert "Node node-1 does not say MaintenancePlanned=True" in caplog.text
+
+
+async def test_what_was_said_of_a_held_drain_goes_with_the_mark_and_so_does_the_deadline_that_it_fixed() -> None:
+    """TRM-49. The pods of the node's next disruption would else be deleted at once."""
+    world, deadline = World(), {names.TERMINATION_DEADLINE: "2030-01-01T00:00:00Z"}
+    since = {names.HELD_SINCE: "PdbBlocks@2030-01-01T00:00:00Z", names.DECISION: "force"}
+    for levels, left in (("Notify,Ask,Force", {}), ("Notify", deadline)):
+        world.put(a_joined_claim(), a_joined_node())
+        await mark(world, FakeNodes(world))
+        claim = world.claims["pool-1"]
+        said = {**since, **deadline, names.HELD_LEVELS: levels}
+        world.put(replace(claim, annotations={**claim.annotations, **said}))
+        await unmark(world, FakeNodes(world))
+
+        assert dict(world.claims["pool-1"].annotations) == left

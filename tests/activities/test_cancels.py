@@ -16,12 +16,14 @@ from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
-from dovetail.disruption.nodes.resting import CalledOff, read_rest
+from dovetail.disruption.explain import explain_node
+from dovetail.disruption.nodes.resting import CalledOff, called_off, read_rest
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import Drop, Go
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
+from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.policies import Freeze
 from dovetail.model.snapshot import Snapshot
@@ -282,3 +284,36 @@ async def test_a_person_s_own_answer_is_not_given_twice_where_a_freeze_undoes_to
     await found.look()
 
     assert found.signals.sent == [("c/disrupt/1", "cancel", "not now", "kubectl-annotate")]
+
+
+DENIED = {f"{names.PRE_DRAIN_HOOK}mesh": "deny: a backup runs"}
+
+
+async def test_a_hook_that_denies_calls_the_disruption_off_before_its_delete_and_once() -> None:
+    """TRM-47."""
+    claim = marked()
+    found = Answered(replace(claim, annotations={**claim.annotations, **DENIED}))
+
+    await found.look()
+    await found.look()
+
+    assert found.signals.sent == [("c/disrupt/1", "cancel", "hook mesh denies it: a backup runs", "hook mesh")]
+
+
+async def test_a_hook_calls_off_nothing_that_is_deleted_or_that_nothing_has_marked() -> None:
+    """TRM-47."""
+    leaving = marked(deleting_since=990.0, finalizers=(names.TERMINATION_FINALIZER,))
+    for claim in (replace(leaving, annotations={**leaving.annotations, **DENIED}), a_joined_claim(annotations=DENIED)):
+        found = Answered(claim, freeze=UNDO)
+        await found.look()
+        assert found.signals.sent == []
+
+
+def test_a_denied_claim_is_no_candidate_and_no_plan_is_carried_out_on_it() -> None:
+    """TRM-47."""
+    claim = a_joined_claim(annotations=DENIED)
+
+    assert called_off(claim, 1000.0) == CalledOff(why="hook mesh denies it: a backup runs", by="hook mesh")
+    pair = a_pair("n", claim={"annotations": DENIED})
+    found = explain_node(a_world([pair]), DisruptionSettings(), "n")
+    assert [check.why for check in found.checks if not check.passes] == [WhyNot.HOOK_DENIES]

@@ -86,6 +86,29 @@ OWN = [
     *vary("DIQ-32", a_policy, "spec.expiry", "", {"over a day": {"spread": "24h"}, "late": {"hardAfter": "72h"}}),
     *vary("DIQ-32", a_policy, "spec.expiry", At("spec.expiry", "spread or hardAfter must be given"), {"empty": {}}),
     *vary("DIQ-32", a_policy, "spec.expiry", At("spec.expiry.spread", MATCH), {"in days": {"spread": "1d"}}),
+    *vary(
+        "TRM-48",
+        a_policy,
+        "spec.drain",
+        "",
+        {
+            "with a ladder": {
+                "escalation": [
+                    {"after": "15m", "do": "Notify"},
+                    {"after": "4h", "do": "Ask", "default": "Wait"},
+                    {"after": "24h", "do": "Force", "reasons": ["Drifted"], "blockers": ["PdbBlocks", "HookWaits"]},
+                ]
+            },
+            "with hooks": {"hooks": {"timeout": "30m", "onTimeout": "Proceed"}},
+        },
+    ),
+    *vary(
+        "TRM-48",
+        a_policy,
+        "spec.drain",
+        At("spec.drain.escalation[0].after", MATCH),
+        {"after a day": {"escalation": [{"after": "1d", "do": "Ask"}]}},
+    ),
     *vary("DIQ-30", a_policy, "spec.timeZone", MATCH, {"a zone with a dot": "../localtime"}),
     *vary(
         "DIQ-37", a_policy, "spec.rollout", "", {"rolled out": a_plan(), "from two on": a_plan(when={"drifted": "2"})}

@@ -55,6 +55,7 @@ def test_every_page_in_the_folder_is_written_by_the_code() -> None:
 
 def test_every_name_of_our_own_is_on_the_page_of_annotations() -> None:
     ours = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("dovetail.sh/")}
+    ours |= {f"{prefix}NAME" for prefix in (names.PRE_DRAIN_HOOK, names.PRE_TERMINATE_HOOK)}
     listed = [word.key for word in (*WRITTEN_BY_PEOPLE, *NOTES_OF_DOVETAIL)]
     assert sorted(listed) == sorted(ours)
 

@@ -63,6 +63,20 @@ WRITTEN_BY_PEOPLE: Final = (
         "budgets of its NodePool",
     ),
     Word(
+        f"{names.PRE_DRAIN_HOOK}NAME",
+        "NodeClaim, from the NodePool's template too",
+        "who must agree before the first eviction, and takes it off; `deny: why` calls the disruption off "
+        "([hooks](../guides/safe-disruption.md#hooks))",
+    ),
+    Word(f"{names.PRE_TERMINATE_HOOK}NAME", "likewise", "likewise, before the end of the instance"),
+    Word(
+        names.DECISION,
+        "NodeClaim",
+        "`force`, `wait 6h` or `cancel`: the answer to a drain that asks, as `dovetail decide` writes it; taken off "
+        "when it is carried out, by an Event",
+    ),
+    Word(names.DECISION_BY, "beside it", "who decides"),
+    Word(
         names.PLACEMENT,
         "NodePool",
         "`cost`: cheaper nodes than Karpenter would take; `default`: not, whatever `PLACEMENT_POLICY` says",
@@ -134,6 +148,9 @@ NOTES_OF_DOVETAIL: Final = (
         "([decision 247](../decisions/0247-returned-moves.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
+    Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),
+    Word(names.HELD_LEVELS, "NodeClaim", "beside it: `Notify`, `Ask`, `Force`, as far as it has been said"),
+    Word(names.HELD_WAIT, "NodeClaim", "beside it: until when somebody has asked to wait"),
     Word(names.MOVED, "the pod template of a Deployment", "`a` or `b`: the other one with each move"),
     Word(
         names.MOVE_FOR,
@@ -143,11 +160,8 @@ NOTES_OF_DOVETAIL: Final = (
     Word(
         names.IMAGE,
         "NodeClaim",
-<<<<<<< HEAD
         "`stable` or `back`: launched with an image of before a change, by a NodeRollout; `gone`: there was none",
-=======
         "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
->>>>>>> rollback
     ),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),

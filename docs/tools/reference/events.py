@@ -91,6 +91,30 @@ WARNINGS: Final = (
         "look again: `dovetail rollout approve NAME` shows what is asked now",
     ),
     Said(
+        "DrainHeld",
+        "Node, Pod, its owner",
+        "the same thing has held a drain for as long as the step `Notify` of a DisruptionPolicy says",
+        "the message says what comes next ([a drain that is held](../guides/safe-disruption.md#a-drain-that-is-held))",
+    ),
+    Said(
+        "DrainAsks",
+        "Node",
+        "the same for the step `Ask`, or a hook that was waited for in vain",
+        "`dovetail decide NODE force`, `wait 6h` or `cancel`",
+    ),
+    Said("DrainForced", "Node", "the same for the step `Force`: its pods get their own grace periods as a deadline"),
+    Said(
+        "DecisionRefused",
+        "NodeClaim",
+        "a decision about its drain cannot be understood, or would force a pod that asks not to be disrupted",
+    ),
+    Said(
+        "HookDeniesTooLate",
+        "NodeClaim",
+        "a hook's value begins with `deny:`, and the NodeClaim is deleted already",
+        "the hook's owner takes the annotation off when the node may go",
+    ),
+    Said(
         "MoveFailed",
         "Deployment, Node",
         "the new pod of a move did not become available; the roll-out was taken back and the old pod stays",
@@ -251,6 +275,7 @@ WARNINGS: Final = (
 NORMAL: Final = (
     Said("Nominated", "Pod", "the node or claim that it was placed on"),
     Said("ApprovalAccepted", "NodeRollout", "the next step begins, and who has approved it"),
+    Said("DrainDecided", "NodeClaim", "what becomes of a decision about its drain"),
     Said("MoveBegun", "Deployment", "its one pod is moved off a leaving node by a roll-out"),
     Said("Moved", "Deployment", "the new pod is available and the old one has left its node"),
     Said("MoveCalledOff", "Deployment", "the disruption of its node was called off, and the roll-out taken back"),

@@ -11,12 +11,13 @@ from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
+from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import GUARD_KINDS, Moves
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.pods import Pod
-from dovetail.model.policies import Freeze
+from dovetail.model.policies import Freeze, Policy, policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
@@ -34,6 +35,9 @@ from dovetail.model.workloads import (
 from dovetail.ports.failures import NotReadable, NotSeenYet
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
+
+
+_DRAIN_RULES: Final[Kinds] = frozenset({"DisruptionPolicy", "NodePool"})
 
 
 def always_usable(kind: str) -> str:
@@ -158,6 +162,13 @@ class CachedView:
         general = pauses_of_all(system, cast(Mapping[str, Freeze], self.cache.objects("Freeze")), now)
         own = pause_of_pool(found, now) if found is not None else None
         return holding((*general, own), activity)
+
+    def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
+        policies = cast(Mapping[str, Policy], self.cache.objects("DisruptionPolicy"))
+        self.insist(_DRAIN_RULES)
+        found = cast(NodePool | None, self.cache.get("NodePool", pool)) if policies else None
+        ours = policies_of(policies, found) if found is not None else ()
+        return tuple([policy.drain for policy in ours if policy.drain is not None])
 
     def insist(self, reads: Kinds | None = None) -> None:
         """NotSeenYet while one of these kinds cannot be trusted; without `reads`, any."""

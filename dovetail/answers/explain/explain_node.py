@@ -11,6 +11,7 @@ from typing import Final
 
 from dovetail.answers.explain.node_words import budget_text, step_words, verdict_of
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.look.holds import held_text, hooks_text
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import moment_text
 from dovetail.disruption.budgets.budgets import judge_budgets
@@ -132,10 +133,11 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
     pods = [p for p in snapshot.pods.values() if node is not None and p.node_name == node.name and is_active(p)]
     pool = snapshot.pools.get(found.pool)
     windows = _windows(found, pool, snapshot.now)
+    drain = held_text(snapshot, claim, pods) if claim is not None else ""
     return NodeAnswer(
         node=found.node,
         source=look.source,
-        says=verdict_of(found, claim, held_words([node] if node is not None else []), windows),
+        says=verdict_of(found, claim, held_words([node] if node is not None else []), windows, drain),
         now=snapshot.now,
         claim=found.claim,
         pool=found.pool,
@@ -153,7 +155,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         checks=tuple(Check(asked="", why=c.why or "", message=c.message) for c in found.checks if not c.passes),
         methods=tuple(_method(m, found) for m in found.methods),
         goes_for=found.goes_for,
-        held=(*held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
+        held=(*_hooks(snapshot, claim), *held_pods(snapshot, pods), *pods_that_wait(look, claim, pods)),
         choosy=choosy_pods(pods) if look.settings.preferences == "Respect" else (),
         budgets=_budgets(found, windows),
         move=_move(found),
@@ -244,6 +246,12 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
         )
         for a in found.allowances
     )
+
+
+def _hooks(snapshot: Snapshot, claim: NodeClaim | None) -> tuple[HeldPod, ...]:
+    """The hooks hold all its pods."""
+    found = hooks_text(snapshot, claim) if claim is not None else ()
+    return tuple(HeldPod(pod="all pods", by=by, detail=detail) for by, detail in found)
 
 
 def held_pods(snapshot: Snapshot, pods: list[Pod]) -> tuple[HeldPod, ...]:

@@ -25,14 +25,18 @@ def lifted_by(why: str) -> str:
 
 
 def verdict_of(
-    found: NodeExplanation, claim: NodeClaim | None, held: str = "", until: Mapping[str, float] | None = None
+    found: NodeExplanation,
+    claim: NodeClaim | None,
+    held: str = "",
+    until: Mapping[str, float] | None = None,
+    drain: str = "",
 ) -> str:
     """The answer in one line. `held`: by whom, where it has left but for others; `until`: by reason, when the window of
-    the budget that binds opens or closes."""
+    the budget that binds opens or closes; `drain`: what holds its drain, since when and what comes next."""
     if held:
         return f"everything of ours is done, and its NodeClaim waits for the Node to go: {held}"
     if claim is not None and claim.deleting_since is not None:
-        return "it is being terminated: its NodeClaim is deleted, and there is no way back"
+        return f"it is being terminated: its NodeClaim is deleted, and there is no way back{drain and f'; {drain}'}"
     blocked = [check for check in found.checks if not check.passes]
     if found.goes_for:
         return f"it would go now, for: {', '.join(found.goes_for)}"

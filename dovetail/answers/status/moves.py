@@ -5,6 +5,7 @@ Plans that wait for their second look come first: they are about to happen, and 
 
 from collections.abc import Iterator
 
+from dovetail.answers.look.holds import held_text, hook_words
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.status.answer import Move
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, is_marked
@@ -71,6 +72,8 @@ def _disruption(facts: FleetFacts, claim: NodeClaim) -> Move:
     reason = claim.condition(names.DISRUPTION_REASON)
     assert reason is not None
     called_off = names.CANCEL in claim.annotations
+    pods = facts.pods_of.get(claim.node_name, ())
+    progress = held_text(facts.snapshot, claim, pods) or "its replacements start, or its drain runs first"
     name = claim.node_name or claim.name
     return Move(
         kind="disruption",
@@ -80,7 +83,7 @@ def _disruption(facts: FleetFacts, claim: NodeClaim) -> Move:
         why=reason.reason,
         step="being called off" if called_off else "before its delete",
         since=reason.changed,
-        progress="" if called_off else "its replacements start, or its drain runs first",
+        progress="" if called_off else progress,
         stop="" if called_off else f"dovetail cancel {claim.name} --reason TEXT",
     )
 
@@ -91,6 +94,7 @@ def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
     blockers = tuple(blockers_of(leaving, pdbs, facts.snapshot.now))
     held = held_words(facts.snapshot.pairing.nodes_of(claim))
     step = "Node held" if held else _step(claim, bool(leaving))
+    blockers = (*hook_words(claim, step), *blockers)
     return Move(
         kind="termination",
         name=claim.node_name or claim.name,
@@ -99,7 +103,7 @@ def _termination(facts: FleetFacts, claim: NodeClaim, pdbs: PdbIndex) -> Move:
         why=ended_of(claim, facts.snapshot.pools.__contains__).because,
         step=step,
         since=since,
-        progress=_drain_words(leaving, blockers) if step == "drain" else held,
+        progress=_drain_words(leaving, blockers) if step == "drain" else held or shown(blockers, 1),
         pods_left=len(leaving),
         blockers=blockers,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from dovetail.answers.look.holds import held_text
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
@@ -10,10 +11,11 @@ from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.failed_replacements import replacement_brakes
-from dovetail.model.nodes import Node
+from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 from dovetail.model.unused_launches import stop_of
+from dovetail.termination.ladder import HeldSince, began_at, clock_of
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer
 PENDING_SECONDS: Final = 300.0  # a pod that has waited for longer
@@ -26,6 +28,7 @@ def needs_of(facts: FleetFacts, under_way: tuple[Move, ...]) -> tuple[Need, ...]
     """Of each kind no more than fifty: a person begins with the first."""
     kinds = (
         _pools(facts.snapshot),
+        _asking(facts),
         _drains(facts, under_way),
         _launches(facts, under_way),
         _pods(facts),
@@ -55,11 +58,28 @@ def _pools(snapshot: Snapshot) -> Iterator[Need]:
             yield Need(about=f"NodePool {name}", what=f"no prices: {error}", command="dovetail doctor", pool=name)
 
 
+def _asking(facts: FleetFacts) -> Iterator[Need]:
+    for name, claim in sorted(facts.snapshot.claims.items()):
+        clock = _question(claim, facts.snapshot.now)
+        if clock is not None:
+            about, pool = claim.node_name or name, claim.labels.get(names.NODE_POOL, "")
+            words = f"drain {held_text(facts.snapshot, claim, facts.pods_of.get(claim.node_name, ()))}"
+            command = f"dovetail decide {about} force|wait 6h|cancel"
+            yield Need(about=about, what=words, since=clock.since, command=command, pool=pool)
+
+
+def _question(claim: NodeClaim, now: float) -> HeldSince | None:
+    """The clock of a drain that asks."""
+    clock = clock_of(claim, began_at(claim)) if names.HELD_LEVELS in claim.annotations else None
+    return clock if clock is not None and clock.asks and clock.waits_until <= now else None
+
+
 def _drains(facts: FleetFacts, under_way: tuple[Move, ...]) -> Iterator[Need]:
     for move in under_way:
         age = facts.snapshot.now - move.since
         claim = facts.snapshot.claims.get(move.claim)
         ends = claim is not None and names.TERMINATION_DEADLINE in claim.annotations
+        ends = ends or (claim is not None and _question(claim, facts.snapshot.now) is not None)  # said above
         if move.kind == "termination" and move.blockers and age > DRAIN_SECONDS and not ends:
             words = f"drain held for {duration_text(age)} by {shown(move.blockers, 2)}"
             command = f"dovetail explain node {move.name}"

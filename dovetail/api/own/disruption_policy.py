@@ -134,6 +134,56 @@ class PolicyRollout(ApiModel):
     """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
 
 
+Blocker = Literal[
+    "HookWaits",
+    "DoNotDisrupt",
+    "SeveralPdbs",
+    "PdbBlocks",
+    "MoveHeld",
+    "EvictionFails",
+    "VolumesAttached",
+    "PodTerminates",
+    "TurnWaits",
+]
+
+
+class PolicyEscalation(ApiModel):
+    """What is done once something has held a drain for a while."""
+
+    after: Duration
+    """How long the same thing has held the drain."""
+    do: Literal["Notify", "Ask", "Force"]
+    """Notify: Events. Ask: a person decides with `dovetail decide`. Force: the pods get their own grace periods, and
+    their node goes."""
+    default: Literal["Wait"] = "Wait"
+    """Of Ask, what happens until somebody decides: nothing, until the next step."""
+    reasons: Annotated[tuple[Reason, ...], Field(min_length=1, max_length=5, json_schema_extra=_LIST)] | None = None
+    """The reasons for which nodes leave that it is about; all where it names none."""
+    blockers: Annotated[tuple[Blocker, ...], Field(min_length=1, max_length=9, json_schema_extra=_LIST)] | None = None
+    """What holds the drain; everything where it names nothing, but Force then leaves DoNotDisrupt and VolumesAttached
+    alone."""
+
+
+class PolicyHooks(ApiModel):
+    """What becomes of hooks that nobody takes off."""
+
+    timeout: Duration = "1h"
+    """How long each is waited for."""
+    on_timeout: Literal["Hold", "Proceed"] = "Hold"
+    """Hold: a person is asked. Proceed: the node goes on without it."""
+
+
+class PolicyDrain(ApiModel):
+    """What is done about drains that something holds."""
+
+    escalation: (
+        Annotated[tuple[PolicyEscalation, ...], Field(max_length=MOST_WINDOWS, json_schema_extra=_LIST)] | None
+    ) = None
+    """The steps, by their times."""
+    hooks: PolicyHooks | None = None
+    """How long hooks hold."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -151,6 +201,8 @@ class DisruptionPolicySpec(ApiModel):
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
     rollout: PolicyRollout | None = None
     """A NodeRollout is made of each change, and no node goes before that. One policy of a NodePool may have it."""
+    drain: PolicyDrain | None = None
+    """What is done about drains that something holds; left out, they are waited for."""
 
 
 class PolicyOpening(ApiModel):

@@ -23,6 +23,7 @@ SECONDS: Final = 3.0
 _KINDS: Final = {
     ("cancel", "node"): ("nodes", "claims"),
     ("replace", "node"): ("nodes", "claims"),
+    ("decide", "node"): ("nodes", "claims"),
     ("node", "name"): ("nodes", "claims"),
     ("history", "name"): ("nodes", "claims", "pods"),
     ("pod", "name"): ("pods",),

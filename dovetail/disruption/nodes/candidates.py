@@ -19,6 +19,7 @@ from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulabl
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.time import format_time
+from dovetail.termination.hooks import denial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,11 @@ def _called_off(_: Fleet, member: Member) -> Block | None:
     return _silent(WhyNot.RESTING, "A person has called its disruption off")
 
 
+def _denied(_: Fleet, member: Member) -> Block | None:
+    hook = denial(member.claim) if member.claim is not None else None
+    return None if hook is None else Block(why=WhyNot.HOOK_DENIES, message=f"A {hook.words}")
+
+
 def _silent(why: WhyNot, message: str) -> Block:
     return Block(why=why, message=message, event=None)
 
@@ -164,6 +170,7 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
     _promised,
     _resting,
     _called_off,
+    _denied,
 )
 
 

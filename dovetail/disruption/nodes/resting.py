@@ -17,6 +17,7 @@ from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
+from dovetail.termination.hooks import denial
 
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
@@ -73,6 +74,9 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     reason, as the one does that answers this."""
     if names.CANCEL in claim.annotations:
         return CalledOff(why=cancel_reason(claim), by=cancelled_by(claim) or UNNAMED)
+    hook = denial(claim)
+    if hook is not None:
+        return CalledOff(why=hook.words, by=f"hook {hook.name}")
     rest = read_rest(claim)
     if rest.until <= now or rest.reason != DisruptionReason.EMPTY:
         return None

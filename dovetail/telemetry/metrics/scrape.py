@@ -35,6 +35,8 @@ from dovetail.telemetry.metrics.exposition import counted, measured
 from dovetail.telemetry.metrics.faults import HELP as FAULTS
 from dovetail.telemetry.metrics.faults import Faults
 from dovetail.telemetry.metrics.gauges import HELP, Sample, cluster_and_pools, pods_by_node
+from dovetail.telemetry.metrics.holds import HELP as HOLD_HELP
+from dovetail.telemetry.metrics.holds import hold_samples
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX
 from dovetail.telemetry.metrics.launch_brake import HELP as LAUNCH_HELP
 from dovetail.telemetry.metrics.launch_brake import launch_samples
@@ -205,6 +207,7 @@ class Scrape:
         yield Gauges([*pause_samples(fleet)], PAUSE_HELP, OWN_PREFIX)
         yield Gauges([*time_rule_samples(fleet)], TIME_HELP, OWN_PREFIX)
         yield Gauges([*phase_samples(fleet)], PHASE_HELP, OWN_PREFIX)
+        yield Gauges([*hold_samples(fleet)], HOLD_HELP, OWN_PREFIX)
 
     def _snapshot(self) -> Snapshot | None:
         """None while the view cannot be used, or where the cluster's state is not observed."""

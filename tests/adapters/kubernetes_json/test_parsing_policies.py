@@ -13,6 +13,7 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_rollout,
     render_status,
 )
+from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
@@ -135,6 +136,38 @@ def test_what_cannot_be_read_of_expiry_holds_it(given: Any, expiry: Expiry | Non
     assert (policy.expiry, policy.fault != "") == (expiry, expiry == Expiry(hard_after=inf))
     # A slip elsewhere leaves what can be read of it.
     assert parse_policy(an_object({"expiry": given, "timeZone": "Europe/Nowhere"})).expiry == expiry
+
+
+DRAIN = {
+    "escalation": [
+        {"after": "15m", "do": "Notify"},
+        {"after": "24h", "do": "Force", "reasons": ["Drifted"], "blockers": ["PdbBlocks", "HookWaits"]},
+    ],
+    "hooks": {"timeout": "30m", "onTimeout": "Proceed"},
+}
+
+
+def test_what_is_said_of_drains_is_read_and_a_slip_elsewhere_leaves_it() -> None:
+    force = Escalation(
+        after=24.0 * HOUR,
+        do=Level.FORCE,
+        reasons=frozenset({"Drifted"}),
+        blockers=frozenset({"PdbBlocks", "HookWaits"}),
+    )
+    said = DrainRules(
+        escalation=(Escalation(after=900.0, do=Level.NOTIFY), force), hooks=HookRules(timeout=1800.0, proceeds=True)
+    )
+
+    for spec in ({"drain": DRAIN}, {"drain": DRAIN, "timeZone": "Europe/Nowhere"}):
+        assert parse_policy(an_object(spec)).drain == said
+    assert parse_policy(an_object({"drain": {"hooks": {}}})).drain == DrainRules(hooks=HookRules())
+
+
+@pytest.mark.parametrize("given", ["x", {"escalation": [{"after": "1d", "do": "Force"}]}, {"hooks": {"timeout": 5}}])
+def test_what_cannot_be_read_of_drains_forces_nothing_and_lets_no_hook_go(given: Any) -> None:
+    policy = parse_policy(an_object({"drain": given}))
+
+    assert policy.drain is None and policy.fault
 
 
 @pytest.mark.parametrize(

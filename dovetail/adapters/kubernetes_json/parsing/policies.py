@@ -17,6 +17,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_sele
 from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
     NodePoolSelector,
+    PolicyDrain,
     PolicyExpiry,
     PolicyRate,
     PolicyRollout,
@@ -26,6 +27,7 @@ from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep, RolloutApproval
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
+from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
@@ -107,6 +109,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         rates=rates,
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
         rollout=rollout,
+        drain=_read(lambda: _drain(raw), None),
         fault=fault,
         status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
     )
@@ -303,6 +306,29 @@ def _expiry(raw: ReadOnlyJson) -> Expiry | None:
         return None
     said = parse_spec(PolicyExpiry, given)
     return Expiry(spread=lasting(said.spread) or 0.0, hard_after=lasting(said.hard_after))
+
+
+def _drain(raw: ReadOnlyJson) -> DrainRules | None:
+    """Judged by itself too. What cannot be read forces nothing, and a hook then holds until a person decides."""
+    given = raw["spec"].get("drain")
+    if given is None:
+        return None
+    said = parse_spec(PolicyDrain, given)
+    escalation = tuple(
+        Escalation(
+            after=parse_seconds(each.after),
+            do=Level(each.do),
+            reasons=frozenset(each.reasons or ()),
+            blockers=frozenset(each.blockers or ()),
+        )
+        for each in said.escalation or ()
+    )
+    if said.hooks is None:
+        return DrainRules(escalation=escalation)
+    proceeds = said.hooks.on_timeout == "Proceed"
+    return DrainRules(
+        escalation=escalation, hooks=HookRules(timeout=parse_seconds(said.hooks.timeout), proceeds=proceeds)
+    )
 
 
 @remembered(MEGABYTE)

@@ -18,6 +18,10 @@ _LONGEST_MESSAGE: Final = 1024  # the API server refuses longer ones
 _API_VERSIONS: Final = {
     "Pod": "v1",
     "Deployment": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
     "Node": "v1",
     "NodeClaim": "karpenter.sh/v1",
     "NodePool": "karpenter.sh/v1",

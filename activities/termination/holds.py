@@ -1,0 +1,211 @@
+"""Keeps the clock of what holds a drain, says what a policy has said is due, and carries out what a person decides.
+
+Looked at by each step that waits while a node leaves. All that matters stands on the NodeClaim, each change written at
+the version that it was decided on: a worker that comes back, or two of them, say nothing twice. A step never fails for
+this; what could not be written is written by the next look.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from dovetail.activities.shared.revisions import revise_claim
+from dovetail.model import names
+from dovetail.model.drain_rules import Blocker, DrainRules, Level, hook_rules
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.time import format_time
+from dovetail.notices.cancels import cancel_too_late
+from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_forced, drain_held, not_decided
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
+from dovetail.ports.view import DrainLookups
+from dovetail.telemetry.metrics.holds import escalated
+from dovetail.termination.hooks import Hook, HookTerms, denial, holding
+from dovetail.termination.ladder import (
+    HELD_AFTER,
+    Decision,
+    DrainHold,
+    HeldSince,
+    clock_of,
+    coming,
+    decision_of,
+    forced_deadline,
+    ladder_words,
+    new_clock,
+    steps,
+    waits_until,
+    with_level,
+)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class HoldMemory:
+    """What holds since when, as one attempt of a step has seen it; `words`: what comes next, for people."""
+
+    blocker: Blocker | None = None
+    since: float = 0.0
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeavingClaim:
+    """A claim that leaves, since when this part of its departure has gone on, its Nodes, and what holds it now."""
+
+    claim: NodeClaim
+    began: float | None
+    nodes: tuple[Node, ...] = ()
+    hold: DrainHold | None = None
+
+
+class Holds:
+    """The clock and what follows from it."""
+
+    def __init__(self, claims: NodeClaims, notices: Notices, lookups: DrainLookups, now: Callable[[], float]) -> None:
+        self.claims, self.notices, self.lookups, self.now = claims, notices, lookups, now
+
+    def hooks(self, claim: NodeClaim, prefix: str, since: float, deadline: float | None) -> tuple[Hook, ...]:
+        """Those of that kind that hold the claim now."""
+        if not any(key.startswith(prefix) for key in claim.annotations):
+            return ()
+        terms = HookTerms(
+            since=since, rules=hook_rules(self._rules(claim)), deadline=deadline, waits_until=waits_until(claim)
+        )
+        return holding(claim, prefix, terms, self.now())
+
+    async def look(self, held: LeavingClaim, memory: HoldMemory) -> None:
+        """What is due now."""
+        memory.words = ""
+        try:
+            await self._deny(held)
+            clock = clock_of(held.claim, held.began)
+            decision = decision_of(held.claim)
+            if clock is not None and decision is not None:
+                await self._decide(held, decision)
+            elif held.hold is None:
+                memory.blocker = None
+            else:
+                await self._climb(held, held.hold, clock, memory)
+        except Failure as failure:
+            _log.warning("NodeClaim %s: what holds its drain is not written: %s", held.claim.name, failure)
+
+    def _rules(self, claim: NodeClaim) -> tuple[DrainRules, ...]:
+        """None while they cannot be seen: then nothing is forced, and a hook holds."""
+        try:
+            return self.lookups.drain_rules(claim.labels.get(names.NODE_POOL, ""))
+        except Failure:
+            return ()
+
+    async def _climb(self, held: LeavingClaim, hold: DrainHold, clock: HeldSince | None, memory: HoldMemory) -> None:
+        now, rules = self.now(), self._rules(held.claim)
+        if hold.blocker is not memory.blocker:
+            memory.blocker, memory.since = hold.blocker, now
+        ladder = steps(rules, hold)
+        if clock is None or clock.blocker is not hold.blocker:
+            is_meant = any(each.escalation for each in rules) or hold.blocker is Blocker.HOOK_WAITS
+            if is_meant and now >= memory.since + HELD_AFTER:
+                await self._start(held, hold.blocker, memory.since)
+            return
+        memory.words = ladder_words(clock, ladder)
+        due = [level for moment, level in coming(clock, ladder) if moment <= now]
+        for level in due:
+            written = await self._reach(held, hold, level)
+            if written is not None:
+                escalated(level)
+                await self.notices.publish(*self._notices(replace(held, claim=written), hold, level, memory.words))
+
+    async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
+        """Once. A decision from before answers nothing that was asked: it might be a year old."""
+
+        def change(live: NodeClaim) -> MetadataChange | None:
+            known = clock_of(live, held.began)
+            if known is not None and known.blocker is blocker:
+                return None
+            stale = dict.fromkeys((names.DECISION, names.DECISION_BY)) if known is None else {}
+            return MetadataChange(annotations={**new_clock(blocker, max(since, held.began or since)), **stale})
+
+        await revise_claim(self.claims, held.claim, change)
+
+    async def _reach(self, held: LeavingClaim, hold: DrainHold, level: Level) -> NodeClaim | None:
+        """The claim with it, where it is ours to say: written by this look, before it is said."""
+        written = False
+
+        def change(live: NodeClaim) -> MetadataChange | None:
+            nonlocal written
+            written = False
+            clock = clock_of(live, held.began)
+            if clock is None or clock.blocker is not hold.blocker or level in clock.levels:
+                return None
+            written = True
+            annotations = with_level(clock, level)
+            if level is Level.FORCE:
+                annotations.update(self._deadline(live, hold))
+            return MetadataChange(annotations=annotations)
+
+        found = await revise_claim(self.claims, held.claim, change)
+        return found if written else None
+
+    def _deadline(self, claim: NodeClaim, hold: DrainHold | None) -> dict[str, str | None]:
+        deadline = forced_deadline(claim, hold.pods if hold is not None else (), self.now())
+        return {} if deadline is None else {names.TERMINATION_DEADLINE: deadline}
+
+    def _notices(self, held: LeavingClaim, hold: DrainHold, level: Level, words: str) -> Iterable[Notice]:
+        words = f"{words}: {hold.says}" if hold.says else words
+        match level:
+            case Level.NOTIFY:
+                return drain_held(held.nodes, hold.held, words)
+            case Level.ASK:
+                return drain_asks(held.nodes, held.claim, words)
+            case Level.FORCE:
+                return drain_forced(held.nodes, words, held.claim.annotations[names.TERMINATION_DEADLINE])
+
+    async def _deny(self, held: LeavingClaim) -> None:
+        """Before the delete the disruption is called off for it, as by a cancel; after it there is no way back."""
+        hook = denial(held.claim)
+        if hook is not None and held.claim.deleting_since is not None:
+            await self.notices.publish(denied_too_late(held.claim, hook.words))
+
+    async def _decide(self, held: LeavingClaim, decision: Decision) -> None:
+        """The answer comes off with what follows from it; an Event says what that is."""
+        said: Notice | None = None
+
+        def change(live: NodeClaim) -> MetadataChange | None:
+            nonlocal said
+            said = None
+            if decision_of(live) != decision:
+                return None
+            annotations, said = self._follows(live, held, decision)
+            return MetadataChange(annotations={names.DECISION: None, names.DECISION_BY: None, **annotations})
+
+        found = await revise_claim(self.claims, held.claim, change)
+        if found is not None and said is not None:
+            await self.notices.publish(said)
+
+    def _follows(
+        self, claim: NodeClaim, held: LeavingClaim, decision: Decision
+    ) -> tuple[dict[str, str | None], Notice]:
+        clock = clock_of(claim, held.began)
+        match decision.do:
+            case "wait":
+                end = format_time(self.now() + decision.seconds)
+                left = clock.levels - {Level.ASK} if clock is not None else frozenset()
+                levels = ",".join(each for each in Level if each in left) or None
+                words = f"nothing more is done before {end}"
+                return {names.HELD_WAIT: end, names.HELD_LEVELS: levels}, decided(claim, decision.words, words)
+            case "cancel" if claim.deleting_since is None:
+                order = {names.CANCEL: "decided: cancel", names.CANCEL_BY: decision.by or None}
+                return order, decided(claim, decision.words, "its disruption is called off")
+            case "cancel":
+                return {}, cancel_too_late(claim, decision.words)
+            case "force" if held.hold is not None and held.hold.protected:
+                why = f"a pod asks not to be disrupted: take {names.DO_NOT_DISRUPT} off it"
+                return {}, not_decided(claim, decision.words, why)
+            case "force":
+                forced = with_level(clock, Level.FORCE) if clock is not None else {}
+                annotations = {**forced, **self._deadline(claim, held.hold)}
+                words = "its pods leave within their own grace periods"
+                return annotations, decided(claim, decision.words, words)
+            case _:
+                return {}, not_decided(claim, decision.words, "it is none of force, wait 6h and cancel")

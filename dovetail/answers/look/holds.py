@@ -1,0 +1,48 @@
+"""What holds the drain of a node, since when, and what comes next: by the objects alone."""
+
+from collections.abc import Iterable
+
+from dovetail.answers.wording import duration_text
+from dovetail.model import names
+from dovetail.model.drain_rules import Blocker, DrainRules, hook_rules
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pod_rules import is_protected
+from dovetail.model.pods import Pod
+from dovetail.model.policies import policies_of
+from dovetail.model.snapshot import Snapshot
+from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of
+from dovetail.termination.ladder import DrainHold, began_at, clock_of, drain_reason, ladder_words, steps
+
+
+def held_text(snapshot: Snapshot, claim: NodeClaim, pods: Iterable[Pod]) -> str:
+    """In words; empty where nothing has held it for a minute, or nobody has said what is to be done then. `pods`: those
+    on its node."""
+    clock = clock_of(claim, began_at(claim)) if names.HELD_SINCE in claim.annotations else None
+    if clock is None:
+        return ""
+    protected = any(is_protected(pod, snapshot.now) for pod in pods)
+    hold = DrainHold(blockers=frozenset({clock.blocker}), reason=drain_reason(claim), protected=protected)
+    words = ladder_words(clock, steps(_rules(snapshot, claim), hold))
+    hooks = words_of(hooks_of(claim, HOOK_PREFIXES)) if clock.blocker is Blocker.HOOK_WAITS else ""
+    return f"{words} ({hooks})" if hooks else words
+
+
+def hook_words(claim: NodeClaim, step: str) -> tuple[str, ...]:
+    """The hooks that a departure at that step waits for, each in words."""
+    prefix = {"drain": names.PRE_DRAIN_HOOK, "terminate": names.PRE_TERMINATE_HOOK}.get(step)
+    return () if prefix is None else tuple(hook.words for hook in hooks_of(claim, prefix))
+
+
+def hooks_text(snapshot: Snapshot, claim: NodeClaim) -> tuple[tuple[str, str], ...]:
+    """Each hook of a node: by whom, and what it holds until when."""
+    rules = hook_rules(_rules(snapshot, claim))
+    end = "the node goes on without it" if rules.proceeds else "a person is asked"
+    until = f"until its owner takes it off; after {duration_text(rules.timeout)} {end}"
+    holds = ((names.PRE_DRAIN_HOOK, "the first eviction"), (names.PRE_TERMINATE_HOOK, "the end of the instance"))
+    return tuple((hook.words, f"holds {what} {until}") for prefix, what in holds for hook in hooks_of(claim, prefix))
+
+
+def _rules(snapshot: Snapshot, claim: NodeClaim) -> tuple[DrainRules, ...]:
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    ours = policies_of(snapshot.policies, pool) if pool is not None else ()
+    return tuple(policy.drain for policy in ours if policy.drain is not None)

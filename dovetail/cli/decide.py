@@ -1,0 +1,72 @@
+"""`dovetail decide NODE force|wait 6h|cancel`: answer a drain that something holds.
+
+The answer is an annotation on the NodeClaim, as a person with kubectl would write it. The step that drains takes it off
+and does what it says; an Event tells what became of it.
+"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from dovetail.answers.failures import CommandFailed
+from dovetail.cli.output import say
+
+if TYPE_CHECKING:
+    from dovetail.model.nodes import NodeClaim
+    from dovetail.settings.settings import Settings
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_decide(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """Register it."""
+    from dovetail.cli.remote.asking import add_place
+
+    decide = commands.add_parser("decide", parents=[shared], help="answer a drain that asks: force, wait or cancel")
+    add_place(decide)
+    decide.add_argument("node", help="the Node or NodeClaim")
+    decide.add_argument("decision", choices=("force", "wait", "cancel"), help="what becomes of its drain")
+    decide.add_argument("duration", nargs="?", default="", help="of wait: 30m, 6h")
+    decide.set_defaults(act=_decide, order=True)
+
+
+async def _decide(given: argparse.Namespace, settings: "Settings | None") -> None:
+    from dovetail.activities.shared.revisions import revise_claim
+    from dovetail.cli.author import person
+    from dovetail.cli.cancelling import claim_of
+    from dovetail.cli.orders import opened_objects
+    from dovetail.cli.target import checked_target
+    from dovetail.model import names
+    from dovetail.ports.objects import MetadataChange
+    from dovetail.termination.ladder import read_decision
+
+    decision = read_decision(f"{given.decision} {given.duration}")
+    if not decision.do:
+        raise CommandFailed(
+            f"decide: {decision.text}: say force, cancel, or wait and for how long, 720h at most: wait 6h"
+        )
+    async with opened_objects(given, settings) as objects:
+        target = await checked_target(settings, objects, given)
+        claim = await claim_of(objects, given.node)
+        if claim is None:
+            raise CommandFailed(f"{given.node}: it belongs to no NodeClaim, and is not ours to drain")
+        _refuse_in_vain(given.node, claim, decision.do)
+        change = MetadataChange(annotations={names.DECISION: decision.text, names.DECISION_BY: person() or None})
+        if await revise_claim(objects.claims, claim, lambda _: change) is None:
+            raise CommandFailed(f"{given.node}: too late: its NodeClaim {claim.name} is gone")
+        say(f"{given.node}: {decision.text}: recorded on NodeClaim {claim.name}; an Event on it says what comes of it")
+        say(target.words)
+
+
+def _refuse_in_vain(node: str, claim: "NodeClaim", do: str) -> None:
+    """What nobody would answer is not written: it would wait for the next drain."""
+    from dovetail.cli.cancelling import CancelOrder, too_late
+    from dovetail.model import names
+    from dovetail.termination.ladder import began_at, clock_of
+
+    if claim.is_true(names.INSTANCE_TERMINATING):
+        raise CommandFailed(f"{node}: too late: the instance of its NodeClaim {claim.name} ends already")
+    if do == "cancel" and claim.deleting_since is not None:
+        raise too_late(CancelOrder(cluster="", node=node, reason="", wait=False), claim)
+    if clock_of(claim, began_at(claim)) is None:
+        why = "nothing has held its drain for a minute, or no DisruptionPolicy of its NodePool has an escalation"
+        raise CommandFailed(f"{node}: there is nothing to decide: {why}; `dovetail explain node {node}` says more")

@@ -1,0 +1,75 @@
+"""What a DisruptionPolicy says about drains that something holds, and the closed list of what can hold one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Blocker(StrEnum):
+    """What holds a drain. Of several the first in this order is the one that is named; `words` are for people."""
+
+    words: str
+
+    def __new__(cls, value: str, words: str) -> "Blocker":
+        blocker = str.__new__(cls, value)
+        blocker._value_, blocker.words = value, words
+        return blocker
+
+    PAUSED = "Paused", "a person has paused drains"
+    HOOK_WAITS = "HookWaits", "a hook whose owner has not taken it off"
+    DO_NOT_DISRUPT = "DoNotDisrupt", "a pod that asks not to be disrupted"
+    SEVERAL_PDBS = "SeveralPdbs", "a pod that several PDBs select"
+    PDB_BLOCKS = "PdbBlocks", "a PDB"
+    MOVE_HELD = "MoveHeld", "a pod whose owner holds it, or whose move has failed"
+    EVICTION_FAILS = "EvictionFails", "evictions that fail"
+    VOLUMES_ATTACHED = "VolumesAttached", "volumes that are still attached"
+    POD_TERMINATES = "PodTerminates", "a pod that has not ended yet"
+    TURN_WAITS = "TurnWaits", "pods that wait for their turn"
+
+
+NAMED_ONLY: Final = frozenset({Blocker.DO_NOT_DISRUPT, Blocker.VOLUMES_ATTACHED})
+"""What a drain is forced through only where the policy names it: a promise to a pod, and data."""
+
+
+class Level(StrEnum):
+    """How loudly it is said, in this order."""
+
+    NOTIFY = "Notify"
+    ASK = "Ask"
+    FORCE = "Force"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    """What is done once something has held a drain for `after` seconds. Empty: for every reason, for every blocker."""
+
+    after: float
+    do: Level
+    reasons: frozenset[str] = frozenset()
+    blockers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRules:
+    """How long a hook is waited for in seconds, and whether it goes on then. Without a policy a person is asked then:
+    whoever puts a hook on a node says that it must not go before they agree."""
+
+    timeout: float = 3600.0
+    proceeds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainRules:
+    """What one policy says of drains."""
+
+    escalation: tuple[Escalation, ...] = ()
+    hooks: HookRules | None = None
+
+
+def hook_rules(rules: Iterable[DrainRules]) -> HookRules:
+    """Of several the longest time, and none goes on by itself unless all do."""
+    said = [each.hooks for each in rules if each.hooks is not None]
+    if not said:
+        return HookRules()
+    return HookRules(timeout=max(each.timeout for each in said), proceeds=all(each.proceeds for each in said))

@@ -1,0 +1,68 @@
+"""Notices about drains that something holds: what is done about it, and what people have decided."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.notice import Notice
+from dovetail.model.pods import Pod
+from dovetail.notices.about import STANDING_WINDOW, notice_about
+
+NAMED: Final = 5  # pods, each with its owner, that are told
+OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
+
+
+def drain_held(nodes: Iterable[Node], pods: Iterable[Pod], words: str) -> Iterator[Notice]:
+    """On the Node, on the pods that hold it, and on what owns them: whoever looks at one of these is to find it."""
+    for node in nodes:
+        yield notice_about(node, "DrainHeld", f"Its drain is {words}", "Warning", distinct=words)
+    seen = set[str]()
+    for pod in list(pods)[:NAMED]:
+        message = f"It holds the drain of node {pod.node_name}, which is {words}"
+        yield notice_about(pod, "DrainHeld", message, "Warning", distinct=words)
+        owner = next((each for each in pod.owners if each.controller and each.kind in OWNERS), None)
+        if owner is not None and owner.uid not in seen:
+            seen.add(owner.uid)
+            yield Notice(
+                kind=owner.kind,
+                name=owner.name,
+                namespace=pod.namespace,
+                uid=owner.uid,
+                type="Warning",
+                reason="DrainHeld",
+                message=f"Its pod {pod.name} holds the drain of node {pod.node_name}, which is {words}",
+                distinct=words,
+            )
+
+
+def drain_asks(nodes: Iterable[Node], claim: NodeClaim, words: str) -> Iterator[Notice]:
+    """A person is asked."""
+    for node in nodes:
+        message = f"Its drain is {words}: decide with `dovetail decide {claim.name} force|wait 6h|cancel`"
+        yield notice_about(node, "DrainAsks", message, "Warning", distinct=words)
+
+
+def drain_forced(nodes: Iterable[Node], words: str, deadline: str) -> Iterator[Notice]:
+    """The ladder has fixed a deadline."""
+    for node in nodes:
+        message = f"Its drain is {words}: all pods will be deleted by {deadline}"
+        yield notice_about(node, "DrainForced", message, "Warning", distinct=words)
+
+
+def decided(claim: NodeClaim, words: str, becomes: str) -> Notice:
+    """The answer to a person's decision."""
+    message = f"Decided: {words}: {becomes}"
+    return notice_about(claim, "DrainDecided", message, distinct=message)
+
+
+def not_decided(claim: NodeClaim, words: str, why: str) -> Notice:
+    """Nothing becomes of it."""
+    message = f"Not decided: {words}: {why}"
+    return notice_about(claim, "DecisionRefused", message, "Warning", distinct=message)
+
+
+def denied_too_late(claim: NodeClaim, words: str) -> Notice:
+    """A hook denies what cannot be taken back any more."""
+    message = f"It is being deleted already: {words}"
+    return replace(notice_about(claim, "HookDeniesTooLate", message, "Warning", distinct=words), window=STANDING_WINDOW)

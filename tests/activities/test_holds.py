@@ -1,0 +1,600 @@
+"""What holds a drain is waited for, said, asked about and at last forced, each once and at its time, over kills."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
+from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
+from dovetail.activities.termination.terminate_instance import TerminateInstance
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
+from dovetail.messages.subjects import Departure
+from dovetail.model import names
+from dovetail.model.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pauses import Activity, Pause
+from dovetail.model.pods import Pod
+from dovetail.model.time import format_time, time_or_none
+from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
+from dovetail.ports.objects import MetadataChange
+from dovetail.termination.ladder import DrainHold
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
+from tests.activities.test_departing import an_instance
+from tests.activities.test_draining import DEPARTURE, DRAINING, START, attached
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, is_now
+
+NOTIFIED, ASKED, FORCED = 300.0, 1200.0, 3600.0
+NEARLY = 15.0  # seconds that a level may come after its time
+EVERY = frozenset(Blocker)
+LADDER = DrainRules(
+    escalation=(
+        Escalation(after=NOTIFIED, do=Level.NOTIFY),
+        Escalation(after=ASKED, do=Level.ASK),
+        Escalation(after=FORCED, do=Level.FORCE, blockers=EVERY),
+    )
+)
+PRE_DRAIN = f"{names.PRE_DRAIN_HOOK}mesh"
+PRE_TERMINATE = f"{names.PRE_TERMINATE_HOOK}backup"
+
+
+class Killed(BaseException):
+    """The worker is gone."""
+
+
+@dataclass(slots=True)
+class Rules:
+    """The policies of the pool."""
+
+    rules: tuple[DrainRules, ...] = (LADDER,)
+    failure: Exception | None = None
+
+    def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
+        if self.failure is not None:
+            raise self.failure
+        return self.rules
+
+
+@dataclass(slots=True)
+class Paused:
+    """A person has paused drains."""
+
+    world: World
+    until: float
+
+    def pause_on(self, pool: str, activity: Activity) -> Pause | None:
+        return Pause(pool="", what=frozenset({Activity.DRAINS})) if self.world.clock < self.until else None
+
+
+@dataclass(slots=True)
+class Stage:
+    """A node that leaves, and workers that are killed at these moments."""
+
+    world: World
+    pods: FakePods
+    rules: Rules
+    kills: list[float] = field(default_factory=list)
+    ends: float = START + FORCED + 600.0
+    pauses: Paused | None = None
+
+    async def pause(self, seconds: float) -> None:
+        await self.world.pause(max(seconds, 5.0))  # what happens in between is the same in each second
+        if self.world.clock >= self.ends:
+            raise Killed
+        if self.kills and self.world.clock >= self.kills[0]:
+            self.kills.pop(0)
+            raise Killed
+
+    def holds(self) -> Holds:
+        return Holds(FakeClaims(self.world), FakeNotices(self.world), self.rules, self.world.now)
+
+    def drain(self) -> DrainNode:
+        world = self.world
+        ports = DrainPorts(
+            lookups=FakeLookups(world),
+            claims=FakeClaims(world),
+            nodes=FakeNodes(world),
+            pods=self.pods,
+            notices=FakeNotices(world),
+            cloud=FakeCloud(world),
+            pauses=self.pauses,
+            holds=self.holds(),
+        )
+        return DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, self.pause)
+
+    def detach(self) -> AwaitDetached:
+        world = self.world
+        step = AwaitDetached(FakeLookups(world), FakeClaims(world), FakeNotices(world), world.now, self.pause)
+        step.holds = self.holds()
+        return step
+
+    def terminate(self) -> TerminateInstance:
+        world = self.world
+        known = KnownClaims(FakeLookups(world), FakeClaims(world))
+        ports = DeparturePorts(known=known, nodes=FakeNodes(world), cloud=FakeCloud(world), holds=self.holds())
+        departing = BeginAndEndDeparture(ports, world.now)
+        return TerminateInstance(known, FakeCloud(world), world.now, departing, self.pause)
+
+    async def through(self, step: Callable[[], Any]) -> str:
+        """A step over all kills, each by a worker that knows nothing; what it answers, or nothing at the end."""
+        while self.world.clock < self.ends:
+            try:
+                return str((await step()(self.departure())).message)
+            except Killed:
+                continue
+        return ""
+
+    def departure(self) -> Departure:
+        claim = self.world.claims["pool-1"]
+        return replace(DEPARTURE, is_final=claim.deleting_since is not None, tainted=START)
+
+    async def drained(self) -> str:
+        return await self.through(lambda: self.drain().drain_node)
+
+    def claim(self) -> NodeClaim:
+        return self.world.claims["pool-1"]
+
+    def write(self, annotations: dict[str, str | None]) -> None:
+        claim = self.claim()
+        merged = {**claim.annotations, **annotations}
+        self.world.put(replace(claim, annotations={k: v for k, v in merged.items() if v is not None}))
+
+    def said(self, reason: str) -> list[str]:
+        return [notice.kind for notice in self.world.notices if notice.reason == reason]
+
+    def clock(self) -> tuple[str, float]:
+        kind, _, since = self.claim().annotations[names.HELD_SINCE].partition("@")
+        return kind, time_or_none(since) or 0.0
+
+
+@dataclass(slots=True)
+class Levels:
+    """When each level came onto the claim."""
+
+    stage: Stage
+    came: dict[str, float] = field(default_factory=dict)
+
+    def watch(self) -> None:
+        def look() -> None:
+            claim = self.stage.world.claims.get("pool-1")
+            for level in (claim.annotations.get(names.HELD_LEVELS, "") if claim else "").split(","):
+                self.came.setdefault(level, self.stage.world.clock)
+            self.stage.world.at(self.stage.world.clock + 1.0, look)
+
+        self.stage.world.at(START, look)
+
+
+def new_stage(**fields: Any) -> Stage:
+    world = World(clock=START)
+    conditions = (*a_joined_claim().conditions, DRAINING, is_now(names.DISRUPTION_REASON, reason="Drifted"))
+    world.put(
+        a_joined_claim(deleting_since=START, conditions=conditions, finalizers=(names.TERMINATION_FINALIZER,)),
+        a_joined_node(deleting_since=START),
+    )
+    world.instances = {"aws:///zone/i-1": an_instance()}
+    return Stage(world, FakePods(world), Rules(), **fields)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage()
+
+
+def the_times(since: float) -> dict[str, float]:
+    return {"Notify": since + NOTIFIED, "Ask": since + ASKED, "Force": since + FORCED}
+
+
+@pytest.mark.parametrize("blocker", [each for each in Blocker if each is not Blocker.PAUSED])
+async def test_every_blocker_reaches_each_level_once_at_its_time_over_kills_and_other_workers(
+    stage: Stage, blocker: Blocker
+) -> None:
+    """TRM-48, TRM-49. A worker that knows nothing goes on where another stopped, and says nothing twice."""
+    world, came = stage.world, dict[str, float]()
+    pod = a_pod()
+    hold = DrainHold(blockers=frozenset({blocker}), reason="Drifted", pods=(pod,), held=(pod,))
+    looks = 0
+    while world.clock < START + FORCED + 600:
+        if looks % 37 == 0 and (world.clock >= START + 65 or looks == 0):  # a kill, some every three minutes
+            holds, memory = stage.holds(), HoldMemory()
+        held = LeavingClaim(claim=stage.claim(), began=START, nodes=(world.nodes["node-1"],), hold=hold)
+        await holds.look(held, memory)
+        for level in stage.claim().annotations.get(names.HELD_LEVELS, "").split(","):
+            came.setdefault(level, world.clock)
+        looks += 1
+        await world.pause(5.0)
+
+    kind, since = stage.clock()
+    assert (kind, since) == (blocker, START)
+    assert {level for level in came if level} == set(Level)
+    for level, moment in the_times(since).items():
+        assert moment <= came[level] <= moment + NEARLY
+    assert (stage.said("DrainHeld"), stage.said("DrainAsks")) == (["Node", "Pod", "ReplicaSet"], ["Node"])
+    assert stage.said("DrainForced") == ["Node"]
+    assert len([line for line in world.ledger if line == "patch claim pool-1"]) == 4
+
+
+def a_pdb(stage: Stage) -> None:
+    stage.world.put(a_pod())
+    stage.pods.answers["uid-web-1"] = "blocked"
+
+
+def several_pdbs(stage: Stage) -> None:
+    stage.world.put(a_pod())
+    stage.pods.answers["uid-web-1"] = "unsupported"
+
+
+def a_protected_pod(stage: Stage) -> None:
+    stage.world.put(a_pod(do_not_disrupt="true"))
+
+
+def a_hook(stage: Stage) -> None:
+    stage.world.put(a_pod())
+    stage.write({PRE_DRAIN: "mesh-team"})
+
+
+def a_failure(stage: Stage) -> None:
+    stage.world.put(a_pod())
+    stage.pods.fails["uid-web-1"] = Unreachable("api server", "no answer")
+
+
+HELD: dict[Blocker, Callable[[Stage], None]] = {
+    Blocker.PDB_BLOCKS: a_pdb,
+    Blocker.SEVERAL_PDBS: several_pdbs,
+    Blocker.DO_NOT_DISRUPT: a_protected_pod,
+    Blocker.HOOK_WAITS: a_hook,
+    Blocker.EVICTION_FAILS: a_failure,
+}
+
+
+@pytest.mark.parametrize("blocker", HELD)
+async def test_a_drain_that_is_held_ends_after_its_last_level_and_no_pod_goes_by_force_before(blocker: Blocker) -> None:
+    """TRM-48, TRM-49."""
+    stage = new_stage(kills=[START + 65 + 200 * n for n in range(17)])
+    HELD[blocker](stage)
+    levels = Levels(stage)
+    levels.watch()
+
+    assert await stage.drained() == "drained"
+
+    kind, since = stage.clock()
+    assert kind == blocker and START <= since <= START + 10
+    for level, moment in the_times(since).items():
+        assert moment <= levels.came[level] <= moment + NEARLY, level
+    forced = [line.split() for line in stage.world.ledger if line.startswith("force")]
+    assert [line[1] for line in forced] == ["web-1"]
+    assert stage.world.clock >= since + FORCED
+    assert stage.said("DrainForced") == ["Node"]
+
+
+async def test_volumes_that_stay_attached_are_forced_only_where_the_policy_names_them(stage: Stage) -> None:
+    """TRM-49. Data is not to be lost for a blanket word."""
+    stage.world.attachments["a"] = attached()
+    levels = Levels(stage)
+    levels.watch()
+
+    assert "deadline passed" in await stage.through(lambda: stage.detach().await_detached)
+    assert levels.came["Force"] >= START + FORCED
+
+    other = new_stage()
+    other.rules.rules = (DrainRules(escalation=(Escalation(after=FORCED, do=Level.FORCE),)),)
+    other.world.attachments["a"] = attached()
+    assert await other.through(lambda: other.detach().await_detached) == ""
+    assert names.TERMINATION_DEADLINE not in other.claim().annotations
+
+
+async def test_a_protected_pod_is_never_forced_by_a_word_that_does_not_name_it(stage: Stage) -> None:
+    """TRM-49. Nor is a pod beside it, because a deadline is the whole node's."""
+    stage.rules.rules = (
+        DrainRules(escalation=(Escalation(after=300.0, do=Level.FORCE),)),
+        DrainRules(escalation=(Escalation(after=300.0, do=Level.FORCE, blockers=frozenset({Blocker.PDB_BLOCKS})),)),
+    )
+    a_pdb(stage)
+    stage.world.put(a_pod("job", do_not_disrupt="true", priority=2 * 10**9))  # of a tier that is not asked yet
+
+    assert await stage.drained() == ""
+    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert not [line for line in stage.world.ledger if line.startswith("force")]
+
+
+async def test_without_a_policy_nothing_is_written_for_a_pod_that_holds_a_drain(stage: Stage) -> None:
+    """TRM-48. As it was before there were ladders."""
+    stage.rules.rules = ()
+    a_pdb(stage)
+
+    assert await stage.drained() == ""
+    assert [line for line in stage.world.ledger if "claim" in line] == []
+
+
+async def test_a_policy_that_cannot_be_seen_forces_nothing(stage: Stage) -> None:
+    a_pdb(stage)
+    stage.rules.failure = NotSeenYet("cluster view", "the watch is broken")
+
+    assert await stage.drained() == ""
+    assert names.HELD_SINCE not in stage.claim().annotations
+
+
+async def test_a_hook_holds_the_first_eviction_and_the_drain_goes_on_when_its_owner_is_back(stage: Stage) -> None:
+    """TRM-47. Its controller is away for half an hour."""
+    a_hook(stage)
+    back = START + 1800.0
+    stage.world.at(back, lambda: stage.write({PRE_DRAIN: None}))
+    stage.kills = [START + 100 + 190 * n for n in range(9)]
+
+    assert await stage.drained() == "drained"
+
+    evicted = [float(line.split()[2]) for line in stage.world.ledger if line.startswith("evict")]
+    assert evicted and back <= evicted[0] <= back + 5.0 + 1.0
+
+
+async def test_a_node_without_pods_waits_for_its_hooks_too(stage: Stage) -> None:
+    """TRM-47."""
+    stage.write({PRE_DRAIN: "mesh-team"})
+    stage.world.at(START + 600.0, lambda: stage.write({PRE_DRAIN: None}))
+
+    assert await stage.drained() == "drained"
+    assert stage.world.clock >= START + 600.0
+
+
+async def test_a_hook_that_is_waited_for_in_vain_is_for_a_person_to_judge(stage: Stage) -> None:
+    """TRM-47. Without any policy: it holds, and a person is asked after an hour."""
+    stage.rules.rules = ()
+    stage.ends = START + 6 * 3600.0
+    a_hook(stage)
+    levels = Levels(stage)
+    levels.watch()
+
+    assert await stage.drained() == ""
+    assert START + 3600.0 <= levels.came["Ask"] <= START + 3600.0 + NEARLY
+    assert stage.said("DrainAsks") == ["Node"]
+    assert not [line for line in stage.world.ledger if line.startswith(("evict", "force"))]
+
+
+@pytest.mark.parametrize("others", [(), (DrainRules(hooks=HookRules(timeout=600.0)),)])
+async def test_a_hook_is_passed_after_its_time_where_every_policy_says_so(
+    stage: Stage, others: tuple[DrainRules, ...]
+) -> None:
+    """TRM-47."""
+    stage.rules.rules = (DrainRules(hooks=HookRules(timeout=1200.0, proceeds=True)), *others)
+    a_hook(stage)
+
+    assert await stage.drained() == ("" if others else "drained")
+    assert others or stage.world.clock >= START + 1200.0
+
+
+async def test_the_deadline_of_the_node_wins_over_hooks(stage: Stage) -> None:
+    """TRM-47."""
+    a_hook(stage)
+    stage.write({names.TERMINATION_DEADLINE: format_time(START + 600.0)})
+
+    assert await stage.drained() == "drained"
+    assert START + 570.0 <= stage.world.clock <= START + 620.0
+
+
+@pytest.mark.parametrize("annotation", [names.INTERRUPTED, names.ENDED_BECAUSE])
+async def test_an_interrupted_node_waits_for_hooks_for_a_minute_at_most(stage: Stage, annotation: str) -> None:
+    """TRM-47."""
+    a_hook(stage)
+    stage.write({annotation: format_time(START) if annotation == names.INTERRUPTED else "SpotInterrupted"})
+
+    assert await stage.drained() == "drained"
+    assert START + 60.0 <= stage.world.clock <= START + 80.0
+
+
+async def test_a_pre_terminate_hook_holds_the_end_of_the_instance(stage: Stage) -> None:
+    """TRM-47. Over kills; its own time counts from when the node was empty."""
+    stage.write({PRE_TERMINATE: "backup-team"})
+    stage.world.at(START + 1000.0, lambda: stage.write({PRE_TERMINATE: None}))
+    stage.kills = [START + 150 * n for n in range(1, 6)]
+    levels = Levels(stage)
+    levels.watch()
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+
+    assert stage.world.clock >= START + 1000.0
+    assert START + NOTIFIED <= levels.came["Notify"] <= START + NOTIFIED + NEARLY
+
+
+async def test_an_instance_that_has_never_joined_waits_for_no_hook(stage: Stage) -> None:
+    """TRM-47."""
+    stage.write({PRE_TERMINATE: "backup-team"})
+    claim = stage.claim()
+    kept = tuple(each for each in claim.conditions if each.type != names.REGISTERED_CONDITION)
+    stage.world.put(replace(claim, conditions=kept))
+
+    assert "is gone" in await stage.through(lambda: stage.terminate().terminate_instance)
+    assert stage.world.clock < START + 60.0
+
+
+async def test_a_hook_that_denies_what_is_deleted_already_is_an_event(stage: Stage) -> None:
+    """TRM-47."""
+    stage.write({PRE_DRAIN: "deny: a backup runs"})
+    stage.ends = START + 120.0
+
+    await stage.drained()
+    assert "HookDeniesTooLate" in stage.world.said()
+
+
+async def test_another_kind_of_blocker_starts_the_clock_anew(stage: Stage) -> None:
+    """TRM-48."""
+    a_pdb(stage)
+    stage.ends = START + 1000.0
+    moment = START + 500.0
+    stage.world.at(moment, lambda: stage.world.put(a_pod(do_not_disrupt="true")))
+
+    await stage.drained()
+
+    kind, since = stage.clock()
+    assert kind == Blocker.DO_NOT_DISRUPT and moment <= since <= moment + 10
+    assert stage.claim().annotations[names.HELD_LEVELS] == "Notify"
+
+
+async def test_while_a_person_has_paused_drains_the_ladder_stands(stage: Stage) -> None:
+    """TRM-49."""
+    a_pdb(stage)
+    stage.pauses = Paused(stage.world, START + 4000.0)
+    stage.ends = START + 4000.0
+
+    await stage.drained()
+    assert names.HELD_LEVELS not in stage.claim().annotations
+
+
+async def decided(stage: Stage, decision: str, moment: float = START + 400.0) -> None:
+    stage.world.at(moment, lambda: stage.write({names.DECISION: decision, names.DECISION_BY: "maria"}))
+    await stage.drained()
+
+
+async def test_a_person_forces_a_drain(stage: Stage) -> None:
+    """TRM-50. With the pods' own grace."""
+    a_pdb(stage)
+    await decided(stage, "force")
+
+    assert START + 430.0 - 5 <= stage.world.clock <= START + 450.0
+    [line] = [line.split() for line in stage.world.ledger if line.startswith("force")]
+    assert int(line[2]) >= 20
+    assert names.DECISION not in stage.claim().annotations and stage.said("DrainDecided") == ["NodeClaim"]
+    assert stage.said("DrainForced") == []
+
+
+async def test_a_person_does_not_force_a_pod_that_asks_not_to_be_disrupted(stage: Stage) -> None:
+    """TRM-50."""
+    a_protected_pod(stage)
+    stage.ends = START + 900.0
+    await decided(stage, "force")
+
+    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert names.DECISION not in stage.claim().annotations and "DecisionRefused" in stage.world.said()
+
+
+async def test_a_person_asks_to_wait_and_is_asked_again_after_it(stage: Stage) -> None:
+    """TRM-50. Nothing comes in between."""
+    a_pdb(stage)
+    stage.ends = START + 9000.0
+    await decided(stage, "wait 2h", START + ASKED + 100.0)
+
+    assert stage.said("DrainAsks") == ["Node", "Node"]
+    assert stage.world.clock >= START + ASKED + 100.0 + 7200.0
+    assert stage.said("DrainForced") == ["Node"]
+
+
+async def test_a_cancel_is_too_late_after_the_delete(stage: Stage) -> None:
+    """TRM-50."""
+    a_pdb(stage)
+    stage.ends = START + 900.0
+    await decided(stage, "cancel")
+
+    assert "DisruptionCancelTooLate" in stage.world.said()
+    assert not {names.DECISION, names.CANCEL} & stage.claim().annotations.keys()
+
+
+async def test_a_cancel_goes_the_way_of_every_cancel_before_the_delete(stage: Stage) -> None:
+    """TRM-50."""
+    stage.world.put(replace(stage.claim(), deleting_since=None, annotations={names.HELD_SINCE: since(START + 5)}))
+    stage.write({names.DECISION: "cancel", names.DECISION_BY: "maria"})
+    await stage.holds().look(LeavingClaim(claim=stage.claim(), began=START), HoldMemory())
+
+    assert stage.claim().annotations[names.CANCEL_BY] == "maria" and names.CANCEL in stage.claim().annotations
+    assert names.DECISION not in stage.claim().annotations
+
+
+async def test_a_decision_that_cannot_be_understood_is_refused_with_words(stage: Stage) -> None:
+    """TRM-50."""
+    a_pdb(stage)
+    stage.ends = START + 900.0
+    await decided(stage, "kill it")
+
+    assert "DecisionRefused" in stage.world.said() and names.DECISION not in stage.claim().annotations
+
+
+async def test_an_answer_from_before_the_question_answers_nothing(stage: Stage) -> None:
+    """TRM-50. It may be a year old."""
+    a_pdb(stage)
+    stage.write({names.DECISION: "force"})
+    stage.ends = START + 900.0
+
+    await stage.drained()
+    assert names.TERMINATION_DEADLINE not in stage.claim().annotations
+    assert names.DECISION not in stage.claim().annotations
+
+
+def since(moment: float, blocker: Blocker = Blocker.PDB_BLOCKS) -> str:
+    return f"{blocker}@{format_time(moment)}"
+
+
+async def test_a_clock_of_an_earlier_departure_counts_for_nothing(stage: Stage) -> None:
+    """TRM-48. A disruption was called off a week ago, or somebody wrote it."""
+    a_pdb(stage)
+    stage.write({names.HELD_SINCE: since(START - 86_400.0), names.HELD_LEVELS: "Notify"})
+    stage.ends = START + 200.0
+
+    await stage.drained()
+    assert stage.clock()[1] >= START and names.HELD_LEVELS not in stage.claim().annotations
+
+
+async def test_a_drain_goes_on_where_its_clock_cannot_be_written(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TRM-48."""
+    a_pdb(stage)
+    stage.world.at(START + 500.0, stage.pods.answers.clear)
+
+    async def refuse(self: FakeClaims, claim: NodeClaim, change: MetadataChange) -> NodeClaim:
+        raise Forbidden("NodeClaim/pool-1", "no right")
+
+    monkeypatch.setattr(FakeClaims, "patch", refuse)
+    assert await stage.drained() == "drained"
+
+
+def of(pod: Pod) -> DrainHold:
+    return DrainHold(blockers=frozenset({Blocker.PDB_BLOCKS}), reason="Drifted", pods=(pod,), held=(pod,))
+
+
+async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
+    """TRM-48. Over a day with a ladder of all levels: less than one write in five seconds, Events included."""
+    stage, drains = new_stage(), 1000
+    stage.rules.rules = (
+        DrainRules(
+            escalation=(
+                Escalation(after=900.0, do=Level.NOTIFY),
+                Escalation(after=4 * 3600.0, do=Level.ASK),
+                Escalation(after=20 * 3600.0, do=Level.FORCE),
+            )
+        ),
+    )
+    holds, memories = stage.holds(), [HoldMemory() for _ in range(drains)]
+    for number in range(drains):
+        stage.world.put(replace(stage.claim(), name=f"claim-{number}", uid=f"uid-{number}"))
+    hold, node = of(a_pod()), stage.world.nodes["node-1"]
+    while stage.world.clock < START + 86_400.0:
+        for number, memory in enumerate(memories):
+            claim = stage.world.claims[f"claim-{number}"]
+            await holds.look(LeavingClaim(claim=claim, began=START, nodes=(node,), hold=hold), memory)
+        await stage.world.pause(900.0)
+
+    writes = len([line for line in stage.world.ledger if line.startswith("patch")]) + len(stage.world.notices)
+    assert writes == 9 * drains  # four on the claim, five Events
+    assert writes / 86_400.0 <= 0.2
+
+
+async def test_the_ladder_of_the_guide_is_as_it_is_told() -> None:
+    """A PDB that never allows, a node that drifted, a worker that is killed every three hours: a day."""
+    guide = (Path(__file__).parents[2] / "docs/guides/safe-disruption.md").read_text()
+    told = guide.partition("## A drain that is held")[2].partition("```yaml")[2].partition("```")[0]
+    drain = parse_policy(yaml.safe_load(told)).drain
+    assert drain is not None
+    stage, came, memory = new_stage(), dict[str, float](), HoldMemory()
+    stage.rules.rules = (drain,)
+    holds = stage.holds()
+    for minute in range(25 * 60):
+        if minute % 180 == 90:
+            holds, memory = stage.holds(), HoldMemory()
+        await holds.look(LeavingClaim(claim=stage.claim(), began=START, hold=of(a_pod())), memory)
+        for level in stage.claim().annotations.get(names.HELD_LEVELS, "").split(","):
+            came.setdefault(level, stage.world.clock - START)
+        await stage.world.pause(60.0)
+
+    assert (came["Notify"], came["Ask"], came["Force"]) == (15 * 60.0, 4 * 3600.0, 24 * 3600.0)

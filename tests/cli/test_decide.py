@@ -1,0 +1,67 @@
+"""`dovetail decide`: what is written where, and what is refused because nobody would answer it."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli.main import main
+from dovetail.model import names
+from testbed.simulated_world import SimulatedWorld
+from tests.cli.test_explain_node import a_managed_node
+from tests.cli.test_pauses import target
+from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+HELD = {names.HELD_SINCE: "PdbBlocks@2030-01-01T00:00:00Z"}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedWorld:
+    """Two nodes: one that a disruption has marked and whose drain is held, and one that stays."""
+    monkeypatch.setenv("LOGNAME", "alice")
+    held, staying = a_managed_node("n1"), a_managed_node("n2")
+    claim = next(each for each in held if each["kind"] == "NodeClaim")
+    claim["metadata"]["annotations"] = {**claim["metadata"].get("annotations", {}), **HELD}
+    condition = {"type": names.DISRUPTION_REASON, "status": "True", "reason": "Drifted", "lastTransitionTime": LONG_AGO}
+    claim["status"]["conditions"] = [*claim["status"].get("conditions", []), condition]
+    return a_world(tmp_path, a_ready_pool(), *held, *staying)
+
+
+def typed(world: SimulatedWorld, *words: str) -> int:
+    return main(["decide", *words, "--cluster", CLUSTER, "--world", str(world.file)])
+
+
+def decided(world: SimulatedWorld) -> dict[str, tuple[str, str]]:
+    """What is written, and by whom."""
+    found = {c["metadata"]["name"]: c["metadata"].get("annotations") or {} for c in world.objects("NodeClaim")}
+    return {n: (a[names.DECISION], a[names.DECISION_BY]) for n, a in found.items() if names.DECISION in a}
+
+
+@pytest.mark.parametrize("words", [("force",), ("wait", "6h"), ("cancel",)])
+def test_a_decision_is_recorded_with_its_author(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert typed(world, "claim-n1", *words) == 0
+
+    assert decided(world) == {"claim-n1": (" ".join(words), "alice")}
+    [line, which] = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"claim-n1: {' '.join(words)}: recorded on NodeClaim claim-n1") and which == target(world)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("claim-n2", "force"), "there is nothing to decide"),
+        (("claim-n1", "wait"), "wait and for how long"),
+        (("claim-n1", "wait", "1y"), "wait and for how long"),
+        (("claim-n1", "force", "6h"), "wait and for how long"),
+        (("n9", "force"), "there is no such Node or NodeClaim"),
+    ],
+)
+def test_what_nobody_would_answer_is_not_written(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
+) -> None:
+    assert typed(world, *words) != 0
+
+    assert says in capsys.readouterr().err
+    assert decided(world) == {}

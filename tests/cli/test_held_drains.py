@@ -1,0 +1,134 @@
+"""What `status`, `explain node` and metrics say of a drain that is held: by what, since when, and what comes next."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dovetail.answers.look.holds import held_text, hook_words, hooks_text
+from dovetail.answers.status.answer import Need
+from dovetail.answers.status.fleet_facts import FleetFacts
+from dovetail.answers.status.moves import moves
+from dovetail.answers.status.needs import needs_of
+from dovetail.model import names
+from dovetail.model.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.policies import Policy
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
+from dovetail.telemetry.metrics.exposition import measured
+from dovetail.telemetry.metrics.holds import HELP, hold_samples
+from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
+from testing.time_rules import with_rules
+
+LADDER = DrainRules(
+    escalation=(
+        Escalation(after=900.0, do=Level.NOTIFY),
+        Escalation(after=4.0 * HOUR, do=Level.ASK),
+        Escalation(after=24.0 * HOUR, do=Level.FORCE),
+    )
+)
+POLICY = Policy(name="p", drain=LADDER)
+NOTHING: Mapping[str, str] = {}
+MESH = {f"{names.PRE_DRAIN_HOOK}mesh": "mesh-team"}
+
+
+def held(
+    hours: float, blocker: Blocker = Blocker.PDB_BLOCKS, levels: str = "", more: Mapping[str, str] = NOTHING
+) -> Snapshot:
+    """One node that leaves, whose drain has been held for so long."""
+    annotations = {names.HELD_SINCE: f"{blocker}@{format_time(NOW - hours * HOUR)}", **more}
+    annotations |= {names.HELD_LEVELS: levels} if levels else {}
+    mark = replace(condition(names.DISRUPTION_REASON), reason="Drifted", changed=NOW - 30 * HOUR)
+    fields: dict[str, Any] = {"annotations": annotations, "deleting_since": NOW - 29 * HOUR}
+    pair = a_pair("n", also=(mark,), claim=fields)
+    return with_rules(a_world([pair], pools=[a_pool("a")]), POLICY)
+
+
+def claim(snapshot: Snapshot) -> NodeClaim:
+    return snapshot.claims["claim-n"]
+
+
+def at(hours: float) -> str:
+    return format_time(NOW + hours * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "says"),
+    [
+        (held(1), f"held by a PDB since {at(-1)}; next: Notify at {at(-0.75)}"),
+        (held(1, levels="Notify"), f"held by a PDB since {at(-1)}; next: Ask at {at(3)}"),
+        (
+            held(5, levels="Notify,Ask"),
+            f"held by a PDB since {at(-5)}, and waits for `dovetail decide`; next: Force at {at(19)}",
+        ),
+        (held(25, levels="Notify,Ask,Force"), f"held by a PDB since {at(-25)}"),
+        (held(50), ""),  # of an earlier departure
+    ],
+)
+def test_it_is_said_by_what_since_when_and_what_comes_next(snapshot: Snapshot, says: str) -> None:
+    """TRM-48."""
+    assert held_text(snapshot, claim(snapshot), ()) == says
+
+
+def test_no_force_is_promised_where_a_pod_asks_not_to_be_disrupted() -> None:
+    """TRM-49."""
+    snapshot = held(5, levels="Notify,Ask")
+
+    assert "Force" not in held_text(snapshot, claim(snapshot), [a_pod("p", "n", do_not_disrupt="true")])
+
+
+def test_a_hook_is_named_with_its_owner_and_what_becomes_of_it() -> None:
+    """TRM-47."""
+    snapshot = held(0.5, Blocker.HOOK_WAITS, more=MESH)
+    snapshot = with_rules(snapshot, replace(POLICY, drain=DrainRules(hooks=HookRules(timeout=1800.0, proceeds=True))))
+
+    assert hook_words(claim(snapshot), "drain") == ("hook mesh (mesh-team)",)
+    [(by, detail)] = hooks_text(snapshot, claim(snapshot))
+    assert by == "hook mesh (mesh-team)"
+    assert detail == "holds the first eviction until its owner takes it off; after 30m the node goes on without it"
+    assert held_text(snapshot, claim(snapshot), ()).endswith("(hook mesh (mesh-team))")
+
+
+def the_needs(snapshot: Snapshot) -> list[Need]:
+    facts = FleetFacts.of(snapshot, closer=frozenset({"n"}))
+    return [need for need in needs_of(facts, moves(facts, ())) if need.about == "n"]
+
+
+def test_a_drain_that_asks_needs_a_person_and_names_the_command() -> None:
+    """TRM-50. Once: what asks is not listed as a drain that takes long as well."""
+    snapshot = held(5, levels="Notify,Ask")
+
+    [need] = the_needs(snapshot)
+    assert (
+        need.what.startswith("drain held by a PDB since") and need.command == "dovetail decide n force|wait 6h|cancel"
+    )
+    assert need.since == NOW - 5 * HOUR
+
+
+def test_a_drain_that_a_person_has_asked_to_wait_for_asks_nobody() -> None:
+    """TRM-50."""
+    assert the_needs(held(5, levels="Notify,Ask", more={names.HELD_WAIT: at(1)})) == []
+
+
+def test_a_hook_that_holds_a_drain_for_long_needs_a_person_without_any_policy() -> None:
+    """TRM-47."""
+    snapshot = with_rules(held(5, Blocker.HOOK_WAITS, more=MESH))
+
+    [need] = the_needs(snapshot)
+    assert "hook mesh (mesh-team)" in need.what
+
+
+def lines(snapshot: Snapshot) -> set[str]:
+    return {line for line in measured(hold_samples(snapshot), HELP, "dovetail_") if not line.startswith("#")}
+
+
+def test_what_is_held_and_what_asks_is_measured() -> None:
+    """TRM-50."""
+    assert lines(held(1)) == {
+        'dovetail_drain_held_seconds{blocker="PdbBlocks"} 3600',
+        'dovetail_drains_asking{nodepool="a"} 0',
+    }
+    assert 'dovetail_drains_asking{nodepool="a"} 1' in lines(held(5, levels="Notify,Ask"))
+    assert lines(held(50)) == set()
