@@ -23,14 +23,15 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     target = [claim for claim in claims if not is_old(claim, pool)]
     leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
     gone = {claim.uid for claim in leaving}
+    staying = [claim for claim in old if claim.uid not in gone]
     return PoolNodes(
         old=len(old) - len(leaving),
         at_target=len(target),
         leaving=_without_replacement(leaving, target),
         newest_old=max((claim.created for claim in old), default=-inf),
         ready=tuple(claim.created for claim in target if _is_ready(claim, snapshot)),
-        staying=tuple(claim.uid for claim in old if claim.uid not in gone),
-        changed=sum(1 for claim in old if _is_changed(claim)),
+        staying=tuple(claim.uid for claim in staying),
+        changed=sum(1 for claim in staying if _is_changed(claim)),
         newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
     )
 

@@ -200,7 +200,7 @@ class PoolNodes:
     newest_old: float = -inf  # when the youngest that is not at the target was made
     ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
     staying: tuple[str, ...] = ()  # the UIDs of the old ones
-    changed: int = 0  # not at the target because somebody has changed it, leaving ones too
+    changed: int = 0  # those of them that are not at the target because somebody has changed it
     newest_drift: float = -inf  # when the last one was found to have drifted
 
     @property
