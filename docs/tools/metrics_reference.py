@@ -22,6 +22,7 @@ from dovetail.telemetry.metrics import (
     pauses,
     phases,
     reconciles,
+    rollouts,
     scrape,
     steps,
     surroundings,
@@ -42,7 +43,7 @@ _MEASURED: Final = (
     (PREFIX, gauges.HELP),
     *(
         (OWN_PREFIX, part.HELP)
-        for part in (absence, faults, holds, launch_brake, pauses, phases, steps, surroundings, time_rules)
+        for part in (absence, faults, holds, launch_brake, pauses, phases, rollouts, steps, surroundings, time_rules)
     ),
     (OWN_PREFIX, reconciles.STEP_HELP),
     ("controller_runtime_", reconciles.RUNTIME_HELP),

@@ -24,6 +24,7 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     target = [claim for claim in claims if not is_old(claim, pool)]
     leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
     gone = {claim.uid for claim in leaving}
+    staying = [claim for claim in old if claim.uid not in gone]
     return PoolNodes(
         old=len(old) - len(leaving),
         at_target=len(target),
@@ -31,8 +32,8 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
         refusable=sum(is_refusable(claim, pool, snapshot.rollouts) for claim in target),
-        staying=tuple(claim.uid for claim in old if claim.uid not in gone),
-        changed=sum(1 for claim in old if _is_changed(claim)),
+        staying=tuple(claim.uid for claim in staying),
+        changed=sum(1 for claim in staying if _is_changed(claim)),
         newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
     )
 

@@ -259,7 +259,7 @@ class PoolNodes:
     refusable: int = 0  # at the target for certain, those that are being deleted included
     makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
     staying: tuple[str, ...] = ()  # the UIDs of the old ones
-    changed: int = 0  # not at the target because somebody has changed it, leaving ones too
+    changed: int = 0  # those of them that are not at the target because somebody has changed it
     newest_drift: float = -inf  # when the last one was found to have drifted
 
     @property

@@ -103,6 +103,17 @@ def test_so_many_are_a_number_or_a_share_that_is_rounded_up(drifted_of: str, is_
     assert bool(made(world)) is is_one
 
 
+def test_none_is_made_of_the_last_nodes_that_still_leave_when_one_is_complete() -> None:
+    plan = {names.OWNER: "c/disrupt/p1"}
+    marked = a_pair("n1", also=drifted("n1").claim.conditions[-1:], claim={"annotations": plan})
+    leaving = a_pair("n2", also=drifted("n2").claim.conditions[-1:], claim={"deleting_since": NOW})
+    policy = replace(POLICY, rollout=RolloutPlan(steps=STEPS))
+    complete = Rollout(name="r", uid="u1", pool="a", steps=STEPS, status=COMPLETE)
+
+    assert made(a_cluster([marked, leaving], policy, complete)) == []
+    assert len(made(a_cluster([marked, leaving, drifted("n3")], policy, complete))) == 1
+
+
 def test_none_is_made_where_one_is_under_way_and_that_holds_then() -> None:
     for status in (RolloutStatus(), replace(COMPLETE, state=RolloutState.JUDGING)):
         under_way = Rollout(name="by hand", pool="a", steps=STEPS, status=status)

@@ -46,6 +46,8 @@ from dovetail.telemetry.metrics.phases import HELP as PHASE_HELP
 from dovetail.telemetry.metrics.phases import phase_samples
 from dovetail.telemetry.metrics.pod_times import PodTimes
 from dovetail.telemetry.metrics.pool_costs import pool_costs
+from dovetail.telemetry.metrics.rollouts import HELP as ROLLOUT_HELP
+from dovetail.telemetry.metrics.rollouts import rollout_samples
 from dovetail.telemetry.metrics.sources import SOURCES, Source
 from dovetail.telemetry.metrics.surroundings import clock_sample, fit_sample, watch_samples
 from dovetail.telemetry.metrics.time_rules import HELP as TIME_HELP
@@ -206,6 +208,7 @@ class Scrape:
         yield Gauges([*launch_samples(fleet)], LAUNCH_HELP, OWN_PREFIX)
         yield Gauges([*pause_samples(fleet)], PAUSE_HELP, OWN_PREFIX)
         yield Gauges([*time_rule_samples(fleet)], TIME_HELP, OWN_PREFIX)
+        yield Gauges([*rollout_samples(fleet)], ROLLOUT_HELP, OWN_PREFIX)
         yield Gauges([*phase_samples(fleet)], PHASE_HELP, OWN_PREFIX)
         yield Gauges([*hold_samples(fleet)], HOLD_HELP, OWN_PREFIX)
 
