@@ -164,6 +164,7 @@ async def test_a_freeze_that_undoes_gives_twenty_nodes_back_within_ten_seconds(g
         await annotate(ground, SYSTEM, paused="drains")  # so that they stay between their marks and their deletes
         old = {c["metadata"]["name"]: c["status"]["nodeName"] for c in await ground.claims()}
         assert len(old) == MANY
+        changed = time.monotonic()
         await ground.apply(pool_of("green"))
 
         async def marked() -> int:
@@ -180,7 +181,8 @@ async def test_a_freeze_that_undoes_gives_twenty_nodes_back_within_ten_seconds(g
         began = time.monotonic()
         await create(ground, a_freeze("peak", inFlight="Undo"))
         await ground.until(as_before, 10, "all twenty are as they were")
-        print(f"twenty nodes as they were {time.monotonic() - began:.1f} s after the Freeze")
+        undone = time.monotonic() - began
+        print(f"twenty marked {began - changed:.1f} s after the change, as they were {undone:.1f} s after the Freeze")
         claims = {c["metadata"]["name"]: c for c in await ground.claims()}
         assert all("deletionTimestamp" not in claims[name]["metadata"] for name in old)
     finally:

@@ -1,8 +1,8 @@
 """A real Prometheus scrapes two workers through a story; then everything that anybody asks it is asked.
 
 The story: launches that fail at first, a wave of drift, a drain that a PodDisruptionBudget holds, a kill -9 of the
-worker that speaks for the cluster in the middle of it, a node that is empty, a pause. Whatever finds nothing in it is
-named here with the reason.
+worker that speaks for the cluster in the middle of it, a node that is empty, a pause, two policies that hold for ever,
+a move that fails. Whatever finds nothing in it is named here with the reason.
 """
 
 import asyncio
@@ -22,12 +22,16 @@ import yaml
 from docs.tools.dashboards_upstream import CAPACITY, PERFORMANCE, asked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model.json import Json
+from dovetail.model.names import MOVE
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import DEPLOYMENTS, Ground, no_eviction
 from tests.cluster.system.scenes import gone
+from tests.cluster.test_moves import QUOTAS, allow_moves, created
+from tests.cluster.test_time_rules import a_rule, create
+from tests.cluster.test_time_rules import path as rule_path
 from tests.unavailable import no_prometheus
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
@@ -42,6 +46,8 @@ PATIENCE = 240.0  # of each wait, on a loaded machine
 
 # What this story gives no series of, by what is asked for, with the reason.
 WITHOUT = {
+    "dovetail_last_day_saved_dollars{}": "worked out before the first move, and then every ten minutes",
+    "dovetail_last_day_bill_dollars{}": "likewise",
     "dovetail_objects_set_aside{}": "every object can be read and judged",
     "temporal_workflow_task_execution_failed{}": "no workflow task fails",
     'dovetail_launches_total{outcome=~"refused|class_not_ready|timed_out"}': "what fails is tried again and succeeds",
@@ -97,7 +103,7 @@ async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
 
 
 def start_worker(ground: Ground, port: int) -> "subprocess.Popen[bytes]":
-    environment = {**ground.everything.environment, "METRICS_PORT": str(port)}
+    environment = {**ground.everything.environment, "METRICS_PORT": str(port), "DOVETAIL_MOVES": "true"}
     return replace(ground.everything, environment=environment).start_worker()
 
 
@@ -195,6 +201,37 @@ async def an_empty_node_and_a_pause(watched: Watched) -> None:
     assert (await ground.dovetail("resume", "--pool", "web"))[0] == 0
 
 
+async def time_rules_and_a_move_that_fails(watched: Watched) -> None:
+    """A policy that cannot be understood, one that never opens, and a new pod that a quota does not allow."""
+    ground = watched.ground
+    shut = [{"from": "00:00", "to": "00:00"}]
+    try:
+        await create(ground, a_rule("DisruptionPolicy", "unread", timeZone="Nowhere/Here"))
+        await watched.shows('max(dovetail_time_rule_not_understood{name="unread"})', 1, "a policy of no zone")
+        await ground.api.delete(rule_path("DisruptionPolicy", "unread"))
+        await create(ground, a_rule("DisruptionPolicy", "shut", deny=shut))
+        await watched.shows('max(dovetail_policy_never_opens{name="shut",reason="Drifted"})', 1, "it never opens")
+        await ground.api.delete(rule_path("DisruptionPolicy", "shut"))
+        await allow_moves(ground)
+        await ground.apply(fleet_pool("ledger", disruption=BUDGET))
+        body = workload("ledger", "ledger", 1)
+        body["metadata"]["annotations"] = {MOVE: "restart"}
+        body["spec"]["progressDeadlineSeconds"] = 2
+        await ground.apply(body)
+        pods = 2 * NODES  # with those of the DaemonSet
+        await ground.until(lambda: ground.settled(pods), PATIENCE, "the pod that asks to be moved runs")
+        quota = {"spec": {"hard": {"pods": str(pods)}}}
+        await created(
+            ground, QUOTAS, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}, **quota}
+        )
+        await ground.apply(fleet_pool("ledger", colour="green", disruption=BUDGET))
+        await watched.shows('sum(dovetail_moves_total{outcome="failed"}) > bool 0', 1, "a move is taken back")
+    finally:
+        await ground.api.delete(f"{QUOTAS}/one")
+        for name in ("unread", "shut"):
+            await ground.api.delete(rule_path("DisruptionPolicy", name))
+
+
 # What is asked
 
 
@@ -213,14 +250,15 @@ async def test_what_two_workers_show_answers_every_query_and_alert(watched: Watc
     await launches_and_a_wave(watched)
     await a_held_drain_and_a_kill(watched)
     await an_empty_node_and_a_pause(watched)
+    await time_rules_and_a_move_that_fails(watched)
 
     upstream = [*CAPACITY, *PERFORMANCE]
     assert nothing_for(watched, (each.expression for each in upstream)) == {
         each.expression for each in upstream if each.empty
     }
     ours, prometheus = list(our_queries()), watched.prometheus
-    for query in nothing_for(watched, ours):
-        assert set(prometheus.selectors(asked(query))) & WITHOUT.keys(), query
+    silent = nothing_for(watched, ours)
+    assert {query for query in silent if not set(prometheus.selectors(asked(query))) & WITHOUT.keys()} == set()
     series = {each for query in (*ours, *alert_expressions()) for each in prometheus.selectors(asked(query))}
     assert nothing_for(watched, series) <= WITHOUT.keys()
     each_node = 'max(count by (node_name) (karpenter_nodes_allocatable{resource_type="cpu"}))'
