@@ -18,6 +18,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model import names
 from dovetail.model.failed_replacements import failed_text
+from dovetail.model.health import HealthRule
 from dovetail.model.nodes import RepairPolicy
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
@@ -116,6 +117,19 @@ def _failing(pool: NodePool) -> NodePool:
     return pool
 
 
+def _unhealthy(world: Snapshot) -> Snapshot:
+    """A node of another NodePool of the policy is not ready: at least an eighth of all."""
+    other = a_pool("other", consolidate_after=None)
+    sick = a_pair("sick", pool=other.name, node={"conditions": (condition("Ready", status="False"),)})
+    world = replace(
+        world,
+        pools={**world.pools, other.name: other},
+        claims={**world.claims, sick.claim.name: sick.claim},
+        nodes={**world.nodes, sick.node.name: sick.node},
+    )
+    return with_rules(world, Policy(name="p", health=HealthRule(max_not_ready="10%", stable_for=600.0)))
+
+
 def _protected(world: Snapshot) -> Snapshot:
     return replace(world, pods={uid: replace(pod, do_not_disrupt="true") for uid, pod in world.pods.items()})
 
@@ -129,6 +143,7 @@ RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
     "pause": _paused,
     "Freeze": lambda world: with_rules(world, Freeze(name="f", until=NOW + HOUR)),
     "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
+    "nodes that are not ready": _unhealthy,
     "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
     "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
     "roll-out that waits": lambda world: with_rules(world, Rollout(name="r")),

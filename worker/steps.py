@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from temporalio import activity
 from temporalio.client import Client
@@ -69,6 +69,7 @@ from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
 from dovetail.telemetry.metrics.duties import Duties
@@ -186,7 +187,8 @@ class Wiring:
         w, now = self.world, self.now
         pools = SharedReads(w.pools.read)
         spaces, rules = SharedReads(w.namespaces.read), SharedReads(w.times.read)
-        pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules)
+        fleet = partial(w.view.snapshot, NODES_AND_CLAIMS | POOLS)
+        pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules, fleet=fleet)
         mark = MarkPorts(
             claims=w.claims,
             nodes=w.nodes,

@@ -5,7 +5,7 @@ can only say "not now"; a further one is a further function in RULES, at the pla
 many may go at once is said by budgets; what a node or a pod says of itself, by the screening of candidates.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
@@ -13,6 +13,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.health import Readiness
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import Policy, closed, policies_of
 from dovetail.model.pools import NodePool
@@ -32,7 +33,8 @@ class Cause(StrEnum):
     is_windowed: bool
     """Whether windows are asked."""
     is_paced: bool
-    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption."""
+    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption. What a
+    person asks for is held by none, nor by the health of nodes."""
 
     def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
         """A string with what belongs to it."""
@@ -63,6 +65,7 @@ class HeldBy(StrEnum):
 
     PAUSE = "Pause"
     FREEZE = "Freeze"
+    HEALTH = "Health"
     WINDOW = "Window"
     ROLLOUT = "Rollout"
     RATE = "Rate"
@@ -90,6 +93,7 @@ class Said:
     pauses: tuple[Pause, ...] = ()
     policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
     rollouts: tuple[Rollout, ...] = ()  # likewise
+    readiness: Mapping[str, Readiness] = field(default_factory=dict)  # by policy, of those that ask for health
     nodes: PoolNodes | None = None  # None where there is no roll-out, or at the mark, where the step alone is asked
 
     @property
@@ -107,15 +111,28 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
     pool = snapshot.pools.get(name)
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
+    policies = policies_of(snapshot.policies, pool) if pool is not None else ()
     rollouts = rollouts_of(snapshot.rollouts, name)
     return Said(
         now=snapshot.now,
         pool=pool,
         pauses=general if own is None else (*general, own),
-        policies=policies_of(snapshot.policies, pool) if pool is not None else (),
+        policies=policies,
+        readiness=readiness_of(policies, snapshot),
         rollouts=rollouts,
         nodes=nodes_of(snapshot, pool) if pool is not None and rollouts else None,
     )
+
+
+def readiness_of(policies: Iterable[Policy], snapshot: Snapshot) -> Mapping[str, Readiness]:
+    """The nodes of each policy that asks for their health, in all NodePools that it is about."""
+    return {policy.name: readiness_for(policy, snapshot) for policy in policies if policy.health is not None}
+
+
+def readiness_for(policy: Policy, snapshot: Snapshot) -> Readiness:
+    """Those of one; what cannot be read may be any policy's."""
+    pools = ["", *(name for name, pool in snapshot.pools.items() if policy.selects(pool))]
+    return sum((snapshot.readiness.get(pool, Readiness()) for pool in pools), Readiness())
 
 
 def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:
@@ -141,6 +158,25 @@ def by_pause(said: Said, activity: Activity) -> PoolHold | None:
         return None
     rule = HeldBy.FREEZE if pause.freeze else HeldBy.PAUSE
     return PoolHold(rule=rule, why=WhyNot.PAUSED, message=pause.announces(activity), until=pause.until)
+
+
+def by_health(said: Said, cause: Cause) -> PoolHold | None:
+    """The policy whose nodes are not well enough; of several the one that holds for the longest."""
+    if said.pool is None or not cause.is_paced:
+        return None
+    found = [
+        (policy.name, ill)
+        for policy in said.policies
+        if policy.health is not None
+        and (ill := policy.health.unhealthy(policy.status.health, said.readiness[policy.name], said.now)) is not None
+    ]
+    if not found:
+        return None
+    name, ill = max(found, key=lambda each: inf if each[1].until is None else each[1].until)
+    end = "until they are well" if ill.until is None else f"until {format_time(ill.until)}"
+    ends = f"{end}, by the health of DisruptionPolicy {name}: {ill.why}"
+    message = f"{cause} may not begin for NodePool {said.pool.name} {ends}"
+    return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=ill.until, ends=ends)
 
 
 def by_window(said: Said, cause: Cause) -> PoolHold | None:
@@ -210,7 +246,7 @@ def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateSt
 
 PoolRule = Callable[[Said, Cause], PoolHold | None]
 
-RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rollout, by_rate)  # after pauses and Freezes
+RULES: Final[tuple[PoolRule, ...]] = (by_health, by_window, by_rollout, by_rate)  # after pauses and Freezes
 
 
 def changes(said: Said) -> Iterator[float]:

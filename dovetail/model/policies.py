@@ -11,6 +11,7 @@ from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dovetail.model.health import HealthRule, HealthState
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
@@ -54,6 +55,7 @@ class PolicyStatus:
     openings: tuple[Opening, ...] = ()
     rates: tuple[TakenRate, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    health: HealthState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class Policy:
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
     expiry: Expiry | None = None
+    health: HealthRule | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

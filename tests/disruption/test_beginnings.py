@@ -21,6 +21,7 @@ TABLE: Final = """
 pause                            H H H H H H H H - -
 Freeze                           H H H H H H H H - -
 Freeze that is not understood    H H H H H H H H - -
+nodes that are not ready         H H H H - - - - - -
 closed window                    H H H H H - - - - -
 policy that is not understood    H H H H H - - - - -
 roll-out that waits              - - H - - - - - - -

@@ -109,6 +109,15 @@ class PolicyExpiry(ApiModel):
     """How long after its expireAfter a node that could not be replaced is deleted in any case; left out, at once."""
 
 
+class PolicyHealth(ApiModel):
+    """How well the nodes must be for others to begin to leave."""
+
+    max_not_ready: Annotated[str, Field(max_length=10, pattern=r"^((100|[0-9]{1,2})%|[0-9]{1,9})$")] = "10%"
+    """How many nodes of the selected NodePools, taken together, may be not ready: a number, or a percentage of them."""
+    stable_for: Duration = "10m"
+    """How long it must have passed without a break after it failed, up to 168h."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -124,6 +133,8 @@ class DisruptionPolicySpec(ApiModel):
     """How many nodes of a NodePool may begin to leave within a time. What a person requests counts and is not held."""
     expiry: PolicyExpiry | None = None
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
+    health: PolicyHealth | None = None
+    """Nothing voluntary begins while too many nodes are not ready; what a person requests does."""
 
 
 class PolicyOpening(ApiModel):
@@ -154,6 +165,19 @@ class PolicyTakenRate(ApiModel):
     """When the next one may begin, where none may now."""
 
 
+class PolicyHealthState(ApiModel):
+    """What the last look found of the nodes' health."""
+
+    state: Literal["Passing", "Failing"]
+    """Failing: nothing voluntary begins."""
+    since: Moment
+    """Since when."""
+    until: Moment | None = None
+    """When nodes may begin to leave again, if it passes until then."""
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """What failed, or did last."""
+
+
 class DisruptionPolicyStatus(ApiModel):
     """What is known of the policy."""
 
@@ -163,6 +187,8 @@ class DisruptionPolicyStatus(ApiModel):
     """What it says of each reason that it names."""
     rates: Annotated[tuple[PolicyTakenRate, ...], Field(json_schema_extra=_LIST)] | None = None
     """What of its rates is taken, by NodePool; where nothing is, nothing is said."""
+    health: PolicyHealthState | None = None
+    """The health that it asks for; nothing before it failed for the first time."""
     conditions: Conditions | None = None
     """Whether it is understood."""
 

@@ -171,11 +171,13 @@ def whole_objects() -> dict[str, Json]:
                 "deny": [{"dates": ["2026-12-24/2027-01-02", "05-01"]}],
                 "rates": [{"nodes": "30%", "per": "10m", "reasons": ["Drifted"]}],
                 "expiry": {"spread": "24h", "hardAfter": "72h"},
+                "health": {"maxNotReady": "10%", "stableFor": "10m"},
             },
             "status": {
                 "nodePools": ["default"],
                 "openings": [{"reason": "Drifted", "open": False, "until": _TIME, "why": "outside allow[0]"}],
                 "rates": [{"nodePool": "default", "rate": 0, "begun": 3, "allowed": 3, "until": _TIME}],
+                "health": {"state": "Passing", "since": _TIME, "until": _TIME, "message": "2 of 9"},
                 "conditions": [_CONDITION],
             },
         },

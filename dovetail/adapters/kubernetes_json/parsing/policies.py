@@ -5,6 +5,7 @@ object then holds what it is about; one of which not even that can be read is ab
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from math import inf
 from typing import Any, Final, TypedDict, TypeVar
@@ -18,6 +19,7 @@ from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
     NodePoolSelector,
     PolicyExpiry,
+    PolicyHealth,
     PolicyRate,
     PolicyWindow,
 )
@@ -25,6 +27,7 @@ from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.own.node_rollout import NodeRolloutSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.durations import parse_seconds
+from dovetail.model.health import HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
@@ -71,6 +74,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
+    health: HealthRule | None = None
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -79,6 +83,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
             for name, windows in (("allow", given.allow), ("deny", given.deny))
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
+        health = None if given.health is None else _health(given.health)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -89,8 +94,9 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         deny=deny,
         rates=rates,
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
+        health=health,
         fault=fault,
-        status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
+        status=replace(_read(lambda: _status(raw.get("status") or {}), PolicyStatus()), health=_remembered(raw)),
     )
 
 
@@ -241,6 +247,13 @@ def _rate(given: PolicyRate, place: str) -> Rate:
     return Rate(nodes=given.nodes, per=per, reasons=frozenset(given.reasons or ()))
 
 
+def _health(given: PolicyHealth) -> HealthRule:
+    stable_for = parse_seconds(given.stable_for)
+    if stable_for > LONGEST:
+        raise _Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
+    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for)
+
+
 def _dates(text: str, place: str) -> Dates:
     first, _, last = text.partition("/")
     found = Dates(*(_date(part, place) for part in (first, last or first)))
@@ -265,6 +278,24 @@ def _status(raw: ReadOnlyJson) -> PolicyStatus:
         rates=tuple(map(_taken, raw.get("rates") or ())),
         conditions=conditions(raw.get("conditions")),
     )
+
+
+def _remembered(raw: ReadOnlyJson) -> HealthState | None:
+    """Apart from the rest of a status, which may be spoilt while this is not."""
+    return _health_state(_read(lambda: (raw.get("status") or {}).get("health"), None))
+
+
+def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
+    """What cannot be read of it counts as a failure, which a further look may end."""
+    if not raw:
+        return None
+    message = _read(lambda: text_of(raw.get("message") or ""), "")
+    since = _read(lambda: optional_time(raw["since"]), None)
+    result = _read(lambda: HealthResult(raw["state"]), HealthResult.FAILING)
+    if since is None:
+        return HealthState(result=HealthResult.FAILING, since=0.0, message=message or "a status that cannot be read")
+    until = _read(lambda: optional_time(raw.get("until")), None)
+    return HealthState(result=result, since=since, until=until, message=message)
 
 
 def _taken(raw: ReadOnlyJson) -> TakenRate:

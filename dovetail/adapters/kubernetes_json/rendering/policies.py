@@ -1,6 +1,7 @@
 """The status of a DisruptionPolicy and of a NodeRollout as they are written."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.model.health import HealthState
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
 from dovetail.model.rollouts import NodesGate, Rollout, RolloutStatus
@@ -13,6 +14,7 @@ def render_status(status: PolicyStatus) -> Json:
         "nodePools": list(status.pools),
         "openings": [_opening(each) for each in status.openings],
         "rates": [_taken(each) for each in status.rates] or None,
+        "health": None if status.health is None else _health(status.health),
         "conditions": fields.conditions(status.conditions),
     }
 
@@ -39,6 +41,12 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
 def _gate(gate: NodesGate) -> Json:
     since = {} if gate.since is None else {"since": format_time(gate.since)}
     return {"name": "nodes", "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
+
+
+def _health(health: HealthState) -> Json:
+    until = None if health.until is None else format_time(health.until)
+    since = format_time(health.since)
+    return {"state": str(health.result), "since": since, "until": until, "message": health.message}
 
 
 def _taken(rate: TakenRate) -> Json:
