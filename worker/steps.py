@@ -14,10 +14,10 @@ from temporalio.client import Client
 
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
 from dovetail.activities.disruption.dropped_plans import DroppedPlans
-from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.disruption.places import Places
@@ -56,6 +56,7 @@ from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
+from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
@@ -201,10 +202,10 @@ class Wiring:
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
-        memory, returned = FailedReplacements(w.view, w.pools, now), ReturnedMoves(w.pools, w.notices, now)
+        memory, returned = BreakerMemory(w.pools, pauses, now), ReturnedMoves(w.pools, w.notices, now)
         ties = CreateTies(pauses=pauses, owners=owners, returned=returned)
         return [
-            AwaitProgress(w.view, known, now, memory),
+            AwaitProgress(w.view, known, now),
             CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
             CreateNodeClaims(w.claims, pools, w.notices, now, ties),
             DeleteClaims(w.claims, w.notices, w.view, owners, returned),
@@ -294,6 +295,7 @@ class Wiring:
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
             TimeRuleUpkeep(w.times, now),
+            BreakerUpkeep(w.pools, w.notices, now),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

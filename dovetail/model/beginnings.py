@@ -12,6 +12,7 @@ from math import inf
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, strictest
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.health import Readiness
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
@@ -66,6 +67,7 @@ class HeldBy(StrEnum):
     PAUSE = "Pause"
     FREEZE = "Freeze"
     HEALTH = "Health"
+    BREAKER = "Breaker"
     WINDOW = "Window"
     ROLLOUT = "Rollout"
     RATE = "Rate"
@@ -100,6 +102,11 @@ class Said:
     def periods(self) -> frozenset[float]:
         """The lengths of time that rates of the pool look back; none where it has no rate."""
         return frozenset(rate.per for policy in self.policies for rate in policy.rates)
+
+    @property
+    def breaker_rule(self) -> BreakerRule:
+        """When the pool's breakers open, and for how long."""
+        return strictest(policy.breaker for policy in self.policies if policy.breaker is not None)
 
     def at(self, moment: float) -> "Said":
         """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
@@ -179,6 +186,27 @@ def by_health(said: Said, cause: Cause) -> PoolHold | None:
     return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=ill.until, ends=ends)
 
 
+def by_breaker(said: Said, cause: Cause) -> PoolHold | None:
+    """What failed for that reason, where no try is due."""
+    rule, known = said.breaker_rule, _breaker(said, cause)
+    if said.pool is None or known is None or known.opened is None or known.is_due(rule, said.now):
+        return None
+    until = known.until(rule) if known.probe is None else None
+    ends = known.says(said.pool.name, rule, said.now)
+    message = f"no more for {cause} may begin for NodePool {said.pool.name}: {ends}"
+    return PoolHold(rule=HeldBy.BREAKER, why=WhyNot.BREAKER_OPEN, message=message, until=until, ends=ends)
+
+
+def left_of_breaker(said: Said, cause: Cause) -> int | None:
+    """One where a try is due, none where something holds; None where it is closed."""
+    known = _breaker(said, cause)
+    return None if known is None or known.opened is None else int(known.is_due(said.breaker_rule, said.now))
+
+
+def _breaker(said: Said, cause: Cause) -> Breaker | None:
+    return breaker_of(said.pool, cause) if said.pool is not None and cause.is_paced else None
+
+
 def by_window(said: Said, cause: Cause) -> PoolHold | None:
     """The policy that closes the pool for it."""
     shut = closed(said.policies, said.pool, cause, said.now) if said.pool is not None and cause.is_windowed else None
@@ -246,7 +274,7 @@ def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateSt
 
 PoolRule = Callable[[Said, Cause], PoolHold | None]
 
-RULES: Final[tuple[PoolRule, ...]] = (by_health, by_window, by_rollout, by_rate)  # after pauses and Freezes
+RULES: Final[tuple[PoolRule, ...]] = (by_health, by_breaker, by_window, by_rollout, by_rate)  # after pauses and Freezes
 
 
 def changes(said: Said) -> Iterator[float]:

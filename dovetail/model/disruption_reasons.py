@@ -157,6 +157,11 @@ class WhyNot(StrEnum):
         "NodesUnhealthy",
         "too many nodes are or were not ready; the message says how many and until when, `kubectl get nodes` which",
     )
+    # Ours: replacements of its NodePool came to nothing.
+    BREAKER_OPEN = (
+        "BreakerOpen",
+        "one is tried at the moment that the message names, and the others go on when it has stayed ready",
+    )
     # Ours: a DisruptionPolicy keeps it closed.
     OUTSIDE_WINDOW = (
         "OutsideWindow",

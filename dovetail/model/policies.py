@@ -11,6 +11,7 @@ from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.health import HealthRule, HealthState
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
@@ -83,6 +84,7 @@ class Policy:
     rates: tuple[Rate, ...] = ()
     expiry: Expiry | None = None
     health: HealthRule | None = None
+    breaker: BreakerRule | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

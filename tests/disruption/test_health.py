@@ -121,7 +121,7 @@ def test_nodes_that_leave_or_have_not_come_yet_do_not_count_and_what_cannot_be_r
     world = a_fleet(10)
     claims = dict(world.claims)
     for number, change in ((0, {"deleting_since": NOW}), (1, {"conditions": ()})):
-        claims[f"claim-n{number}"] = replace(claims[f"claim-n{number}"], **change)  # type: ignore[arg-type]
+        claims[f"claim-n{number}"] = replace(claims[f"claim-n{number}"], **change)
     nodes = {name: node for name, node in world.nodes.items() if name not in ("n0", "n1", "n2")}
     lost = Unreadable(kind="NodeClaim", name="odd", field="spec", message="no object")
     found = with_rules(replace(world, claims=claims, nodes=nodes, unreadable=(lost,)), WELL)

@@ -118,6 +118,20 @@ class PolicyHealth(ApiModel):
     """How long it must have passed without a break after it failed, up to 168h."""
 
 
+class PolicyBreaker(ApiModel):
+    """When replacements that come to nothing hold the others of their NodePool for the same reason."""
+
+    failures: Annotated[int, Field(ge=1, le=20)] = 5
+    """So many failures open it: a replacement that was not ready in time, or not ready within 5m of having been so."""
+    within: Duration = "1h"
+    """The time within which so many must fail, from 1m to 168h."""
+    first: Duration = "10m"
+    """How long nothing begins after it opened; then exactly one is tried, and each time that fails it is twice as
+    long."""
+    longest: Duration = "6h"
+    """How long it is at most, up to 168h."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -135,6 +149,8 @@ class DisruptionPolicySpec(ApiModel):
     """Nodes are replaced first when they expire, as they are when they have drifted; left out, they are deleted."""
     health: PolicyHealth | None = None
     """Nothing voluntary begins while too many nodes are not ready; what a person requests does."""
+    breaker: PolicyBreaker | None = None
+    """When failed replacements hold others; left out, its defaults hold. Of several policies the strictest counts."""
 
 
 class PolicyOpening(ApiModel):

@@ -13,7 +13,7 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.beginnings import Cause, by_health, by_rate, by_window, said_in
+from dovetail.model.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.expiries import deleted_at, expiry_rules
 from dovetail.model.nodes import NodeClaim
@@ -124,7 +124,7 @@ def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:
         for reason in DisruptionReason:
             for moment, says in _of_reason(fleet, pool, reason, until):
                 found.setdefault((moment, says), []).append(str(reason))
-            for rule in (by_health, by_rate):
+            for rule in (by_health, by_breaker, by_rate):
                 held = rule(said_in(fleet.snapshot, name), Cause.of(reason))
                 if held is not None and held.until is not None and held.until <= until:
                     found.setdefault((held.until, f"may begin again: no more {held.ends}"), []).append(str(reason))

@@ -7,6 +7,7 @@ import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_status
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.health import HealthResult, HealthRule
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
@@ -143,6 +144,23 @@ def test_what_cannot_be_understood_of_health_closes_the_policy(given: Any, rule:
     policy = parse_policy(an_object({"health": given}))
 
     assert (policy.health, policy.fault == "") == (rule, rule is not None)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({}, BreakerRule()),
+        ({"failures": 3, "within": "30m", "longest": "1h"}, BreakerRule(failures=3, within=1800.0, longest=3600.0)),
+        ({"failures": 0}, None),
+        ({"first": "30s"}, None),
+        ({"longest": "169h"}, None),
+        ([], None),
+    ],
+)
+def test_what_cannot_be_understood_of_a_breaker_closes_the_policy(given: Any, rule: BreakerRule | None) -> None:
+    policy = parse_policy(an_object({"breaker": given}))
+
+    assert (policy.breaker, policy.fault == "") == (rule, rule is not None)
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,7 @@ def whole_objects() -> dict[str, Json]:
                 "rates": [{"nodes": "30%", "per": "10m", "reasons": ["Drifted"]}],
                 "expiry": {"spread": "24h", "hardAfter": "72h"},
                 "health": {"maxNotReady": "10%", "stableFor": "10m"},
+                "breaker": {"failures": 3, "within": "30m", "first": "10m", "longest": "6h"},
             },
             "status": {
                 "nodePools": ["default"],

@@ -18,6 +18,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_sele
 from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
     NodePoolSelector,
+    PolicyBreaker,
     PolicyExpiry,
     PolicyHealth,
     PolicyRate,
@@ -26,6 +27,7 @@ from dovetail.api.own.disruption_policy import (
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.own.node_rollout import NodeRolloutSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.durations import parse_seconds
 from dovetail.model.health import HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
@@ -75,6 +77,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
     health: HealthRule | None = None
+    breaker: BreakerRule | None = None
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -84,6 +87,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
         health = None if given.health is None else _health(given.health)
+        breaker = None if given.breaker is None else _breaker(given.breaker)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -95,6 +99,7 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         rates=rates,
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
         health=health,
+        breaker=breaker,
         fault=fault,
         status=replace(_read(lambda: _status(raw.get("status") or {}), PolicyStatus()), health=_remembered(raw)),
     )
@@ -252,6 +257,15 @@ def _health(given: PolicyHealth) -> HealthRule:
     if stable_for > LONGEST:
         raise _Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
     return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for)
+
+
+def _breaker(given: PolicyBreaker) -> BreakerRule:
+    durations = {"within": given.within, "first": given.first, "longest": given.longest}
+    for name, text in durations.items():
+        if not SHORTEST <= parse_seconds(text) <= LONGEST:
+            raise _Fault(f"spec.breaker.{name}: {shown(text)} is not between 1m and 168h")
+    within, first, longest = map(parse_seconds, durations.values())
+    return BreakerRule(failures=given.failures, within=within, first=first, longest=longest)
 
 
 def _dates(text: str, place: str) -> Dates:
