@@ -112,9 +112,7 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
     assert typed(world, "resume", "--pool", "default") == 0
 
     said, where = capsys.readouterr().out.splitlines()
-    assert said.startswith(
-        "NodePool default: nodes are replaced again; 2 replacements for Drifted had failed"
-    )
+    assert said.startswith("NodePool default: nodes are replaced again; 2 replacements for Drifted had failed")
     assert where == target(world)
     assert own(world, "NodePool", "default") == {}
 
