@@ -77,6 +77,7 @@ async def _replace(given: argparse.Namespace, settings: "Settings | None") -> No
             _say_meant(claims)
             say(target.words)
             return
+        await _warn(objects, claims.values())
         asked = [await _ask(objects, node, claim, given) for node, claim in claims.items()]
         if not given.wait:
             say(f"{_when(given)}; look: dovetail status, dovetail explain node NODE")
@@ -142,6 +143,22 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
     for node, claim in claims.items():
         say(f"{node}: would be asked for on NodeClaim {claim.name}")
     say(f"{plural(len(claims), 'node')}; nothing was written")
+
+
+async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
+    """Say what holds the NodePools' other nodes because something fails there; a request is not held by it."""
+    from dovetail.model import names
+    from dovetail.model.policies import failures_in
+    from dovetail.ports.failures import Failure
+
+    try:
+        rules = await objects.times().read("")
+        for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
+            pool = await objects.pools.read(name)
+            for words in failures_in(rules.policies, pool) if pool is not None else ():
+                say(f"beware: NodePool {name}: {words}")
+    except Failure as failure:
+        say(f"beware: whether its NodePool is well could not be asked: {failure}")
 
 
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:

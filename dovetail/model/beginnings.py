@@ -175,7 +175,8 @@ def by_health(said: Said, cause: Cause) -> PoolHold | None:
         (policy.name, ill)
         for policy in said.policies
         if policy.health is not None
-        and (ill := policy.health.unhealthy(policy.status.health, said.readiness[policy.name], said.now)) is not None
+        and (ill := policy.health.unhealthy(policy.status.health, said.readiness.get(policy.name, _UNSEEN), said.now))
+        is not None
     ]
     if not found:
         return None
@@ -271,6 +272,8 @@ def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateSt
             if rate.names(cause):
                 yield policy, number, rate, pace_of(rate, said.pool, said.now)
 
+
+_UNSEEN: Final = Readiness(fault="nobody looks at them")
 
 PoolRule = Callable[[Said, Cause], PoolHold | None]
 
