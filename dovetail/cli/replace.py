@@ -146,19 +146,14 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
 
 
 async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
-    """Say what holds the NodePools' other nodes because something fails there; a request is not held by it."""
+    """Say which replacements of their NodePools have failed, which hold others: a request is not held by them."""
     from dovetail.model import names
-    from dovetail.model.policies import failures_in
-    from dovetail.ports.failures import Failure
+    from dovetail.model.breakers import open_breakers
 
-    try:
-        rules = await objects.times().read("")
-        for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
-            pool = await objects.pools.read(name)
-            for words in failures_in(rules.policies, pool) if pool is not None else ():
-                say(f"beware: NodePool {name}: {words}")
-    except Failure as failure:
-        say(f"beware: whether its NodePool is well could not be asked: {failure}")
+    for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
+        pool = await objects.pools.read(name)
+        for each in open_breakers(pool) if pool is not None else ():
+            say(f"beware: NodePool {name}: {len(each.failures)} replacements for {each.reason} have failed")
 
 
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:

@@ -4,15 +4,15 @@ Both can only say "not now". What cannot be understood of one says it too, for t
 all where that much cannot be known; the other pools go on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
 from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from dovetail.model.breakers import BreakerRule, open_breakers
-from dovetail.model.health import HealthResult, HealthRule, HealthState
+from dovetail.model.breakers import BreakerRule
+from dovetail.model.health import HealthRule, HealthState
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
@@ -175,16 +175,6 @@ def zone_named(name: str) -> str | None:
 def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy, ...]:
     """Those that are about the pool, by name."""
     return tuple(policies[name] for name in sorted(policies) if policies[name].selects(pool))
-
-
-def failures_in(policies: Mapping[str, Policy], pool: NodePool) -> Iterator[str]:
-    """What fails in the pool, so that nothing voluntary begins: its nodes' health, as remembered, and its breakers."""
-    for policy in policies_of(policies, pool):
-        known = policy.status.health if policy.health is not None else None
-        if known is not None and known.result == HealthResult.FAILING:
-            yield f"DisruptionPolicy {policy.name}: {known.message} (since {format_time(known.since)})"
-    for each in open_breakers(pool):
-        yield f"{len(each.failures)} replacements for {each.reason} were not ready in time or did not stay so"
 
 
 def closed(ours: tuple[Policy, ...], pool: NodePool, reason: str, now: float) -> Closed | None:
