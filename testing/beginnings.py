@@ -17,7 +17,9 @@ from dovetail.lifecycle.unfinished import expired, owners
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model import names
-from dovetail.model.failed_replacements import failed_text
+from dovetail.model.breakers import Breaker, with_breaker
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.health import HealthRule
 from dovetail.model.nodes import RepairPolicy
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
@@ -106,15 +108,23 @@ def _paused(world: Snapshot) -> Snapshot:
     return replace(world, namespaces={"kube-system": Namespace(name="kube-system", annotations={names.PAUSED: ""})})
 
 
-def _annotated(pool: NodePool, **annotations: str) -> NodePool:
-    return replace(pool, annotations={**pool.annotations, **annotations})
-
-
 def _failing(pool: NodePool) -> NodePool:
-    for reason in ("Empty", "Underutilized", "Drifted", "Expired", "Requested"):
-        for _ in range(3):
-            pool = _annotated(pool, **{names.FAILED_REPLACEMENTS: failed_text(pool, reason, NOW)})
+    for reason in DisruptionReason:
+        pool = with_breaker(pool, Breaker(reason=reason, failures=((NOW, "00000001"),), opened=NOW))
     return pool
+
+
+def _unhealthy(world: Snapshot) -> Snapshot:
+    """A node of another NodePool of the policy is not ready: at least an eighth of all."""
+    other = a_pool("other", consolidate_after=None)
+    sick = a_pair("sick", pool=other.name, node={"conditions": (condition("Ready", status="False"),)})
+    world = replace(
+        world,
+        pools={**world.pools, other.name: other},
+        claims={**world.claims, sick.claim.name: sick.claim},
+        nodes={**world.nodes, sick.node.name: sick.node},
+    )
+    return with_rules(world, Policy(name="p", health=HealthRule(max_not_ready="10%", stable_for=600.0)))
 
 
 def _protected(world: Snapshot) -> Snapshot:
@@ -139,6 +149,8 @@ RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
     "pause": _paused,
     "Freeze": lambda world: with_rules(world, Freeze(name="f", until=NOW + HOUR)),
     "Freeze that is not understood": lambda world: with_rules(world, Freeze(name="f", fault="spec.until: no date")),
+    "nodes that are not ready": _unhealthy,
+    "replacements that failed": _with_pools(_failing),
     "closed window": lambda world: with_rules(world, Policy(name="p", deny=(Window(),))),
     "policy that is not understood": lambda world: with_rules(world, Policy(name="p", fault="spec.timeZone: none")),
     "change whose roll-out is not made yet": lambda world: with_rules(_changed(world), Policy(name="p", rollout=_PLAN)),
@@ -147,7 +159,6 @@ RULES: Final[Mapping[str, Callable[[Snapshot], Snapshot]]] = {
         _with_pools(lambda pool: with_begun(pool, [BegunNodes(NOW - 60, "Drifted", nodes=2)], {HOUR}, NOW))(world),
         Policy(name="p", rates=(Rate(nodes="2", per=HOUR),)),
     ),
-    "replacements that failed": _with_pools(_failing),
     "budget of no node": _with_pools(
         lambda pool: replace(pool, disruption=replace(pool.disruption, budgets=(Budget(nodes="0"),)))
     ),

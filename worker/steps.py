@@ -7,17 +7,17 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from temporalio import activity
 from temporalio.client import Client
 
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
+from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.deletion_cost_writer import DeletionCostWriter
 from dovetail.activities.disruption.dropped_plans import DroppedPlans
-from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.disruption.places import Places
@@ -57,6 +57,7 @@ from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.termination.unused_launches import UnusedLaunches
+from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.activities.upkeep.buffers import BufferUpkeep
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
@@ -71,6 +72,7 @@ from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
 from dovetail.telemetry.metrics.duties import Duties
@@ -198,7 +200,8 @@ class Wiring:
         w, now = self.world, self.now
         pools = SharedReads(w.pools.read)
         spaces, rules = SharedReads(w.namespaces.read), SharedReads(w.times.read)
-        pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules)
+        fleet = partial(w.view.snapshot, NODES_AND_CLAIMS | POOLS)
+        pauses = LivePauses(pools=pools, namespaces=spaces, now=now, rules=rules, fleet=fleet)
         mark = MarkPorts(
             claims=w.claims,
             nodes=w.nodes,
@@ -211,10 +214,10 @@ class Wiring:
         join = JoinPorts(lookups=w.view, claims=w.claims, nodes=w.nodes, places=self.places)
         owners = OwnerStarts(self.settings.cluster)
         marking, known = MarkAndUnmarkNodes(mark, now), KnownClaims(w.view, w.claims)
-        memory, returned = FailedReplacements(w.view, w.pools, now), ReturnedMoves(w.pools, w.notices, now)
+        memory, returned = BreakerMemory(w.pools, pauses, now), ReturnedMoves(w.pools, w.notices, now)
         ties = CreateTies(pauses=pauses, owners=owners, returned=returned)
         return [
-            AwaitProgress(w.view, known, now, memory),
+            AwaitProgress(w.view, known, now),
             CarryOutOrders(self.settings.cluster, w.claims, w.cloud, marking, now),
             CreateNodeClaims(w.claims, pools, w.notices, now, ties),
             DeleteClaims(w.claims, w.notices, w.view, owners, returned),
@@ -305,6 +308,7 @@ class Wiring:
             PauseUpkeep(w.notices),
             TimeRuleUpkeep(w.times, now, w.catalogues, w.notices),
             RolloutUpkeep(w.times, w.notices),
+            BreakerUpkeep(w.pools, w.notices, now),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

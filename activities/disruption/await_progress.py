@@ -10,7 +10,6 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from dovetail.activities.disruption.failed_replacements import FailedReplacements
 from dovetail.activities.shared.cluster_changes import ClusterSleep
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.known_claims import KnownClaims
@@ -31,15 +30,8 @@ LOOK_SECONDS = 1.0
 class AwaitProgress:
     """The long waits that act on nothing."""
 
-    def __init__(
-        self,
-        view: ClusterView,
-        known: KnownClaims,
-        now: Callable[[], float],
-        memory: FailedReplacements | None = None,
-    ) -> None:
-        """`memory`: learns of replacements that are ready."""
-        self.view, self.memory = view, memory
+    def __init__(self, view: ClusterView, known: KnownClaims, now: Callable[[], float]) -> None:
+        self.view = view
         self.known, self.lookups = known, known.lookups
         self.now = now
 
@@ -89,8 +81,6 @@ class AwaitProgress:
                 return ReadyOutcome(kind="failed", message=f"replacement {', '.join(failed)} was given up")
             unready = [claim for _, claim in claims if claim and not claim.is_true(names.INITIALIZED_CONDITION)]
             if not unready:
-                if self.memory is not None:
-                    await self.memory.ready([claim for _, claim in claims if claim is not None])
                 return ReadyOutcome(kind="ready", destinations=tuple(c.node_name for _, c in claims if c))
             missing = ", ".join(c.name for c in unready)
             if self.now() >= request.until:

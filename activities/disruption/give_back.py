@@ -8,7 +8,7 @@ from functools import partial
 
 from temporalio import activity
 
-from dovetail.activities.disruption.failed_replacements import FailedReplacements
+from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.shared.claim_deletion import delete_because
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.messages.outcomes import StepOutcome
@@ -26,7 +26,7 @@ from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 class GiveBack:
     """The step that gives back."""
 
-    def __init__(self, claims: NodeClaims, pods: Pods, memory: FailedReplacements | None = None) -> None:
+    def __init__(self, claims: NodeClaims, pods: Pods, memory: BreakerMemory | None = None) -> None:
         """`memory`: None where nothing is remembered."""
         self.claims = claims
         self.pods = pods
@@ -46,7 +46,7 @@ class GiveBack:
                 kept.append(name)
             else:
                 if self.memory is not None:
-                    await self.memory.given_back(claim, request.method)
+                    await self.memory.given_back(claim, request.method, request.plan_id)
                 writes.append(await delete_because(self.claims, claim, Ending.GIVEN_BACK, request.why))
         unready = len(request.names) - len(kept)
         if request.method and is_first_attempt():

@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.activities.disruption.places import Places, without_own
+from dovetail.activities.disruption.places import Places, takes_places, without_own
 from dovetail.activities.shared.announcements import announce
 from dovetail.activities.shared.heartbeats import keep, kept
 from dovetail.activities.shared.live_pauses import LivePauses
@@ -94,7 +94,8 @@ class MarkAndUnmarkNodes:
         answers = await side_by_side(begins, AT_ONCE)
         if self.places is not None:
             unused = [t for t, why in zip(targets, answers, strict=True) if why and t.claim not in why_not]
-            await self.places.give_back(request.owner, unused)
+            going = frozenset(t.pool for t, why in zip(targets, answers, strict=True) if not why)
+            await self.places.give_back(request.owner, self._cause(request.command), unused, going)
         refused = [(target.claim, why) for target, why in zip(targets, answers, strict=True) if why]
         marked = [target.claim for target, why in zip(targets, answers, strict=True) if not why]
         if marked and not (refused and request.command.replacements) and is_first_attempt():
@@ -120,12 +121,12 @@ class MarkAndUnmarkNodes:
             return {}
         cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
-        saids = {pool: without_own(await self.pauses.said(pool), request.owner, targets) for pool in pools}
+        saids = {pool: without_own(await self.pauses.said(pool), request.owner, cause, targets) for pool in pools}
         holds = {pool: hold_of(said, cause, replaced=replaced) for pool, said in saids.items()}
         held = {target.claim: hold.message for target in targets if (hold := holds[target.pool]) is not None}
         if self.places is None or (replaced and held):
             return held
-        free = [target for target in targets if target.claim not in held and saids[target.pool].periods]
+        free = [target for target in targets if target.claim not in held and takes_places(saids[target.pool], cause)]
         return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
 
     async def _held_since(self, request: MarkRequest, target: Target, marks: "_Marks") -> str:
@@ -133,8 +134,9 @@ class MarkAndUnmarkNodes:
         if self.pauses is None or self.now() - marks.asked[target.pool] < ASKED_FOR_SECONDS:
             return ""
         asked, command = self.now(), request.command
-        said = without_own(await self.pauses.said(target.pool), request.owner, command.targets)
-        hold = hold_of(said, self._cause(command), replaced=bool(command.replacements))
+        cause = self._cause(command)
+        said = without_own(await self.pauses.said(target.pool), request.owner, cause, command.targets)
+        hold = hold_of(said, cause, replaced=bool(command.replacements))
         if hold is not None:
             return hold.message
         marks.asked[target.pool] = asked

@@ -1,8 +1,10 @@
-"""Takes places in a NodePool's rates for nodes that are about to be marked, and gives back those that are not used."""
+"""Takes places in a NodePool's rates for nodes that are about to be marked, and gives back those that are not used.
+
+So it does with the one place that a breaker has for a try."""
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 
@@ -10,7 +12,8 @@ from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.messages.plans import Target
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, Said, by_rate, left_of_rates
+from dovetail.model.beginnings import Cause, Said, by_breaker, by_rate, left_of_breaker, left_of_rates
+from dovetail.model.breakers import breaker_of, probe_mark, with_breaker, without_probe
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import BegunNodes, begun_mark, with_begun, without_begun
 from dovetail.ports.objects import NodePools
@@ -29,47 +32,69 @@ class Places:
         why_not: dict[str, str] = {}
         for pool, marks in _by_pool(owner, targets):
             async with self._one:
-                why_not.update(await self._take(pool, cause, marks, whole))
+                why_not.update(await self._take(_Asked(pool, owner, cause, whole), marks))
         return why_not
 
-    async def give_back(self, owner: str, targets: Sequence[Target]) -> None:
-        """The places of nodes that were not marked after all."""
-        for name, marks in _by_pool(owner, targets):
+    async def give_back(self, owner: str, cause: Cause, unused: Sequence[Target], begun: frozenset[str]) -> None:
+        """The places of nodes that were not marked after all. `begun`: pools whose try goes on, with other nodes."""
+        for name, marks in _by_pool(owner, unused):
             async with self._one:
                 pool = await self.pools.read(name)
                 if pool is not None:
-                    await revise_pool(self.pools, pool, partial(_without, frozenset(marks.values())))
+                    probe = "" if name in begun else probe_mark(owner)
+                    await revise_pool(self.pools, pool, partial(_without, frozenset(marks.values()), cause, probe))
 
-    async def _take(self, name: str, cause: Cause, marks: dict[str, str], whole: bool) -> dict[str, str]:
-        said = await self.pauses.said(name)
+    async def _take(self, of: "_Asked", marks: dict[str, str]) -> dict[str, str]:
+        said, cause, probe = await self.pauses.said(of.pool), of.cause, probe_mark(of.owner)
         pool = said.pool
         why_not: dict[str, str] = {}
         if pool is None:
             return why_not
 
         def change_of(found: NodePool) -> Annotations:
-            now, free = self.now(), without_begun(found, marks.values())
+            now, free = self.now(), without_probe(without_begun(found, marks.values()), cause, probe)
             asked = replace(said, now=now, pool=free)
-            left = left_of_rates(asked, cause)
+            left = min(
+                (n for n in (left_of_rates(asked, cause), left_of_breaker(asked, cause)) if n is not None), default=None
+            )
             granted = len(marks) if left is None else min(left, len(marks))
-            granted = 0 if whole and granted < len(marks) else granted
-            held = by_rate(asked, cause)
-            words = held.message if held else f"rates of NodePool {name} let {left} more nodes begin for {cause} now"
+            granted = 0 if of.whole and granted < len(marks) else granted
+            held = by_breaker(asked, cause) or by_rate(asked, cause)
+            words = held.message if held else f"rates of NodePool {of.pool} let {left} more nodes begin for {cause} now"
             why_not.clear()
             why_not.update(dict.fromkeys(list(marks)[granted:], words))
             new = [BegunNodes(now, cause, mark) for mark in list(marks.values())[:granted]]
-            return _change(found, with_begun(free, new, said.periods, now))
+            taken = with_begun(free, new, said.periods, now) if said.periods else free
+            known = breaker_of(taken, cause)
+            if granted and known is not None and left_of_breaker(asked, cause):
+                taken = with_breaker(taken, replace(known, probe=(now, probe)))
+            return _change(found, taken)
 
         await revise_pool(self.pools, pool, change_of)
         return why_not
 
 
-def without_own(said: Said, owner: str, targets: Sequence[Target]) -> Said:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Of which pool places are asked for, by which disruption, for what, and whether for all nodes or for none."""
+
+    pool: str
+    owner: str
+    cause: Cause
+    whole: bool
+
+
+def takes_places(said: Said, cause: Cause) -> bool:
+    """Whether the NodePool must remember it before the mark."""
+    return bool(said.periods) or left_of_breaker(said, cause) is not None
+
+
+def without_own(said: Said, owner: str, cause: Cause, targets: Sequence[Target]) -> Said:
     """As if these had no place yet, so that the places of an earlier try do not hold the next one."""
-    if said.pool is None or not said.periods:
+    if said.pool is None or not takes_places(said, cause):
         return said
     marks = [begun_mark(owner, target.claim_uid) for target in targets]
-    return replace(said, pool=without_begun(said.pool, marks))
+    return replace(said, pool=without_probe(without_begun(said.pool, marks), cause, probe_mark(owner)))
 
 
 def _by_pool(owner: str, targets: Sequence[Target]) -> list[tuple[str, dict[str, str]]]:
@@ -78,10 +103,10 @@ def _by_pool(owner: str, targets: Sequence[Target]) -> list[tuple[str, dict[str,
     return [(pool, {t.claim: begun_mark(owner, t.claim_uid) for t in found}) for pool, found in grouped]
 
 
-def _without(marks: frozenset[str], known: NodePool) -> Annotations:
-    return _change(known, without_begun(known, marks))
+def _without(marks: frozenset[str], cause: Cause, probe: str, known: NodePool) -> Annotations:
+    return _change(known, without_probe(without_begun(known, marks), cause, probe))
 
 
 def _change(known: NodePool, new: NodePool) -> Annotations:
-    text = new.annotations.get(names.BEGUN)
-    return {} if text == known.annotations.get(names.BEGUN) else {names.BEGUN: text}
+    found = {key: new.annotations.get(key) for key in (names.BEGUN, names.BREAKER)}
+    return {key: text for key, text in found.items() if text != known.annotations.get(key)}

@@ -25,6 +25,7 @@ from dovetail.messages.states import MOST_REFUSED_PODS
 from dovetail.messages.workflow_types import LAUNCH_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pauses import Activity, Pause, holding
@@ -250,6 +251,9 @@ def new_claim(request: CreateRequest, index: int) -> NewClaim:
         names.PLAN: plan_label(request.plan_id, request.index(index)),
         names.PLANNED_PODS: ",".join(sorted(pod.uid for pod in proposed.pods)),
     }
+    reason = DisruptionReason.of_label(request.reason)
+    if reason is not None:
+        annotations[names.REPLACEMENT_FOR] = str(reason)
     if proposed.buffers:
         annotations[names.PLANNED_BUFFERS] = ",".join(f"{uid}={count}" for uid, count in proposed.buffers)
     return NewClaim(

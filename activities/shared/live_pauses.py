@@ -4,17 +4,19 @@ A decision reads the same from its snapshot. Between the two somebody may have p
 "paused" must not see a node go a moment later.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of, rollouts_of
+from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of
 from dovetail.model.expiries import deleted_at
+from dovetail.model.health import Readiness
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Pause, pause_of_pool, pauses_of_all
-from dovetail.model.policies import TimeRules, policies_of
+from dovetail.model.policies import Policy, TimeRules, policies_of
 from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Failure
 
@@ -29,6 +31,7 @@ class LivePauses:
     namespaces: Reads[Namespace | None]
     now: Callable[[], float]
     rules: Reads[TimeRules] | None = None
+    fleet: Callable[[], Snapshot] | None = None  # for the health of nodes, which the cache has as new as its watches
 
     async def of_all(self) -> tuple[Pause, ...]:
         """What holds for all NodePools. For launches, which go on where Freezes cannot be read: pods wait for them."""
@@ -62,11 +65,13 @@ class LivePauses:
         general = self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
         pool = await self.pools.read(name) if name else None
         own = self.in_pool(pool)
+        policies = policies_of(rules.policies, pool) if pool is not None else ()
         return Said(
             now=self.now(),
             pool=pool,
             pauses=general if own is None else (*general, own),
-            policies=policies_of(rules.policies, pool) if pool is not None else (),
+            policies=policies,
+            readiness=self._readiness(policies),
             rollouts=rollouts_of(rules.rollouts, name),
         )
 
@@ -74,6 +79,14 @@ class LivePauses:
         """When the claim is deleted for its age, as its NodePool and policies have it now."""
         rules, pool = await self._rules(), claim.labels.get(names.NODE_POOL, "")
         return deleted_at(rules.policies, await self.pools.read(pool) if pool else None, claim)
+
+    def _readiness(self, policies: tuple[Policy, ...]) -> Mapping[str, Readiness]:
+        if self.fleet is None or not any(policy.health for policy in policies):
+            return {}
+        try:
+            return readiness_of(policies, self.fleet())
+        except Failure as failure:  # a watch is broken: hard expiry goes on, what is voluntary waits
+            return {policy.name: Readiness(fault=str(failure)) for policy in policies}
 
     def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
         return pauses_of_all(system, rules.freezes, self.now())

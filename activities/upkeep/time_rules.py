@@ -14,7 +14,9 @@ from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
+from dovetail.model.beginnings import readiness_for
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.health import HealthState
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
 from dovetail.model.notice import Notice
@@ -65,6 +67,7 @@ class TimeRuleUpkeep:
             moments += [
                 slides_at(policy.rates[each.rate], snapshot.pools[each.pool], self.now()) for each in wanted.rates
             ]
+            moments.append(wanted.health.until if wanted.health is not None else None)
             if wanted != policy.status:
                 writes.append(partial(self.times.patch_policy, policy, wanted))
         for freeze in snapshot.freezes.values():
@@ -120,6 +123,7 @@ def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatu
         openings=tuple(_openings(policy, now)),
         rates=tuple(_taken(policy, [snapshot.pools[name] for name in pools], now)),
         conditions=_settled(policy.status.conditions, said, now),
+        health=_health(policy, snapshot, now),
     )
 
 
@@ -129,6 +133,12 @@ def _conflicts(policy: Policy, snapshot: Snapshot, pools: Iterable[str]) -> Iter
         words = conflict(policies_of(snapshot.policies, snapshot.pools[name]))
         if words:
             yield f"NodePool {name}: {words}"
+
+
+def _health(policy: Policy, snapshot: Snapshot, now: float) -> HealthState | None:
+    if policy.health is None:
+        return policy.status.health if policy.fault else None
+    return policy.health.remembered(policy.status.health, readiness_for(policy, snapshot), now)
 
 
 def _openings(policy: Policy, now: float) -> Iterator[Opening]:

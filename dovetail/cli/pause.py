@@ -17,8 +17,8 @@ from dovetail.cli.orders import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
+from dovetail.model.breakers import open_breakers
 from dovetail.model.durations import DurationError, parse_seconds
-from dovetail.model.failed_replacements import replacement_brakes
 from dovetail.model.pauses import (
     EVERY_POOL,
     EVERYTHING,
@@ -164,11 +164,12 @@ async def _resume_replacements(objects: "ClusterObjects", name: str) -> str:
     """Forget replacements of the pool that were not ready in time, and consolidation that came back, in words. Empty
     where nothing was held for them."""
     pool = await objects.pools.read(name)
-    known = {names.FAILED_REPLACEMENTS: None, names.RETURNED_MOVES: None}
+    known = {names.BREAKER: None, names.RETURNED_MOVES: None}
     if pool is None or not known.keys() & pool.annotations.keys():
         return ""
     slow = moves_brake(pool, time.time())
-    held = [brake.says(name) for brake in (*replacement_brakes(pool), slow) if brake is not None]
+    held = [f"{len(each.failures)} replacements for {each.reason} had failed" for each in open_breakers(pool)]
+    held += [slow.says(name)] if slow is not None else []
     if await revise_pool(objects.pools, pool, lambda _: known) is None:
         raise CommandFailed(f"{name}: the NodePool is gone")
     return f"NodePool {name}: nodes are replaced again; {'; '.join(held)}" if held else ""

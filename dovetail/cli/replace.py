@@ -77,6 +77,7 @@ async def _replace(given: argparse.Namespace, settings: "Settings | None") -> No
             _say_meant(claims)
             say(target.words)
             return
+        await _warn(objects, claims.values())
         asked = [await _ask(objects, node, claim, given) for node, claim in claims.items()]
         if not given.wait:
             say(f"{_when(given)}; look: dovetail status, dovetail explain node NODE")
@@ -142,6 +143,17 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
     for node, claim in claims.items():
         say(f"{node}: would be asked for on NodeClaim {claim.name}")
     say(f"{plural(len(claims), 'node')}; nothing was written")
+
+
+async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
+    """Say which replacements of their NodePools have failed, which hold others: a request is not held by them."""
+    from dovetail.model import names
+    from dovetail.model.breakers import open_breakers
+
+    for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
+        pool = await objects.pools.read(name)
+        for each in open_breakers(pool) if pool is not None else ():
+            say(f"beware: NodePool {name}: {len(each.failures)} replacements for {each.reason} have failed")
 
 
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:

@@ -11,7 +11,6 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.upkeep.conditions import quiet_since
 from dovetail.model import names
 from dovetail.model.beginnings import changes, said_in
-from dovetail.model.failed_replacements import replacement_brakes
 from dovetail.model.judging import Unjudged
 from dovetail.model.pod_rules import is_active, protection
 from dovetail.model.returned_moves import moves_brake
@@ -26,7 +25,8 @@ def _moments(fleet: Fleet) -> Iterator[float]:
     yield from fleet.snapshot.nominations.values()
     yield from fleet.snapshot.resting.values()
     for name, pool in fleet.pools.items():
-        yield from (brake.until for brake in (*replacement_brakes(pool), moves_brake(pool, fleet.now)) if brake)
+        if (slow := moves_brake(pool, fleet.now)) is not None:
+            yield slow.until
         states = fleet.judging.judge(pool, "budgets", budget_states, fleet, name)
         if not isinstance(states, Unjudged):
             yield from (v.until for v in states if v.until is not None)

@@ -5,14 +5,16 @@ can only say "not now"; a further one is a further function in RULES, at the pla
 many may go at once is said by budgets; what a node or a pod says of itself, by the screening of candidates.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import Final
 
 from dovetail.model import names
+from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, strictest
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.health import Readiness
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import Policy, closed, policies_of
 from dovetail.model.policy_rollouts import rolling, unmade
@@ -33,7 +35,8 @@ class Cause(StrEnum):
     is_windowed: bool
     """Whether windows are asked."""
     is_paced: bool
-    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption."""
+    """Whether rates hold it; what they do not hold counts for them all the same, where it is a disruption. What a
+    person asks for is held by none, nor by the health of nodes."""
 
     def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
         """A string with what belongs to it."""
@@ -64,6 +67,8 @@ class HeldBy(StrEnum):
 
     PAUSE = "Pause"
     FREEZE = "Freeze"
+    HEALTH = "Health"
+    BREAKER = "Breaker"
     WINDOW = "Window"
     ROLLOUT = "Rollout"
     RATE = "Rate"
@@ -92,11 +97,17 @@ class Said:
     policies: tuple[Policy, ...] = field(default=())  # those that are about the pool
     rollouts: tuple[Rollout, ...] = ()  # likewise
     nodes: PoolNodes | None = None  # None where no roll-out is asked for, or at the mark, where the step alone is asked
+    readiness: Mapping[str, Readiness] = field(default_factory=dict)  # by policy, of those that ask for health
 
     @property
     def periods(self) -> frozenset[float]:
         """The lengths of time that rates of the pool look back; none where it has no rate."""
         return frozenset(rate.per for policy in self.policies for rate in policy.rates)
+
+    @property
+    def breaker_rule(self) -> BreakerRule:
+        """When the pool's breakers open, and for how long."""
+        return strictest(policy.breaker for policy in self.policies if policy.breaker is not None)
 
     def at(self, moment: float) -> "Said":
         """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
@@ -108,16 +119,28 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
     pool = snapshot.pools.get(name)
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
-    rollouts = rollouts_of(snapshot.rollouts, name)
     policies = policies_of(snapshot.policies, pool) if pool is not None else ()
+    rollouts = rollouts_of(snapshot.rollouts, name)
     return Said(
         now=snapshot.now,
         pool=pool,
         pauses=general if own is None else (*general, own),
         policies=policies,
+        readiness=readiness_of(policies, snapshot),
         rollouts=rollouts,
         nodes=nodes_of(snapshot, pool) if pool is not None and (rollouts or rolling(policies)) else None,
     )
+
+
+def readiness_of(policies: Iterable[Policy], snapshot: Snapshot) -> Mapping[str, Readiness]:
+    """The nodes of each policy that asks for their health, in all NodePools that it is about."""
+    return {policy.name: readiness_for(policy, snapshot) for policy in policies if policy.health is not None}
+
+
+def readiness_for(policy: Policy, snapshot: Snapshot) -> Readiness:
+    """Those of one; what cannot be read may be any policy's."""
+    pools = ["", *(name for name, pool in snapshot.pools.items() if policy.selects(pool))]
+    return sum((snapshot.readiness.get(pool, Readiness()) for pool in pools), Readiness())
 
 
 def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:
@@ -143,6 +166,50 @@ def by_pause(said: Said, activity: Activity) -> PoolHold | None:
         return None
     rule = HeldBy.FREEZE if pause.freeze else HeldBy.PAUSE
     return PoolHold(rule=rule, why=WhyNot.PAUSED, message=pause.announces(activity), until=pause.until)
+
+
+def by_health(said: Said, cause: Cause) -> PoolHold | None:
+    """The policy whose nodes are not well enough; of several the one that holds for the longest."""
+    if said.pool is None or not cause.is_paced:
+        return None
+    found = [
+        (policy.name, ill)
+        for policy in said.policies
+        if policy.health is not None
+        and (ill := policy.health.unhealthy(policy.status.health, said.readiness.get(policy.name, _UNSEEN), said.now))
+        is not None
+    ]
+    if not found:
+        return None
+    name, ill = max(found, key=lambda each: inf if each[1].until is None else each[1].until)
+    end = "until they are well" if ill.until is None else f"until {format_time(ill.until)}"
+    ends = f"{end}, by the health of DisruptionPolicy {name}: {ill.why}"
+    message = f"{cause} may not begin for NodePool {said.pool.name} {ends}"
+    return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=ill.until, ends=ends)
+
+
+def by_breaker(said: Said, cause: Cause) -> PoolHold | None:
+    """What failed for that reason, where no try is due."""
+    rule, known = said.breaker_rule, _breaker(said, cause)
+    if said.pool is None or known is None or known.opened is None or known.is_due(rule, said.now):
+        return None
+    until = known.until(rule) if known.probe is None else None
+    ends = known.says(said.pool.name, rule, said.now)
+    message = f"no more for {cause} may begin for NodePool {said.pool.name}: {ends}"
+    return PoolHold(rule=HeldBy.BREAKER, why=WhyNot.BREAKER_OPEN, message=message, until=until, ends=ends)
+
+
+def left_of_breaker(said: Said, cause: Cause) -> int | None:
+    """One where a try is due, none where something holds; None where it is closed."""
+    known = _breaker(said, cause)
+    return None if known is None or known.opened is None else int(known.is_due(said.breaker_rule, said.now))
+
+
+def _breaker(said: Said, cause: Cause) -> Breaker | None:
+    found = breaker_of(said.pool, cause) if said.pool is not None and cause.is_paced else None
+    back = [each.status.since for each in said.rollouts if each.goes_back and cause == Cause.DRIFTED]
+    is_over = found is not None and found.last < max(back, default=-inf)  # a roll-out that goes back has other images
+    return None if is_over else found
 
 
 def by_window(said: Said, cause: Cause) -> PoolHold | None:
@@ -214,9 +281,11 @@ def _paces(said: Said, cause: Cause) -> Iterator[tuple[Policy, int, Rate, RateSt
                 yield policy, number, rate, pace_of(rate, said.pool, said.now)
 
 
+_UNSEEN: Final = Readiness(fault="nobody looks at them")
+
 PoolRule = Callable[[Said, Cause], PoolHold | None]
 
-RULES: Final[tuple[PoolRule, ...]] = (by_window, by_rollout, by_rate)  # after pauses and Freezes
+RULES: Final[tuple[PoolRule, ...]] = (by_health, by_breaker, by_window, by_rollout, by_rate)  # after pauses and Freezes
 
 
 def changes(said: Said) -> Iterator[float]:

@@ -157,6 +157,16 @@ class WhyNot(StrEnum):
         "Paused",
         "a person has paused it; it goes on at the end of the pause or Freeze, or with `dovetail resume`",
     )
+    # Ours: a DisruptionPolicy asks for the health of its nodes.
+    UNHEALTHY = (
+        "NodesUnhealthy",
+        "too many nodes are or were not ready; the message says how many and until when, `kubectl get nodes` which",
+    )
+    # Ours: replacements of its NodePool came to nothing.
+    BREAKER_OPEN = (
+        "BreakerOpen",
+        "one is tried at the moment that the message names, and the others go on when it has stayed ready",
+    )
     # Ours: a DisruptionPolicy keeps it closed.
     OUTSIDE_WINDOW = (
         "OutsideWindow",

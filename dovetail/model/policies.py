@@ -11,7 +11,9 @@ from math import inf
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules
+from dovetail.model.health import HealthRule, HealthState
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.pods import LabelSelector
@@ -55,6 +57,7 @@ class PolicyStatus:
     openings: tuple[Opening, ...] = ()
     rates: tuple[TakenRate, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    health: HealthState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,8 @@ class Policy:
     expiry: Expiry | None = None
     rollout: RolloutPlan | None = None
     drain: DrainRules | None = None
+    health: HealthRule | None = None
+    breaker: BreakerRule | None = None
     fault: str = ""  # why it cannot be used, if it cannot: then it closes its pools
     status: PolicyStatus = PolicyStatus()
 

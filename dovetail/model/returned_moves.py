@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.failed_replacements import rest_after
 from dovetail.model.pools import NodePool
 from dovetail.model.time import format_time
 
 REMEMBERED: Final = 86_400.0
 ENOUGH: Final = 3  # nodes that came back
 SHARE: Final = 0.5  # of those that were taken
+FIRST_REST: Final = 1200.0  # after they came back; doubled each time
+LONGEST_REST: Final = 4 * 3600.0
 TOGETHER: Final = 300.0  # what is no further apart is one move, or one return
 MOST: Final = 40  # moves, and returns, that are remembered
 
@@ -70,6 +71,11 @@ def returned_text(pool: NodePool, nodes: int, now: float) -> str:
     """The annotation after so many of them have come back."""
     taken, returned = _remembered(pool, now)
     return _text(taken, _with(returned, nodes, now))
+
+
+def rest_after(times: int) -> float:
+    """How long consolidation rests after so many times more."""
+    return min(FIRST_REST * 2.0**times, LONGEST_REST)
 
 
 def _remembered(pool: NodePool, now: float) -> tuple[Counts, Counts]:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer
+from dovetail.model.health import Readiness, readiness_by_pool
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pairing import Pairing
@@ -89,6 +90,13 @@ class Snapshot:
         for claim in self.claims.values():
             found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
         return {pool: tuple(claims) for pool, claims in found.items()}
+
+    @cached_property
+    def readiness(self) -> Mapping[str, Readiness]:
+        """How many nodes of each pool are not ready. A claim that cannot be read is under the name of no pool."""
+        lost = sum(1 for each in self.unreadable if each.kind == "NodeClaim")
+        found = dict(readiness_by_pool(self.claims.values(), self.nodes))
+        return {**found, "": found.get("", Readiness()) + Readiness(nodes=lost, not_ready=lost)}
 
     @cached_property
     def pairing(self) -> Pairing:

@@ -11,6 +11,11 @@ def launches_stopped(pool: NodePool, why: str) -> Notice:
     return notice_about(pool, "LaunchesStopped", message, "Warning", distinct=message)
 
 
+def replacements_held(pool: NodePool, says: str) -> Notice:
+    """Published when a replacement has failed and the pool's breaker is open."""
+    return notice_about(pool, "ReplacementsHeld", says, "Warning", distinct=says)
+
+
 def consolidation_slowed(pool: NodePool, says: str) -> Notice:
     """Published when nodes that consolidation took have come back once more."""
     return notice_about(pool, "ConsolidationSlowed", f"Consolidation moves no pods: {says}", distinct=says)

@@ -7,30 +7,32 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import AwaitProgress
-from dovetail.activities.disruption.failed_replacements import FailedReplacements
+from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.live_pauses import LivePauses
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
+from dovetail.model.breakers import happened_mark
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
-from dovetail.model.snapshot import Snapshot
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_pauses import OneNamespace
 from tests.activities.test_upkeep import Pools
 from tests.lifecycle.objects import DAEMON, a_claim, a_joined_claim, a_joined_node, a_pod, target_of
-from tests.placement.builders import NOW, a_pool, a_snapshot
+from tests.placement.builders import NOW, a_pool
 
 OWNER = "c/disrupt/0199"
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
@@ -332,14 +334,6 @@ async def test_a_replacement_is_announced_with_the_reason_that_it_is_made_for() 
     assert await create(World(), "provisioned") == []
 
 
-class _View:
-    def __init__(self, pools: Pools) -> None:
-        self._pools = pools
-
-    def snapshot(self, _: object) -> Snapshot:
-        return a_snapshot(pools=list(self._pools.pools.values()))
-
-
 @pytest.mark.parametrize(
     ("changes", "age", "remembered"),
     [
@@ -349,22 +343,20 @@ class _View:
         ({"conditions": (Condition(type=names.INITIALIZED_CONDITION, status="True"),)}, 600.0, False),
     ],
 )
-async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool_until_one_is_ready(
+async def test_a_replacement_that_had_its_time_is_remembered_by_its_pool(
     changes: dict[str, Any], age: float, remembered: bool
 ) -> None:
-    """Decision 226."""
+    """Decision 226: once for its plan, although the step is tried again."""
     pools = Pools(replace(a_pool(), resource_version="1"))
-    view: Any = _View(pools)
-    memory = FailedReplacements(view, pools, lambda: NOW)
+    live = LivePauses(pools=pools, namespaces=OneNamespace(), now=lambda: NOW)
+    memory = BreakerMemory(pools, live, lambda: NOW)
     fields = {"provider_id": "p://a", "conditions": (), "created": NOW - age, **changes}
     claim = replace(a_replacement("a"), labels={names.NODE_POOL: "default"}, **fields)
-    world = World()
-    world.put(claim)
-    request = GiveBackRequest(plan_id="plan", names=("a",), why="not ready in time", method="drift")
+    request = GiveBackRequest(plan_id="plan", names=("a", "b"), why="not ready in time", method="drift")
+    for _ in range(2):
+        world = World()
+        world.put(claim, replace(claim, name="b"))
+        await ActivityEnvironment().run(GiveBack(FakeClaims(world), FakePods(world), memory).give_back, request)
 
-    await ActivityEnvironment().run(GiveBack(FakeClaims(world), FakePods(world), memory).give_back, request)
-
-    text = pools.pools["default"].annotations.get(names.FAILED_REPLACEMENTS, "")
-    assert text == (f"Drifted@={NOW:.0f}" if remembered else "")
-    await memory.ready([claim])
-    assert names.FAILED_REPLACEMENTS not in pools.pools["default"].annotations
+    text = pools.pools["default"].annotations.get(names.BREAKER, "")
+    assert text == (f"Drifted@={NOW:.0f}:{happened_mark('plan')}" if remembered else "")

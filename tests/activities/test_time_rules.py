@@ -1,5 +1,6 @@
 """What upkeep writes about DisruptionPolicies, Freezes and NodeRollouts; a mark asks the API server for them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
-from dovetail.model.beginnings import Cause
+from dovetail.model.beginnings import Cause, HeldBy
+from dovetail.model.health import HealthRule
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
@@ -35,7 +37,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.stable_images import StableImage
 from dovetail.model.time import parse_time
 from dovetail.ports.cloud import NodeClassState
-from dovetail.ports.failures import Forbidden
+from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.objects import MetadataChange
 from testing.disruption_worlds import a_pair, a_pool, condition
 from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
@@ -194,6 +196,46 @@ async def test_a_node_is_not_marked_where_it_cannot_be_told_whether_there_is_a_f
         await marked(world, replace(pauses(world), rules=Written()))
 
     assert not world.nodes["node-1"].taints
+
+
+UNWELL = Policy(name="p", health=HealthRule(max_not_ready="0", stable_for=600.0))
+
+
+def a_sick_fleet() -> Snapshot:
+    sick = a_pair("sick", pool="pool", node={"conditions": (Condition(type="Ready", status="Unknown"),)})
+    return Snapshot(now=NOON, pools={"pool": a_pool("pool")}, claims={"sick": sick.claim}, nodes={"sick": sick.node})
+
+
+def a_broken_watch() -> Snapshot:
+    raise Unreachable("Node", "its watch is broken")
+
+
+@pytest.mark.parametrize(
+    ("fleet", "reason", "words"),
+    [
+        (a_sick_fleet, "Empty", "1 of 1 nodes are not ready, at most 0 may be"),
+        (a_broken_watch, "Empty", "the nodes cannot be judged: Node: its watch is broken"),
+        (a_broken_watch, "Requested", ""),
+        (Snapshot, "Empty", ""),
+    ],
+)
+async def test_at_the_mark_the_nodes_are_looked_at_as_the_cache_has_them(
+    fleet: Callable[..., Snapshot], reason: str, words: str
+) -> None:
+    world, rules = a_joined_world(), TimeRules(policies={"p": UNWELL})
+    seen = (lambda: fleet(now=NOON)) if fleet is Snapshot else fleet
+    outcome = await marked(world, replace(pauses(world), rules=Written(rules), fleet=seen), reason)
+
+    assert [words in why for _, why in outcome.refused] == ([True] if words else [])
+    assert bool(world.nodes["node-1"].taints) is not bool(words)
+
+
+async def test_a_broken_watch_of_nodes_holds_no_node_from_its_hard_expiry() -> None:
+    ill = replace(live(TimeRules(policies={"p": UNWELL})), fleet=a_broken_watch)
+
+    assert await ill.hold("default", Cause.EXPIRED_HARD) is None
+    held = await ill.hold("default", Cause.EXPIRED)
+    assert held is not None and (held.rule, held.until) == (HeldBy.HEALTH, None)
 
 
 async def test_launches_go_on_where_it_cannot_be_told_whether_there_is_a_freeze() -> None:

@@ -106,15 +106,13 @@ def test_a_pool_whose_replacements_failed_is_resumed_by_the_same_command(
 ) -> None:
     """Decision 226."""
     pool = a_ready_pool()
-    pool["metadata"]["annotations"] = {names.FAILED_REPLACEMENTS: "Drifted@=1700000000.1700000001.1700000002"}
+    pool["metadata"]["annotations"] = {names.BREAKER: "Drifted@=1700000000:0000000a.1700000001:0000000b/1700000001x0"}
     world = a_world(tmp_path, pool)
 
     assert typed(world, "resume", "--pool", "default") == 0
 
     said, where = capsys.readouterr().out.splitlines()
-    assert said.startswith(
-        "NodePool default: nodes are replaced again; 3 replacements for Drifted were not ready in time"
-    )
+    assert said.startswith("NodePool default: nodes are replaced again; 2 replacements for Drifted had failed")
     assert where == target(world)
     assert own(world, "NodePool", "default") == {}
 

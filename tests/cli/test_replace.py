@@ -120,3 +120,14 @@ def test_nodes_are_chosen_from_here_where_no_worker_is_to_be_asked(
     assert list(asked_for(world)) == ["claim-n1"]
     assert typed(world, "-l", "pool=other") == 1
     assert "replace: no node matches pool=other" in capsys.readouterr().err
+
+
+def test_who_asks_learns_what_failed_in_the_pool_and_is_not_held(
+    world: SimulatedWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = "Drifted@=1700000000:0000000a.1700000001:0000000b/1700000001x0"
+    world.patch("NodePool", "default", {"metadata": {"annotations": {names.BREAKER: failed}}})
+
+    assert typed(world, "n1") == 0
+    assert "beware: NodePool default: 2 replacements for Drifted have failed" in capsys.readouterr().out.splitlines()
+    assert list(asked_for(world)) == ["claim-n1"]

@@ -21,12 +21,13 @@ TABLE: Final = """
 pause                                  H H H H H H H H - -
 Freeze                                 H H H H H H H H - -
 Freeze that is not understood          H H H H H H H H - -
+nodes that are not ready               H H H H - - - - - -
+replacements that failed               H H H H - - - - - -
 closed window                          H H H H H - - - - -
 policy that is not understood          H H H H H - - - - -
 change whose roll-out is not made yet  - - H - - - - - - -
 roll-out that waits                    - - H - - - - - - -
 rate that is reached                   H H H H - - - - - -
-replacements that failed               H H H H H - - - - -
 budget of no node                      H H H H H - - - - -
 pod with do-not-disrupt                - H H H H H - - - -
 PDB that allows none                   - H H H H H - - - -

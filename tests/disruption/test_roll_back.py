@@ -15,6 +15,7 @@ from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, hold_of, said_in
+from dovetail.model.breakers import Breaker, with_breaker
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget
 from dovetail.model.rollout_nodes import nodes_of
@@ -97,8 +98,8 @@ def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> Non
 
 
 def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
-    failed = f"Drifted@={NOW - 300:.0f}.{NOW - 200:.0f}.{NOW - 100:.0f}"
-    pool = replace(POOL, annotations={names.FAILED_REPLACEMENTS: failed})
+    failures = tuple((NOW - ago, f"{ago:08x}") for ago in (300, 200, 100))
+    pool = with_breaker(POOL, Breaker(reason="Drifted", failures=failures, opened=NOW - 100))
     world = a_cluster(4, 2, going_back())
 
     assert taken(replace(world, pools={"a": pool})) == ["new1", "new0"]
@@ -141,8 +142,8 @@ def test_three_replacements_in_a_row_that_failed_take_it_back() -> None:
     rollout = replace(a_rollout(a_status(begun=NOW - 150, stable=KNOWN)), rolls_back=True)
 
     def found(*moments: float) -> RolloutStatus:
-        text = ".".join(f"{moment:.0f}" for moment in moments)
-        pool = replace(POOL, annotations={names.FAILED_REPLACEMENTS: f"Drifted@={text}"})
+        failures = tuple((moment, f"{number:08x}") for number, moment in enumerate(moments))
+        pool = with_breaker(POOL, Breaker(reason="Drifted", failures=failures))
         return next_move(rollout, pool, SEEN["nothing"], NOW)
 
     assert found(NOW - 200, NOW - 120, NOW - 100).state == RolloutState.REPLACING  # one is of a target before

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.time import format_time, parse_time
 from testing.stage.stage import Stage, has_condition
 from tests.system.test_pauses import annotate, node_that_drains_first, shown
 
@@ -58,3 +58,44 @@ async def test_a_window_holds_and_opens_and_a_freeze_calls_off_what_has_begun(st
     assert "deletionTimestamp" not in found()["metadata"] and names.REST in found()["metadata"]["annotations"]
     assert "by Freeze peak: peak season" in await shown(stage, "explain", "node", node)
     assert "by Freeze peak: peak season" in await shown(stage, "history", node)
+
+
+def ready_as(stage: Stage, node: str, status: str) -> None:
+    """What a kubelet, or the node controller in its place, says of the node. A silent one takes nothing of it back."""
+    annotations = {"embedded.dovetail.sh/kubelet-silent": "true"}
+    stage.world.patch("Node", node, {"metadata": {"annotations": annotations}})
+    body = stage.world.get("Node", node)
+    assert body is not None
+    others = [each for each in body["status"]["conditions"] if each["type"] != "Ready"]
+    condition = {"type": "Ready", "status": status, "reason": "Kubelet", "lastTransitionTime": format_time(time.time())}
+    stage.world.patch("Node", node, {"status": {"conditions": [*others, condition]}}, "status")
+
+
+async def test_while_nodes_are_not_well_none_begins_to_leave(stage: Stage) -> None:
+    """The story of the guide, "While nodes are not well": over the end of a worker, until it has passed for so long."""
+    pool, claim = await node_that_drains_first(stage)
+    annotate(stage, "Namespace", "kube-system", paused="drains")
+    name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
+    stage.world.apply(a_policy(health={"maxNotReady": "0", "stableFor": "20s"}))
+    ready_as(stage, node, "False")
+
+    def health() -> Json:
+        policy = stage.world.get("DisruptionPolicy", "nights")
+        found: Json = ((policy or {}).get("status") or {}).get("health") or {}
+        return found
+
+    await stage.until(lambda: health().get("state") == "Failing", 60, "its status says that it fails")
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    await stage.until(lambda: has_condition(stage.claims()[0], names.DRIFTED), 60, "it has drifted")
+    words = "by the health of DisruptionPolicy nights: 1 of 1 nodes are not ready, at most 0 may be"
+    assert words in await shown(stage, "explain", "node", node)
+    assert "nodes unhealthy" in await shown(stage, "status")
+
+    ready_as(stage, node, "True")
+    await stage.until(lambda: health().get("state") == "Passing", 60, "it passes")
+    assert stage.tainted() == []
+    since = parse_time(health()["since"])
+    await stage.until(lambda: stage.tainted() == [node], 120, "it is marked")
+    assert time.time() >= since + 20.0
+    assert stage.claims()[0]["metadata"]["name"] == name

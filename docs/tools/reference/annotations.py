@@ -134,10 +134,12 @@ NOTES_OF_DOVETAIL: Final = (
         "which types its pods were moved away from to save money, and when: no such move is undone within a day",
     ),
     Word(
-        names.FAILED_REPLACEMENTS,
+        names.BREAKER,
         "NodePool",
-        "replacements that were not ready in time ([decision 226](../decisions/0226-failed-replacements.md))",
+        "replacements that were not ready in time or did not stay so, and what is held for them "
+        "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
+    Word(names.REPLACEMENT_FOR, "NodeClaim", "the reason of the disruption that it was made for"),
     Word(
         names.BEGUN, "NodePool", "when nodes began to leave and why, as far back as a rate of a DisruptionPolicy looks"
     ),
@@ -157,7 +159,6 @@ NOTES_OF_DOVETAIL: Final = (
         "Deployment",
         "the move that is under way: the node's UID, what the template said before, the generation, since when",
     ),
-    Word(
         names.IMAGE,
         "NodeClaim",
         "`stable` or `back`: launched with an image of before a change, by a NodeRollout; `gone`: there was none",

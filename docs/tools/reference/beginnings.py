@@ -21,6 +21,7 @@ small cluster in which one node would leave now.
 - Interruptions, repair and a person's `kubectl delete` wait for none of them.
 - "Empty" has no pods that could hold it. What has drifted goes on although its pods hold it where its claim has a
   `terminationGracePeriod`.
+- "Requested" is not held by the health of nodes, nor by replacements that failed: a person looks at them.
 - "Requested, --now" passes by windows and budgets, because a person waits for it, and by no pause: a person has said
   that too.
 - "Requested" counts for a rate and does not wait for it.

@@ -57,7 +57,7 @@ WARNINGS: Final = (
     Said(
         "ReplacementsHeld",
         "NodePool",
-        "three replacements within an hour were not ready in time",
+        "replacements were not ready in time, or did not stay so for five minutes, as often as its breaker allows",
         "mend the image or the template, or `dovetail resume --pool NAME`; one node is tried at the moment named",
     ),
     Said(

@@ -10,10 +10,10 @@ from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
-from dovetail.model.failed_replacements import replacement_brakes
+from dovetail.model.beginnings import said_in
+from dovetail.model.breakers import open_breakers
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
 from dovetail.model.unused_launches import stop_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of
 
@@ -45,10 +45,10 @@ def _pools(snapshot: Snapshot) -> Iterator[Need]:
         if stop is not None:
             words = f"launches are stopped since {stop.since or 'an unknown time'}: {stop.why}"
             yield Need(about=f"NodePool {name}", what=words, command=f"dovetail resume --pool {name}", pool=name)
-        for brake in replacement_brakes(pool):
-            words = f"{brake.failures} replacements for {brake.reason} were not ready in time, one node is tried at "
+        for each in open_breakers(pool):
+            words = each.says(name, said_in(snapshot, name).breaker_rule, snapshot.now)
             command = f"dovetail resume --pool {name}"
-            yield Need(about=f"NodePool {name}", what=words + format_time(brake.until), command=command, pool=name)
+            yield Need(about=f"NodePool {name}", what=words, command=command, pool=name)
         ready = next((c for c in pool.conditions if c.type == names.READY), None)
         if ready is not None and ready.status == "False":
             words = f"not ready: {not_ready_words(pool) or ready.message or ready.reason}"

@@ -19,6 +19,8 @@ from dovetail.model.time import format_time
 
 _HELD: Final = {
     HeldBy.FREEZE: "frozen",
+    HeldBy.HEALTH: "nodes unhealthy",
+    HeldBy.BREAKER: "replacements failed",
     HeldBy.WINDOW: "closed",
     HeldBy.ROLLOUT: "rolling out",
     HeldBy.RATE: "rate reached",

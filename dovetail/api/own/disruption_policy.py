@@ -184,6 +184,29 @@ class PolicyDrain(ApiModel):
     """How long hooks hold."""
 
 
+class PolicyHealth(ApiModel):
+    """How well the nodes must be for others to begin to leave."""
+
+    max_not_ready: Annotated[str, Field(max_length=10, pattern=r"^((100|[0-9]{1,2})%|[0-9]{1,9})$")] = "10%"
+    """How many nodes of the selected NodePools, taken together, may be not ready: a number, or a percentage of them."""
+    stable_for: Duration = "10m"
+    """How long it must have passed without a break after it failed, up to 168h."""
+
+
+class PolicyBreaker(ApiModel):
+    """When replacements that come to nothing hold the others of their NodePool for the same reason."""
+
+    failures: Annotated[int, Field(ge=1, le=20)] = 5
+    """So many failures open it: a replacement that was not ready in time, or not ready within 5m of having been so."""
+    within: Duration = "1h"
+    """The time within which so many must fail, from 1m to 168h."""
+    first: Duration = "10m"
+    """How long nothing begins after it opened; then exactly one is tried, and each time that fails it is twice as
+    long."""
+    longest: Duration = "6h"
+    """How long it is at most, up to 168h."""
+
+
 class DisruptionPolicySpec(ApiModel):
     """When nodes may begin to leave, and how those that grow old do."""
 
@@ -203,6 +226,10 @@ class DisruptionPolicySpec(ApiModel):
     """A NodeRollout is made of each change, and no node goes before that. One policy of a NodePool may have it."""
     drain: PolicyDrain | None = None
     """What is done about drains that something holds; left out, they are waited for."""
+    health: PolicyHealth | None = None
+    """Nothing voluntary begins while too many nodes are not ready; what a person requests does."""
+    breaker: PolicyBreaker | None = None
+    """When failed replacements hold others; left out, its defaults hold. Of several policies the strictest counts."""
 
 
 class PolicyOpening(ApiModel):
@@ -233,6 +260,19 @@ class PolicyTakenRate(ApiModel):
     """When the next one may begin, where none may now."""
 
 
+class PolicyHealthState(ApiModel):
+    """What the last look found of the nodes' health."""
+
+    state: Literal["Passing", "Failing"]
+    """Failing: nothing voluntary begins."""
+    since: Moment
+    """Since when."""
+    until: Moment | None = None
+    """When nodes may begin to leave again, if it passes until then."""
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """What failed, or did last."""
+
+
 class DisruptionPolicyStatus(ApiModel):
     """What is known of the policy."""
 
@@ -242,6 +282,8 @@ class DisruptionPolicyStatus(ApiModel):
     """What it says of each reason that it names."""
     rates: Annotated[tuple[PolicyTakenRate, ...], Field(json_schema_extra=_LIST)] | None = None
     """What of its rates is taken, by NodePool; where nothing is, nothing is said."""
+    health: PolicyHealthState | None = None
+    """The health that it asks for; nothing before it failed for the first time."""
     conditions: Conditions | None = None
     """Whether it is understood."""
 

@@ -13,9 +13,8 @@ from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budget
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, left_of_rates, left_of_rollouts, said_in
+from dovetail.model.beginnings import Cause, left_of_breaker, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.failed_replacements import ReplacementBrake, replacement_brake
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
 from dovetail.model.pools import Budget, NodePool
@@ -42,8 +41,8 @@ class Allowance:
     ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
-    paced: int | None = None  # how many more rates and roll-outs let begin now; None where none does
-    held: str = ""  # what lets no more than one node go, whatever the budgets say
+    paced: int | None = None  # how many more rates, roll-outs and the breaker let begin now; None where none does
+    held: str = ""  # what lets none go, whatever the budgets say
 
     @property
     def left(self) -> int:
@@ -111,18 +110,14 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
     held, busy, drained = count.held, count.busy, count.drained
     # Only emptiness forms a line: how long another drain takes is not known.
     before = min(held, (LINE - 1) * max(0, limit.allowed - busy + drained)) if reason == DisruptionReason.EMPTY else 0
-    brake, allowed = _replacement_brake(fleet, pool, reason), max(0, limit.allowed)
-    if brake is not None:
-        allowed = min(allowed, 1 if fleet.now >= brake.until else 0)
     slow = _moves_brake(fleet, pool, reason)
-    if slow is not None:
-        allowed = 0
+    allowed = 0 if slow is not None else max(0, limit.allowed)
     return Allowance(
         pool=pool,
         reason=reason,
         nodes=count.nodes,
         allowed=allowed,
-        held=next((each.says(pool) for each in (slow, brake) if each is not None), ""),
+        held=slow.says(pool) if slow is not None else "",
         consuming=busy + (held if ahead else min(held, _most_that_wait(fleet, pool, count.nodes))),
         ahead=drained + before if ahead else 0,
         paced=_paced(fleet, pool, reason, held if ahead else 0),
@@ -132,20 +127,17 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
 
 
 def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int | None:
-    """`held`: nodes of plans that wait, which take their places in rates later."""
-    if not fleet.snapshot.policies and not fleet.snapshot.rollouts:
+    """`held`: nodes of plans that wait, which take their places in rates, or that of a try, later."""
+    if (
+        not fleet.snapshot.policies
+        and not fleet.snapshot.rollouts
+        and names.BREAKER not in fleet.pools[pool].annotations
+    ):
         return None
     said, cause = said_in(fleet.snapshot, pool), Cause.of(reason)
-    rated, rolled = left_of_rates(said, cause), left_of_rollouts(said, cause)
-    found = [None if rated is None else max(0, rated - held), rolled]
+    placed, rolled = (left_of_rates(said, cause), left_of_breaker(said, cause)), left_of_rollouts(said, cause)
+    found = [*(None if left is None else max(0, left - held) for left in placed), rolled]
     return min((left for left in found if left is not None), default=None)
-
-
-def _replacement_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> ReplacementBrake | None:
-    """A roll-out that goes back has other images: what failed before does not hold it."""
-    back = [each.status.since for each in fleet.snapshot.rollouts.values() if each.goes_back and each.pool == pool]
-    after = max(back, default=0.0) if reason == DisruptionReason.DRIFTED else 0.0
-    return replacement_brake(fleet.pools[pool], reason, after)
 
 
 def _moves_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> MovesBrake | None:
@@ -190,7 +182,7 @@ def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
 def _blocked(found: Allowance) -> Notice:
     if found.held:
         return replace(
-            decision_notice("NodePool", found.pool, "ReplacementsHeld", found.held, "Warning"), window=STANDING_WINDOW
+            decision_notice("NodePool", found.pool, "ConsolidationSlowed", found.held, "Normal"), window=STANDING_WINDOW
         )
     says = f"No allowed disruptions for disruption reason {found.reason} due to blocking budget"
     return decision_notice("NodePool", found.pool, "DisruptionBlocked", says)

@@ -13,12 +13,12 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, outlook
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.beginnings import Cause, by_rate, by_window, said_in
+from dovetail.model.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.expiries import deleted_at, expiry_rules
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pauses import Pause, pause_of_freeze, pauses
-from dovetail.model.policies import next_opening, policies_of
+from dovetail.model.policies import next_opening
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 
@@ -120,15 +120,14 @@ def _of_age(fleet: Fleet, pool: NodePool, claim: NodeClaim) -> Iterator[tuple[fl
 def _openings(fleet: Fleet, until: float) -> Iterator[Coming]:
     """When the windows of a pool's policies, taken together, open or close, and for which reasons."""
     for name, pool in fleet.pools.items():
-        if not policies_of(fleet.snapshot.policies, pool):
-            continue
         found: dict[tuple[float, str], list[str]] = {}
         for reason in DisruptionReason:
             for moment, says in _of_reason(fleet, pool, reason, until):
                 found.setdefault((moment, says), []).append(str(reason))
-            rated = by_rate(said_in(fleet.snapshot, name), Cause.of(reason))
-            if rated is not None and rated.until is not None and rated.until <= until:
-                found.setdefault((rated.until, f"may begin again: no more {rated.ends}"), []).append(str(reason))
+            for rule in (by_health, by_breaker, by_rate):
+                held = rule(said_in(fleet.snapshot, name), Cause.of(reason))
+                if held is not None and held.until is not None and held.until <= until:
+                    found.setdefault((held.until, f"may begin again: no more {held.ends}"), []).append(str(reason))
         for (moment, says), reasons in found.items():
             yield Coming(at=moment, what="window", pool=name, text=f"{', '.join(reasons)} {says}")
 

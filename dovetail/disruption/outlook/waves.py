@@ -25,6 +25,7 @@ from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.beginnings import changes, said_in
+from dovetail.model.breakers import PROVES, open_breakers, without_breaker
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.judging import Unjudged
 from dovetail.model.pod_rules import is_active, protection
@@ -159,15 +160,19 @@ def _take_wave(play: _Play, looked: _Looked) -> None:
     play.successors += sum(len(command.replacements) for command in commands)
     play.flying += [(begins + pace.seconds - pace.ending, pool) for pool, pace in paces]
     departures = done.departures
-    pools = _begun(done.snapshot, departures, begins)
-    play.snapshot = replace(done.snapshot, now=begins, resting=play.snapshot.resting, pools=pools)
+    pools, resting = _begun(done.snapshot, departures, begins), dict(play.snapshot.resting)
+    for name in {each.pool for each in departures if open_breakers(pools[each.pool])}:  # a try, which does well
+        pools[name] = without_breaker(pools[name], DisruptionReason.DRIFTED)
+        proven = dict.fromkeys((c.node_name for c in play.snapshot.claims_by_pool[name]), ends + PROVES)
+        resting = {**resting, **proven}
+    play.snapshot = replace(done.snapshot, now=begins, resting=resting, pools=pools)
     if play.waves and play.waves[-1].begins == begins:  # the rest of the same wave
         before = play.waves.pop()
         departures, ends = (*before.departures, *departures), max(before.ends, ends)
     play.waves.append(WaveOfNodes(begins=begins, ends=ends, departures=departures))
 
 
-def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> Mapping[str, NodePool]:
+def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> dict[str, NodePool]:
     """The NodePools as they remember what has begun, where rates ask."""
     pools = dict(snapshot.pools)
     for name in {each.pool for each in departures} & pools.keys():

@@ -9,8 +9,8 @@ from math import ceil, inf
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_approvals import asks, with_answer
+from dovetail.model.breakers import breaker_of
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.failed_replacements import ENOUGH, failures_of
 from dovetail.model.pools import NodePool
 from dovetail.model.rollouts import (
     BEGUN,
@@ -25,6 +25,7 @@ from dovetail.model.rollouts import (
     RolloutStatus,
 )
 
+ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
 LONGEST_WORDS: Final = 800  # characters of a message: the API server takes 1,024
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
@@ -79,7 +80,8 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     gate = status.gate
     if rollout.is_failing and gate.since is not None and now - gate.since >= UNHEALED:
         return gate.message
-    failed = len(failures_of(pool, DisruptionReason.DRIFTED, status.begun))
+    known = breaker_of(pool, DisruptionReason.DRIFTED)
+    failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""
 
 

@@ -13,7 +13,9 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_rollout,
     render_status,
 )
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.health import HealthResult, HealthRule
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
@@ -189,6 +191,60 @@ def test_the_rates_of_a_status_come_back_as_they_were_written() -> None:
 
     assert parse_policy(an_object({"deny": [{}]}, status=status)).status.rates == taken
     assert render_status(PolicyStatus())["rates"] is None  # which takes away what stands there
+
+
+SICK = {"state": "Passing", "since": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:10:00Z", "message": "4 of 9"}
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({}, HealthRule(max_not_ready="10%", stable_for=600.0)),
+        ({"maxNotReady": "3", "stableFor": "1h"}, HealthRule(max_not_ready="3", stable_for=3600.0)),
+        ({"maxNotReady": "101%"}, None),
+        ({"stableFor": "169h"}, None),
+        ("well", None),
+    ],
+)
+def test_what_cannot_be_understood_of_health_closes_the_policy(given: Any, rule: HealthRule | None) -> None:
+    policy = parse_policy(an_object({"health": given}))
+
+    assert (policy.health, policy.fault == "") == (rule, rule is not None)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({}, BreakerRule()),
+        ({"failures": 3, "within": "30m", "longest": "1h"}, BreakerRule(failures=3, within=1800.0, longest=3600.0)),
+        ({"failures": 0}, None),
+        ({"first": "30s"}, None),
+        ({"longest": "169h"}, None),
+        ([], None),
+    ],
+)
+def test_what_cannot_be_understood_of_a_breaker_closes_the_policy(given: Any, rule: BreakerRule | None) -> None:
+    policy = parse_policy(an_object({"breaker": given}))
+
+    assert (policy.breaker, policy.fault == "") == (rule, rule is not None)
+
+
+@pytest.mark.parametrize(
+    ("health", "result"),
+    [
+        (SICK, HealthResult.PASSING),
+        ({**SICK, "state": "Well"}, HealthResult.FAILING),
+        ({**SICK, "since": "then"}, HealthResult.FAILING),
+        ("well", HealthResult.FAILING),
+        ([7], HealthResult.FAILING),
+    ],
+)
+def test_a_health_that_somebody_has_spoilt_counts_as_a_failure(health: Any, result: HealthResult) -> None:
+    state = parse_policy(an_object({"health": {}}, status={"openings": 7, "health": health})).status.health
+
+    assert state is not None and state.result == result
+    if health == SICK:
+        assert render_status(PolicyStatus(health=state))["health"] == SICK
 
 
 def test_a_status_that_somebody_has_spoilt_does_not_lift_a_policy() -> None:

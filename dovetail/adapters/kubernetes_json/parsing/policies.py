@@ -5,6 +5,7 @@ object then holds what it is about; one of which not even that can be read is ab
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import date
 from math import inf
 from typing import Any, Final, TypedDict, TypeVar
@@ -17,8 +18,10 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_sele
 from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
     NodePoolSelector,
+    PolicyBreaker,
     PolicyDrain,
     PolicyExpiry,
+    PolicyHealth,
     PolicyRate,
     PolicyRollout,
     PolicyWindow,
@@ -27,8 +30,10 @@ from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep, RolloutApproval
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
+from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.durations import parse_seconds
+from dovetail.model.health import HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
@@ -89,6 +94,8 @@ def _policy(raw: ReadOnlyJson) -> Policy:
     deny: tuple[Window, ...] = ()
     rates: tuple[Rate, ...] = ()
     rollout: RolloutPlan | None = None
+    health: HealthRule | None = None
+    breaker: BreakerRule | None = None
     try:
         given = parse_spec(DisruptionPolicySpec, spec)
         zone = _zone(given.time_zone)
@@ -98,6 +105,8 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
         rollout = None if given.rollout is None else _plan(given.rollout)
+        health = None if given.health is None else _health(given.health)
+        breaker = None if given.breaker is None else _breaker(given.breaker)
     except (InvalidSpec, *RAW_FAULTS) as error:
         fault = _words(error)
     return Policy(
@@ -110,8 +119,10 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
         rollout=rollout,
         drain=_read(lambda: _drain(raw), None),
+        health=health,
+        breaker=breaker,
         fault=fault,
-        status=_read(lambda: _status(raw.get("status") or {}), PolicyStatus()),
+        status=replace(_read(lambda: _status(raw.get("status") or {}), PolicyStatus()), health=_remembered(raw)),
     )
 
 
@@ -356,6 +367,22 @@ def _rate(given: PolicyRate, place: str) -> Rate:
     return Rate(nodes=given.nodes, per=per, reasons=frozenset(given.reasons or ()))
 
 
+def _health(given: PolicyHealth) -> HealthRule:
+    stable_for = parse_seconds(given.stable_for)
+    if stable_for > LONGEST:
+        raise _Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
+    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for)
+
+
+def _breaker(given: PolicyBreaker) -> BreakerRule:
+    durations = {"within": given.within, "first": given.first, "longest": given.longest}
+    for name, text in durations.items():
+        if not SHORTEST <= parse_seconds(text) <= LONGEST:
+            raise _Fault(f"spec.breaker.{name}: {shown(text)} is not between 1m and 168h")
+    within, first, longest = map(parse_seconds, durations.values())
+    return BreakerRule(failures=given.failures, within=within, first=first, longest=longest)
+
+
 def _dates(text: str, place: str) -> Dates:
     first, _, last = text.partition("/")
     found = Dates(*(_date(part, place) for part in (first, last or first)))
@@ -380,6 +407,24 @@ def _status(raw: ReadOnlyJson) -> PolicyStatus:
         rates=tuple(map(_taken, raw.get("rates") or ())),
         conditions=conditions(raw.get("conditions")),
     )
+
+
+def _remembered(raw: ReadOnlyJson) -> HealthState | None:
+    """Apart from the rest of a status, which may be spoilt while this is not."""
+    return _health_state(_read(lambda: (raw.get("status") or {}).get("health"), None))
+
+
+def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
+    """What cannot be read of it counts as a failure, which a further look may end."""
+    if not raw:
+        return None
+    message = _read(lambda: text_of(raw.get("message") or ""), "")
+    since = _read(lambda: optional_time(raw["since"]), None)
+    result = _read(lambda: HealthResult(raw["state"]), HealthResult.FAILING)
+    if since is None:
+        return HealthState(result=HealthResult.FAILING, since=0.0, message=message or "a status that cannot be read")
+    until = _read(lambda: optional_time(raw.get("until")), None)
+    return HealthState(result=result, since=since, until=until, message=message)
 
 
 def _taken(raw: ReadOnlyJson) -> TakenRate:

@@ -2,6 +2,7 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
+from dovetail.model.health import HealthState
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
@@ -16,6 +17,7 @@ def render_status(status: PolicyStatus) -> Json:
         "nodePools": list(status.pools),
         "openings": [_opening(each) for each in status.openings],
         "rates": [_taken(each) for each in status.rates] or None,
+        "health": None if status.health is None else _health(status.health),
         "conditions": fields.conditions(status.conditions),
     }
 
@@ -96,6 +98,12 @@ def _failure(failure: RolloutFailure | None) -> Json | None:
 def _gate(gate: NodesGate) -> Json:
     since = {} if gate.since is None else {"since": format_time(gate.since)}
     return {"name": "nodes", "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
+
+
+def _health(health: HealthState) -> Json:
+    until = None if health.until is None else format_time(health.until)
+    since = format_time(health.since)
+    return {"state": str(health.result), "since": since, "until": until, "message": health.message}
 
 
 def _taken(rate: TakenRate) -> Json:

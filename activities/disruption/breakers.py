@@ -1,0 +1,60 @@
+"""Writes on a NodePool that a replacement of one of its nodes did not come in time.
+
+What cannot be written is logged: an undo is not held up for it.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.disruption.choose import METHODS
+from dovetail.model import names
+from dovetail.model.beginnings import Cause
+from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, happened_mark, with_breaker
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.ports.failures import Failure
+from dovetail.ports.objects import NodePools
+
+_log = logging.getLogger(__name__)
+
+HAD_ITS_TIME: Final = 540.0  # seconds since it was made: a disruption that was called off or failed before says nothing
+
+
+class BreakerMemory:
+    """The memory of replacements that never became ready."""
+
+    def __init__(self, pools: NodePools, pauses: LivePauses, now: Callable[[], float]) -> None:
+        self.pools, self.pauses, self.now = pools, pauses, now
+
+    async def given_back(self, claim: NodeClaim, method: str, plan_id: str) -> None:
+        """A replacement of that plan is given back; remembered, once for the plan, where its instance had its time and
+        its node is not ready."""
+        reason = next((str(each.reason) for each in METHODS if each.name == method), "")
+        had_its_time = self.now() - claim.created >= HAD_ITS_TIME
+        if not had_its_time or not claim.provider_id or claim.is_true(names.INITIALIZED_CONDITION):
+            return
+        if not reason or not Cause.of(reason).is_paced:
+            return
+        name = claim.labels.get(names.NODE_POOL, "")
+        try:
+            said = await self.pauses.said(name)
+            if said.pool is not None:
+                change_of = partial(_failed, reason, happened_mark(plan_id), said.breaker_rule, self.now())
+                await revise_pool(self.pools, said.pool, change_of)
+        except Failure as failure:
+            _log.warning("NodePool %s does not remember how its replacements went: %s", name, failure)
+
+
+def _failed(reason: str, mark: str, rule: BreakerRule, now: float, pool: NodePool) -> Annotations:
+    known = breaker_of(pool, reason) or Breaker(reason=reason)
+    return breaker_change(pool, with_breaker(pool, known.failed(mark, rule, now)))
+
+
+def breaker_change(known: NodePool, new: NodePool) -> Annotations:
+    """What differs between them."""
+    text = new.annotations.get(names.BREAKER)
+    return {} if text == known.annotations.get(names.BREAKER) else {names.BREAKER: text}

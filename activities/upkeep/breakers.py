@@ -1,0 +1,51 @@
+"""Opens and closes NodePools' breakers by what has become of their replacements, and publishes those that hold."""
+
+from collections.abc import Callable
+from functools import partial
+
+from dovetail.activities.disruption.breakers import breaker_change
+from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
+from dovetail.model.beginnings import said_in
+from dovetail.model.breakers import BreakerRule, open_breakers
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from dovetail.notices.launch_stops import replacements_held
+from dovetail.ports.objects import NodePools, Notices
+
+
+class BreakerUpkeep:
+    """Finds what differs, and what no notice is about yet."""
+
+    def __init__(self, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
+        self.pools, self.notices, self.now = pools, notices, now
+        self.published: frozenset[tuple[str, str, float]] = frozenset()  # pool's UID, reason, since when
+
+    async def look(self, snapshot: Snapshot) -> Look[Write]:
+        """The writes that are due, and when time alone changes a breaker."""
+        writes: list[Write] = []
+        moments: list[float] = []
+        held: set[tuple[str, str, float]] = set()
+        for pool in snapshot.pools.values():
+            if not snapshot.is_ours(pool.template.node_class):
+                continue
+            rule = said_in(snapshot, pool.name).breaker_rule
+            wanted = next_breakers(pool, snapshot, rule, self.now())
+            moments += breakers_look_again(wanted, snapshot, rule)
+            if breaker_change(pool, wanted):
+                writes.append(partial(self._write, pool, snapshot, rule))
+            for each in open_breakers(wanted):
+                key = (pool.uid, each.reason, each.opened or 0.0)
+                held.add(key)
+                if key not in self.published:
+                    notice = replacements_held(pool, each.says(pool.name, rule, self.now()))
+                    writes.append(partial(self.notices.publish, notice))
+        self.published = frozenset(held)
+        return Look(due=writes, again=earliest(*[moment for moment in moments if moment > self.now()]))
+
+    async def _write(self, pool: NodePool, snapshot: Snapshot, rule: BreakerRule) -> None:
+        def change_of(live: NodePool) -> Annotations:
+            return breaker_change(live, next_breakers(live, snapshot, rule, self.now()))
+
+        await revise_pool(self.pools, pool, change_of)

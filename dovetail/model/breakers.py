@@ -1,0 +1,186 @@
+"""The breaker of a NodePool: what it remembers of replacements that came to nothing, and what is held for them.
+
+A bad image would otherwise be tried on node after node, ten minutes each. Kept as an annotation of the NodePool, by the
+reason of the disruption, with the hash of the template that it was tried with: another template begins anew. An
+annotation that somebody has spoilt counts as none.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+from zlib import crc32
+
+from dovetail.model import names
+from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.pools import NodePool
+from dovetail.model.time import format_time
+
+MOST: Final = 20  # failures that are remembered, of each reason; no rule waits for more
+PROVES: Final = 300.0  # seconds for which a replacement must stay ready
+PROBE: Final = 1200.0  # seconds after which a try that left no trace is over: ten minutes to come, five to prove itself
+
+_FAILURE: Final = r"\d{1,12}:[0-9a-f]{8}"
+_ENTRY: Final = re.compile(
+    rf"([A-Za-z]{{1,40}})@([0-9a-z]{{0,40}})=({_FAILURE}(?:\.{_FAILURE})*)(?:/(\d{{1,12}})x(\d{{1,3}}))?(?:\+({_FAILURE}))?\Z"
+)
+
+Happened = tuple[float, str]  # when, and a mark by which a second report is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerRule:
+    """After so many failures within that many seconds nothing begins. It is tried after `first`, and after twice as
+    long each time that fails, up to `longest`."""
+
+    failures: int = 5
+    within: float = 3600.0
+    first: float = 600.0
+    longest: float = 6 * 3600.0
+
+    def rest(self, tries: int) -> float:
+        """How long it stays open after so many tries that failed."""
+        return min(self.first * 2.0 ** min(tries, 60), self.longest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """What a NodePool remembers for one reason. `opened`: the last failure since it is open; None: it is closed."""
+
+    reason: str
+    failures: tuple[Happened, ...] = ()
+    opened: float | None = None
+    tries: int = 0
+    probe: Happened | None = None
+
+    @property
+    def last(self) -> float:
+        """The last failure."""
+        return self.failures[-1][0]
+
+    def until(self, rule: BreakerRule) -> float | None:
+        """When one is tried; None where it is closed."""
+        return None if self.opened is None else self.opened + rule.rest(self.tries)
+
+    def is_due(self, rule: BreakerRule, now: float) -> bool:
+        """Whether exactly one may be tried now."""
+        until = self.until(rule)
+        return until is not None and now >= until and self.probe is None
+
+    def failed(self, mark: str, rule: BreakerRule, now: float) -> "Breaker":
+        """With one more failure, unless it is known. It is that of the try where there is one."""
+        if any(known == mark for _, known in self.failures):
+            return self
+        failures = (*self.failures, (now, mark))[-MOST:]
+        tries = self.tries + (self.probe is not None)
+        recent = sum(1 for at, _ in failures if at > now - rule.within)
+        opens = self.opened is not None or recent >= rule.failures
+        return Breaker(reason=self.reason, failures=failures, opened=now if opens else None, tries=tries)
+
+    def says(self, pool: str, rule: BreakerRule, now: float) -> str:
+        """What holds, for people."""
+        until = self.until(rule) or now
+        when = f"one is tried at {format_time(until)}" if now < until else "one is tried now"
+        if self.probe is not None:
+            when = f"one is being tried since {format_time(self.probe[0])}"
+        return (
+            f"{len(self.failures)} replacements for {self.reason} were not ready in time or did not stay so: {when}, "
+            f"a change of the template or `dovetail resume --pool {pool}` frees all"
+        )
+
+
+def strictest(rules: Iterable[BreakerRule]) -> BreakerRule:
+    """What several policies ask for together; without any, what holds anyway."""
+    found = list(rules)
+    if not found:
+        return BreakerRule()
+    return BreakerRule(
+        failures=min(each.failures for each in found),
+        within=max(each.within for each in found),
+        first=max(each.first for each in found),
+        longest=max(each.longest for each in found),
+    )
+
+
+def happened_mark(text: str) -> str:
+    """A disruption by its plan, or a node by its NodeClaim, in eight characters."""
+    return f"{crc32(text.encode()):08x}"
+
+
+def probe_mark(owner: str) -> str:
+    """A disruption by its workflow, whose id ends in its plan's."""
+    return happened_mark(owner.partition("/disrupt/")[2] or owner)
+
+
+def breaker_of(pool: NodePool, reason: str) -> Breaker | None:
+    """What the pool remembers for that reason."""
+    return breakers_of(pool).get(reason)
+
+
+def breakers_of(pool: NodePool) -> Mapping[str, Breaker]:
+    """All that it remembers, of its template as it is."""
+    text = pool.annotations.get(names.BREAKER, "")
+    found = [_ENTRY.match(entry) for entry in text.split(",")] if text else []
+    read = [_breaker(match) for match in found if match is not None and match[2] == _template(pool)]
+    return {each.reason: each for each in read if each.reason in frozenset(DisruptionReason)}
+
+
+def open_breakers(pool: NodePool) -> tuple[Breaker, ...]:
+    """Those that hold."""
+    return tuple(each for each in breakers_of(pool).values() if each.opened is not None)
+
+
+def with_breaker(pool: NodePool, breaker: Breaker) -> NodePool:
+    """The pool with it in the place of what it remembered for that reason."""
+    return _remembering(pool, {**breakers_of(pool), breaker.reason: breaker})
+
+
+def without_breaker(pool: NodePool, reason: str) -> NodePool:
+    """The pool as if nothing had failed."""
+    if names.BREAKER not in pool.annotations:
+        return pool
+    return _remembering(pool, {key: each for key, each in breakers_of(pool).items() if key != reason})
+
+
+def without_probe(pool: NodePool, reason: str, mark: str) -> NodePool:
+    """The pool without that try."""
+    known = breaker_of(pool, reason)
+    if known is None or known.probe is None or known.probe[1] != mark:
+        return pool
+    return with_breaker(pool, replace(known, probe=None))
+
+
+def _remembering(pool: NodePool, known: Mapping[str, Breaker]) -> NodePool:
+    text = ",".join(_entry(known[reason], _template(pool)) for reason in sorted(known))
+    others = {key: value for key, value in pool.annotations.items() if key != names.BREAKER}
+    return replace(pool, annotations={**others, **({names.BREAKER: text} if text else {})})
+
+
+def _entry(breaker: Breaker, template: str) -> str:
+    failures = ".".join(map(_happened, breaker.failures))
+    opened = "" if breaker.opened is None else f"/{breaker.opened:.0f}x{breaker.tries}"
+    probe = "" if breaker.probe is None else f"+{_happened(breaker.probe)}"
+    return f"{breaker.reason}@{template}={failures}{opened}{probe}"
+
+
+def _happened(found: Happened) -> str:
+    return f"{found[0]:.0f}:{found[1]}"
+
+
+def _breaker(match: re.Match[str]) -> Breaker:
+    return Breaker(
+        reason=match[1],
+        failures=tuple(sorted(map(_read, match[3].split(".")))),
+        opened=None if match[4] is None else float(match[4]),
+        tries=int(match[5] or 0),
+        probe=None if match[6] is None else _read(match[6]),
+    )
+
+
+def _read(text: str) -> Happened:
+    at, _, mark = text.partition(":")
+    return float(at), mark
+
+
+def _template(pool: NodePool) -> str:
+    return pool.annotations.get(names.NODE_POOL_HASH, "")

@@ -1,0 +1,181 @@
+"""What a NodePool's breakers become by its replacements, and what a day with an image that never comes up costs."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from dovetail.disruption.choose import NothingToDo, choose
+from dovetail.disruption.outlook.forecast import foretell
+from dovetail.disruption.outlook.waves import outlook
+from dovetail.disruption.rounds import never
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
+from dovetail.messages.plans import DisruptionPlan
+from dovetail.model import names
+from dovetail.model.breakers import (
+    PROBE,
+    Breaker,
+    BreakerRule,
+    breaker_of,
+    happened_mark,
+    probe_mark,
+    with_breaker,
+)
+from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.policies import Policy
+from dovetail.model.pools import NodePool
+from dovetail.model.snapshot import Snapshot
+from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
+from testing.time_rules import with_rules
+
+SETTINGS = DisruptionSettings()
+RULE = BreakerRule(failures=3, within=1800.0, first=600.0)
+OPEN = Breaker(reason="Drifted", failures=tuple((NOW - 900 - n, f"{n:08x}") for n in (2, 1, 0)), opened=NOW - 900)
+TRIED = replace(OPEN, probe=(NOW - 300, probe_mark("c/disrupt/p1")))
+
+
+def a_replacement(
+    name: str, initialized: float, *, ready: str = "True", since: float | None = None, reason: str = "Drifted"
+) -> Pair:
+    pair = a_pair(
+        name, node={"conditions": (condition("Ready", changed=initialized if since is None else since, status=ready),)}
+    )
+    conditions = tuple(c for c in pair.claim.conditions if c.type != names.INITIALIZED_CONDITION)
+    claim = replace(
+        pair.claim,
+        annotations={names.REPLACEMENT_FOR: reason} if reason else {},
+        conditions=(*conditions, condition(names.INITIALIZED_CONDITION, changed=initialized)),
+    )
+    return replace(pair, claim=claim)
+
+
+def moved(known: Breaker | None, pairs: Iterable[Pair] = (), now: float = NOW) -> Breaker | None:
+    pool = a_pool() if known is None else with_breaker(a_pool(), known)
+    world = replace(a_world(list(pairs), pools=[pool]), now=now)
+    return breaker_of(next_breakers(pool, world, RULE, now), "Drifted")
+
+
+@pytest.mark.parametrize(
+    ("pair", "counts"),
+    [
+        (a_replacement("r", NOW - 400, ready="Unknown", since=NOW - 100), True),
+        (a_replacement("r", NOW - 400, ready="False", since=NOW - 101), True),
+        (a_replacement("r", NOW - 500, ready="Unknown", since=NOW - 199), False),  # it was ready for longer
+        (a_replacement("r", NOW - 2000, ready="Unknown", since=NOW - 1801), False),  # long ago
+        (a_replacement("r", NOW - 400, since=NOW - 100), False),  # it is ready again
+        (a_replacement("r", NOW - 400, ready="Unknown", since=NOW - 100, reason=""), False),  # made for pending pods
+    ],
+)
+def test_a_replacement_that_does_not_stay_ready_for_five_minutes_has_failed(pair: Pair, counts: bool) -> None:
+    found = moved(None, [pair])
+
+    assert (found is not None) is counts
+    if found is not None:
+        assert found.failures == ((NOW, happened_mark(pair.claim.uid)),)
+        assert moved(found, [pair], NOW + 5) == found, "once"
+
+
+@pytest.mark.parametrize(
+    ("pair", "closes"),
+    [
+        (a_replacement("r", NOW - 300), True),
+        (a_replacement("r", NOW - 299), False),
+        (a_replacement("r", NOW - 800, since=NOW - 299), False),  # it was not ready in between
+        (a_replacement("r", NOW - 901), False),  # before the last failure
+        (a_replacement("r", NOW - 300, ready="Unknown", since=NOW - 1), False),
+        (a_replacement("r", NOW - 300, reason="Empty"), False),
+    ],
+)
+@pytest.mark.parametrize("known", [OPEN, TRIED, Breaker(reason="Drifted", failures=((NOW - 900, "00000001"),))])
+def test_a_replacement_that_has_stayed_ready_for_five_minutes_ends_it(known: Breaker, pair: Pair, closes: bool) -> None:
+    assert (moved(known, [pair]) is None) is closes
+
+
+def test_a_replacement_at_another_template_says_nothing() -> None:
+    pair = a_replacement("r", NOW - 300)
+    claim = replace(pair.claim, annotations={**pair.claim.annotations, names.NODE_POOL_HASH: "2"})
+
+    assert moved(OPEN, [replace(pair, claim=claim)]) == OPEN
+
+
+def test_a_try_that_left_no_trace_is_over_after_a_while_and_one_that_goes_on_is_not() -> None:
+    marked = a_pair("n1", claim={"annotations": {names.OWNER: "c/disrupt/p1"}})
+    begun = NOW - 300
+
+    assert moved(TRIED, now=begun + PROBE - 1) == TRIED
+    assert moved(TRIED, now=begun + PROBE) == replace(TRIED, probe=None)
+    assert moved(TRIED, [marked], now=begun + 10 * PROBE) == TRIED
+
+
+def test_failures_of_long_ago_are_forgotten_and_each_change_has_its_moment() -> None:
+    known = Breaker(reason="Drifted", failures=((NOW, "00000001"),))
+    pool = with_breaker(a_pool(), known)
+    world = a_world([a_replacement("r", NOW - 100)], pools=[pool])
+
+    assert moved(known, now=NOW + 1799) == known
+    assert moved(known, now=NOW + 1800) is None
+    assert sorted(breakers_look_again(pool, world, RULE)) == [NOW + 200, NOW + 1800]
+    tried = with_breaker(a_pool(), TRIED)
+    assert list(breakers_look_again(tried, world, RULE)) == [NOW + 200, NOW - 300 + PROBE]
+
+
+DRIFTED = [a_pair(f"n{number}", also=(names.DRIFTED,)) for number in range(12)]
+
+
+def a_fleet(pool: NodePool, now: float = NOW, policy: Policy | None = None) -> Snapshot:
+    world = a_world(DRIFTED, [a_pod(pair.node.name, "5") for pair in DRIFTED], [pool])
+    return replace(with_rules(world, *(() if policy is None else (policy,))), now=now)
+
+
+def test_the_refusal_and_the_forecast_say_when_one_is_tried_and_that_it_is_one() -> None:
+    held = a_fleet(with_breaker(a_pool(consolidate_after=None), replace(OPEN, opened=NOW - 60)))
+    choice = choose(held, SETTINGS, never)
+    words = "were not ready in time or did not stay so: one is tried at 2023-11-14T22:22:20Z"
+
+    assert isinstance(choice, NothingToDo)
+    [refusal] = [each for each in choice.refusals if each.reason == WhyNot.BREAKER_OPEN]
+    assert words in refusal.examples[0] and choice.next_due == NOW + 540
+    assert NOW + 540 in [each.at for each in foretell(held, SETTINGS, NOW + HOUR).coming if words in each.text]
+    first, second, *_ = outlook(held, SETTINGS, NOW + 96 * HOUR).waves
+    assert (first.begins, len(first.departures), len(second.departures)) == (NOW + 540, 1, 11)
+    assert second.begins == first.ends + 300
+
+
+def test_while_one_is_tried_no_other_begins() -> None:
+    assert (
+        choose(a_fleet(with_breaker(a_pool(consolidate_after=None), TRIED)), SETTINGS, never).__class__ is NothingToDo
+    )
+    due = choose(a_fleet(with_breaker(a_pool(consolidate_after=None), OPEN)), SETTINGS, never)
+    assert isinstance(due, DisruptionPlan)
+    assert sum(len(command.targets) for command in due.commands) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "most"),
+    [
+        (BreakerRule(failures=3, first=3600.0), 8),
+        (BreakerRule(failures=3), 10),
+        (BreakerRule(), 12),
+    ],
+)
+def test_a_day_with_an_image_that_never_comes_up_costs_few_launches(rule: BreakerRule, most: int) -> None:
+    """One node at a time, each given back after ten minutes; with a memory of nodes alone these are more than a
+    hundred."""
+    policy = Policy(name="p", breaker=rule)
+    pool, now, launches = a_pool(consolidate_after=None), NOW, 0
+    while now < NOW + 24 * HOUR:
+        choice = choose(a_fleet(pool, now, policy), SETTINGS, never)
+        if isinstance(choice, DisruptionPlan):
+            launches += 1
+            known = breaker_of(pool, "Drifted")
+            if known is not None and known.opened is not None:
+                pool = with_breaker(pool, replace(known, probe=(now, "0000beef")))
+            now += 601
+            known = breaker_of(pool, "Drifted") or Breaker(reason="Drifted")
+            pool = with_breaker(pool, known.failed(f"{launches:08x}", rule, now))
+        else:
+            assert isinstance(choice, NothingToDo) and choice.next_due is not None and choice.next_due > now
+            now = choice.next_due
+
+    assert launches == most
