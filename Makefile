@@ -79,11 +79,11 @@ pythons: $(STAMP) ## a short trial of each other Python that is promised and is 
 coverage: $(STAMP) ## the share of the product's lines that the fast tests run
 	@$(BIN)/python -m tests.run coverage
 
-demo: $(if $(filter real,$(CLUSTER)),$(STAMP),$(DEMO_STAMP)) ## play the story: pods get nodes, a disruption is called off, a worker is killed (KEEP=1 leaves it running, CLUSTER=real for real servers)
+demo: $(if $(filter real,$(CLUSTER)),$(STAMP),$(DEMO_STAMP)) ## play the story: pods get nodes, a disruption is called off, a worker is killed (KEEP=1 leaves it running, CHANGE=1: an image by steps, CLUSTER=real for real servers)
 ifeq ($(CLUSTER),real)
 	@$(BIN)/python -m testbed.demo
 else
-	@$(BIN)/dovetail demo $(if $(KEEP),--keep)
+	@$(BIN)/dovetail demo $(if $(KEEP),--keep) $(if $(CHANGE),--change)
 endif
 
 testbed: $(STAMP) ## build the control plane of the test bed, or say where it was found

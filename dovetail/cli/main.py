@@ -103,6 +103,7 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     story = commands.add_parser("demo", help="play the story of a few nodes in an embedded world")
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")
     story.add_argument("--keep", action="store_true", help="leave world, Temporal and worker running until Ctrl-C")
+    story.add_argument("--change", action="store_true", help="the story of a change of image that goes step by step")
     story.set_defaults(act=_demo)
     dress(top)
     return top
@@ -160,7 +161,7 @@ async def _demo(given: argparse.Namespace, settings: "Settings") -> None:
         raise CommandFailed(
             "demo: it is not part of the image; run `make demo`, or `dovetail demo` of the package"
         ) from None
-    await demo(given.folder, given.keep)
+    await demo(given.folder, given.keep, given.change)
 
 
 def main(arguments: list[str], called: str = NAME) -> int:

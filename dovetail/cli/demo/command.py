@@ -1,24 +1,26 @@
-"""`dovetail demo`: play the story on the embedded stage, in a fresh folder; with --keep leave it running."""
+"""`dovetail demo`: play a story on the embedded stage, in a fresh folder; with --keep leave it running."""
 
 import asyncio
 import shutil
 import signal
 from pathlib import Path
 
+from dovetail.cli.demo.change import ChangeStory
 from dovetail.cli.demo.embedded_stage import EmbeddedStage
 from dovetail.cli.demo.story import Story
 from dovetail.cli.output import say
 
 
-async def demo(folder: Path, keep: bool = False) -> None:
-    """Start, play, stop. Raises where anything that the story asserts did not hold. `keep`: stop when interrupted."""
+async def demo(folder: Path, keep: bool = False, change: bool = False) -> None:
+    """Start, play, stop. Raises where anything that the story asserts did not hold. `keep`: stop when interrupted.
+    `change`: the story of a change."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     say("dovetail demo: starting")
     stage = EmbeddedStage(folder)
     try:
-        story = Story(stage)
+        story = ChangeStory(stage) if change else Story(stage)
         await story.play()
         if keep:
             await story.leave_running()

@@ -5,18 +5,11 @@ and on the cloud's own ledger, never on what the workflows say of themselves; th
 story with an error.
 """
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from temporalio.client import Client
 
-from dovetail.answers.failures import CommandFailed
+from dovetail.cli.demo.performance import Performance, has_condition
 from dovetail.cli.demo.stage import Stage
 from dovetail.cli.output import say
 from dovetail.messages.workflow_ids import claim_owner_id
@@ -25,45 +18,24 @@ from dovetail.model.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 
 PODS = 12
-LOOK_SECONDS = 0.1
-SPEAK_SECONDS = 5.0  # a wait longer than this says that it goes on
 
 
-class Story:
-    """One performance."""
+class Story(Performance):
+    """Pods, a cancel, a kill."""
 
     def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.started = time.monotonic()
-        self.asserted: list[str] = []
-        self.worker: subprocess.Popen[bytes] | None = None
+        super().__init__(stage)
         self.client: Client | None = None
 
     async def play(self) -> None:
         """All scenes."""
-        await self.curtain()
+        await self.open(self.node_pool())
+        self.client = await Client.connect(self.stage.temporal_address, data_converter=DATA_CONVERTER)
         await self.pods_get_nodes()
         await self.an_operator_looks()
         await self.a_disruption_is_called_off()
         await self.empty_nodes_go_although_the_worker_is_killed()
-        self.say("what was asserted, on the objects and on the cloud's ledger:")
-        for fact in self.asserted:
-            say(f"           - {fact}")
-        self.say("done")
-
-    async def curtain(self) -> None:
-        """Servers, a worker, and how to look on."""
-        for line in await self.stage.prepare():
-            self.say(line)
-        address = self.stage.temporal_address
-        self.client = await Client.connect(address, data_converter=DATA_CONVERTER)
-        self.worker = self.stage.start_worker()
-        self.say(f"a worker, process {self.worker.pid}, for cluster {self.stage.cluster}")
-        self.say(f"look on: {self.stage.temporal_binary} workflow list --address {address}")
-        await self.stage.apply(self.stage.manifests.node_class)
-        await self.stage.apply(self.node_pool())
-        await self.until(self.pool_ready, 90, "the NodePool is ready")
-        self.say("the NodePool is ready")
+        self.close()
 
     async def pods_get_nodes(self) -> None:
         """Pending to running."""
@@ -123,14 +95,11 @@ class Story:
         await self.stage.scale("web", 0)
         claim = await self.until(self.deleting_claim, 60, "an empty node's NodeClaim is deleted")
         identity = claim_owner_id(self.stage.cluster, claim["metadata"]["name"])
-        assert self.client is not None and self.worker is not None
+        assert self.client is not None
         await self.until(lambda: self.runs_as(identity, "TerminateNode"), 15, "its TerminateNode runs")
         before = await self.client.get_workflow_handle(identity).describe()
         self.say(f"{identity} drains {claim['status'].get('nodeName')}; now the worker is killed (-9)")
-        self.worker.send_signal(signal.SIGKILL)
-        self.worker.wait()
-        self.worker = self.stage.start_worker()
-        self.say(f"another worker, process {self.worker.pid}; the killed one's steps are taken up within about 10 s")
+        self.kill_the_worker()
         await self.until(self.nothing_left, 120, "no NodeClaim, Node or instance is left")
         self.say("all nodes are gone")
         ending = await self.client.get_workflow_handle(identity, run_id=before.run_id).result()
@@ -146,25 +115,12 @@ class Story:
         self.say("The workload comes back, and everything stays until you press Ctrl-C.")
         await self.stage.scale("web", PODS)
         await self.until(lambda: self.running(PODS), 90, "all pods run")
-        set_by = " ".join(f"{name}={value}" for name, value in self.stage.looks_by().items())
-        node = str((await self.stage.objects("Node"))[0]["metadata"]["name"])
-        web_ui = f"Web UI: {self.stage.temporal_ui}" if self.stage.temporal_ui else ""
-        lines = ["source .venv/bin/activate", f"export {set_by}", "dovetail status", f"dovetail explain node {node}"]
-        lines += [f"dovetail history {node}", f"dovetail cancel {node} --reason 'not now'", "dovetail doctor"]
-        lines += ["dovetail top", "dovetail top --web"]
-        say("\n".join(["", *(f"    {line}" for line in lines), "", f"    {web_ui}"]))
+        self.how_to_look(str((await self.stage.objects("Node"))[0]["metadata"]["name"]))
 
     # What the story looks at
 
-    async def pool_ready(self) -> bool:
-        return all(has_condition(pool, names.READY) for pool in await self.stage.objects("NodePool"))
-
     async def count(self, kind: str, at_least: int) -> bool:
         return len(await self.stage.objects(kind)) >= at_least
-
-    async def running(self, count: int) -> bool:
-        pods = await self.stage.objects("Pod")
-        return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running") >= count
 
     async def all_initialised(self) -> bool:
         claims = await self.stage.objects("NodeClaim")
@@ -213,60 +169,6 @@ class Story:
             name = claim["metadata"]["name"]
             self.say(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
 
-    # What the story prints
-
-    def say(self, text: str) -> None:
-        say(f"[{time.monotonic() - self.started:6.1f} s] {text}")
-
-    async def hold(self, fact: bool, words: str) -> None:
-        if not fact:
-            raise CommandFailed(f"the demo failed: it does not hold that {words}")
-        self.asserted.append(words)
-
-    async def until(self, look: Callable[[], Awaitable[Any]], seconds: float, words: str) -> Any:
-        deadline = time.monotonic() + seconds
-        speaks = time.monotonic() + SPEAK_SECONDS
-        while True:
-            found = await look()
-            if found:
-                return found
-            if self.worker is not None and self.worker.poll() is not None:
-                raise CommandFailed(f"the demo failed: the worker ended with {self.worker.returncode}; see worker.log")
-            if time.monotonic() > speaks:
-                self.say(f"  … waiting: {words}; at most {deadline - time.monotonic():.0f} s more")
-                speaks += SPEAK_SECONDS
-            if time.monotonic() > deadline:
-                raise CommandFailed(f"the demo failed: within {seconds:.0f} s it did not come about that {words}")
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def dovetail(self, *arguments: str) -> None:
-        """Run the command as a person would, and show what it prints."""
-        self.say(f"$ dovetail {' '.join(arguments)}")
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "dovetail.cli.main", *arguments),
-            env={**os.environ, **self.stage.looks_by()},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
-        if process.returncode:
-            raise CommandFailed(f"dovetail {' '.join(arguments)}: {output.decode().strip()}")
-        for line in output.decode().splitlines():
-            say(f"           {line}")
-
-    async def temporal(self, *arguments: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            str(self.stage.temporal_binary),
-            *arguments,
-            "--address",
-            self.stage.temporal_address,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
-        if process.returncode:
-            raise CommandFailed(f"temporal {' '.join(arguments)}: {output.decode().strip()}")
-
     def node_pool(self, labels: dict[str, str] | None = None) -> Json:
         """The story's pool."""
         template: Json = {
@@ -311,9 +213,3 @@ def deployment(replicas: int) -> Json:
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         },
     }
-
-
-def has_condition(body: Json, kind: str) -> bool:
-    """Whether that condition is True."""
-    conditions = body.get("status", {}).get("conditions") or []
-    return any(c["type"] == kind and c["status"] == "True" for c in conditions)

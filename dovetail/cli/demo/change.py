@@ -1,0 +1,216 @@
+"""The story of a change: an image that breaks pods reaches one node and is taken back, a good one reaches all.
+
+A NodePool's DisruptionPolicy has every change go by steps: one node first, then, once a person approves, the rest. The
+worker is killed while the canary's pods fail, and nothing of it is lost, because how far a roll-out is stands on its
+object alone.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.cli.demo.embedded_stage import EmbeddedStage
+from dovetail.cli.demo.performance import Performance, has_condition
+from dovetail.cli.output import say
+from dovetail.model import names
+from dovetail.model.json import Json
+
+NODES: Final = 4
+BROKEN, GOOD = "image-2", "image-3"
+POOL: Final = "demo"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A roll-out as it stands."""
+
+    name: str = ""
+    step: str = ""
+    state: str = ""
+    stalled: bool = False
+
+
+class ChangeStory(Performance):
+    """A bad change, and a good one."""
+
+    def __init__(self, stage: EmbeddedStage) -> None:
+        super().__init__(stage)
+        self.embedded = stage
+
+    async def play(self) -> None:
+        """All scenes."""
+        await self.open(self.node_pool(), policy())
+        await self.a_service_runs()
+        await self.a_broken_image_reaches_one_node()
+        await self.it_is_taken_back()
+        await self.a_good_image_reaches_all()
+        self.close()
+
+    async def a_service_runs(self) -> None:
+        """A pod on each of four nodes."""
+        say("")
+        self.say(f"SCENE 1. A service of {NODES} pods, one on each node; three of them must always run.")
+        await self.stage.apply(budget())
+        await self.stage.apply(service(NODES))
+        await self.until(lambda: self.all_ready(NODES), 90, "all pods are ready")
+        self.say(f"{NODES} nodes, all of them launched with image-1")
+        self.say("A DisruptionPolicy has each change go by steps: one node, a person's approval, then the rest.")
+
+    async def a_broken_image_reaches_one_node(self) -> None:
+        """The canary's pods crash, a scale-up gets the image of before, a worker dies."""
+        say("")
+        self.say(f"SCENE 2. The NodeClass gets {BROKEN}, on which the service crashes. Budgets would allow all nodes.")
+        await self.set_image(BROKEN)
+        await self.until(lambda: self.is_at("canary"), 60, "a NodeRollout is made of the change")
+        await self.until(lambda: self.launched_with(BROKEN), 90, "one node is replaced")
+        rollout = await self.rollout()
+        self.say(f"NodeRollout {rollout.name}: one node has {BROKEN}, the others wait")
+        self.say("the service is scaled up meanwhile, and the worker is killed (-9)")
+        await self.stage.scale("shop", NODES + 1)
+        self.kill_the_worker()
+        await self.until(self.is_stalled, 170, "its gate fails: the service is not ready there, and elsewhere it is")
+        await self.dovetail("rollout", "status", rollout.name)
+        await self.until(lambda: self.all_ready(NODES), 60, "the pods elsewhere are ready")
+        await self.hold(await self.images_ever() == {"image-1": NODES + 1, BROKEN: 1}, "one node got the broken image")
+        self.asserted.append("the node that came meanwhile got the image of before")
+
+    async def it_is_taken_back(self) -> None:
+        """By one command; nobody has to change the NodeClass first."""
+        say("")
+        self.say("SCENE 3. It is taken back.")
+        rollout = await self.rollout()
+        await self.dovetail("rollout", "abort", rollout.name, "--back")
+        await self.until(lambda: self.runs_only("image-1"), 120, "no node has the broken image")
+        await self.until(lambda: self.all_ready(NODES + 1), 60, "all pods are ready")
+        await self.hold((await self.images_ever())[BROKEN] == 1, f"no other node ever got {BROKEN}")
+        self.say(f"all nodes have image-1 again, although the NodeClass still says {BROKEN}: the target is refused")
+
+    async def a_good_image_reaches_all(self) -> None:
+        """Canary, approval, the rest."""
+        say("")
+        self.say(f"SCENE 4. The NodeClass gets {GOOD}, which is good.")
+        before = (await self.rollout()).name
+        await self.set_image(GOOD)
+        await self.until(lambda: self.awaits_approval(before), 150, "the canary has proved itself, a person is asked")
+        rollout = await self.rollout()
+        await self.hold((await self.images_ever())[GOOD] == 1, "nothing went on before the approval")
+        await self.dovetail("rollout", "approve", rollout.name, "--yes")
+        await self.until(lambda: self.runs_only(GOOD), 120, f"all nodes have {GOOD}")
+        await self.until(self.is_complete, 60, "the roll-out is complete")
+        await self.dovetail("rollout", "status", rollout.name)
+        self.asserted.append(f"after the approval all nodes have {GOOD}, and the roll-out is complete")
+
+    async def leave_running(self) -> None:
+        say("")
+        self.say("Everything stays until you press Ctrl-C.")
+        self.how_to_look(str((await self.stage.objects("Node"))[0]["metadata"]["name"]))
+
+    # What the story looks at
+
+    async def rollout(self) -> _Seen:
+        """The newest; an empty one where there is none."""
+        found = await self.stage.objects("NodeRollout")
+        if not found:
+            return _Seen()
+        newest = max(found, key=lambda each: str(each["metadata"]["creationTimestamp"]))
+        step = (newest.get("status") or {}).get("step") or {}
+        return _Seen(
+            newest["metadata"]["name"], step.get("name", ""), step.get("state", ""), has_condition(newest, "Stalled")
+        )
+
+    async def is_at(self, step: str) -> bool:
+        return (await self.rollout()).step == step
+
+    async def is_stalled(self) -> bool:
+        return (await self.rollout()).stalled
+
+    async def awaits_approval(self, before: str) -> bool:
+        found = await self.rollout()
+        return found.name != before and found.state == "Awaiting"
+
+    async def is_complete(self) -> bool:
+        return (await self.rollout()).state == "Complete"
+
+    async def all_ready(self, count: int) -> bool:
+        return sum(has_condition(pod, names.READY) for pod in await self.stage.objects("Pod")) >= count
+
+    async def launched_with(self, image: str) -> bool:
+        return image in await self.images_ever()
+
+    async def images_ever(self) -> dict[str, int]:
+        """How many instances were ever launched with each image."""
+        counts: dict[str, int] = {}
+        for machine in self.embedded.world.instances():
+            counts[machine.image] = counts.get(machine.image, 0) + 1
+        return counts
+
+    async def runs_only(self, image: str) -> bool:
+        return {machine.image for machine in self.embedded.world.live_instances()} == {image}
+
+    async def set_image(self, image: str) -> None:
+        await self.stage.apply({**self.stage.manifests.node_class, "spec": {"image": image}})
+
+    def node_pool(self) -> Json:
+        """Budgets that would let all nodes go at once."""
+        spec = {
+            "nodeClassRef": self.stage.manifests.node_class_ref,
+            "requirements": self.stage.manifests.requirements,
+            "expireAfter": "720h",
+        }
+        disruption = {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": "Never",
+            "budgets": [{"nodes": "100%"}],
+        }
+        return {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": POOL},
+            "spec": {"template": {"spec": spec}, "disruption": disruption},
+        }
+
+
+def policy() -> Json:
+    """Each change by steps."""
+    steps = [
+        {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
+        {"name": "rest", "to": "100%"},
+    ]
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "by-steps"},
+        "spec": {"rollout": {"steps": steps, "newLaunches": "Stable"}},
+    }
+
+
+def budget() -> Json:
+    """Three of the service's pods at least."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {"minAvailable": NODES - 1, "selector": {"matchLabels": {"app": "shop"}}},
+    }
+
+
+def service(replicas: int) -> Json:
+    """Each pod on a node of its own; on the broken image it crashes."""
+    labels = {"app": "shop"}
+    apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": names.HOSTNAME}
+    container = {"name": "shop", "image": "shop:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": {"embedded.dovetail.sh/breaks-on": BROKEN}},
+                "spec": {
+                    "containers": [container],
+                    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+                },
+            },
+        },
+    }
