@@ -28,6 +28,8 @@ NODES: Final = PoolNodes(old=9, at_target=1, ready=(NOW,), staying=OLD)
 
 
 def a_rollout(status: RolloutStatus, approval: Approval | None = None, intent: Intent = Intent.RUN) -> Rollout:
+    if status.failure is not None:
+        status = replace(status, failure=replace(status.failure, generation=4))
     return Rollout(
         name="r",
         uid="u",

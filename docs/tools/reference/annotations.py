@@ -159,9 +159,9 @@ NOTES_OF_DOVETAIL: Final = (
         "Deployment",
         "the move that is under way: the node's UID, what the template said before, the generation, since when",
     ),
+    Word(
         names.IMAGE,
         "NodeClaim",
-        "`stable` or `back`: launched with an image of before a change, by a NodeRollout; `gone`: there was none",
         "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
     ),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
