@@ -5,6 +5,7 @@ roll-out can be stopped while they are away. What is written holds from then on,
 """
 
 import argparse
+import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ STATUS: Final = "status"
 APPROVE: Final = "approve"
 ORDERS: Final = {"pause": "Pause", "resume": "Run", "abort": "Abort", "promote": "Promote"}
 BACK: Final = "RollBack"
+SEEN_WITHIN: Final = 20  # seconds
 
 
 def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
@@ -99,6 +101,8 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
             waits = rollout.status.state in REFUSED or rollout.status.state == RolloutState.PAUSED
             if waits and rollout.intent == intent:  # for any change
                 written = await times.patch_intent(rollout, Intent.PAUSE)
+            elif intent == rollout.intent == Intent.ROLL_BACK and rollout.has_gone_back:
+                written = await _forgotten(times, await times.patch_intent(rollout, Intent.PAUSE))
             if written is None or await times.patch_intent(written, intent) is None:
                 break
             return f"NodeRollout {name}: {said[intent]}"
@@ -110,6 +114,16 @@ async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     else:
         raise CommandFailed(f"{name}: it is being changed by others; try again")
     raise CommandFailed(f"{name}: it has just been deleted")
+
+
+async def _forgotten(times: "TimeObjects", rollout: "Rollout | None") -> "Rollout | None":
+    """It once a worker has seen that it pauses: an order to go back that stands from a target before is none again."""
+    for _ in range(SEEN_WITHIN):
+        if rollout is None or not rollout.has_gone_back:
+            return rollout
+        await asyncio.sleep(1.0)
+        rollout = (await times.read("")).rollouts.get(rollout.name)
+    raise CommandFailed("rollout abort: it is paused, and no worker has seen that yet; try again")
 
 
 def _line(rollout: "Rollout") -> str:

@@ -177,10 +177,14 @@ class Rollout:
 
     @property
     def wants(self) -> Intent:
-        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one."""
-        failure = self.status.failure
-        is_done = failure is not None and failure.generation == self.generation and self.status.state not in REFUSED
-        return Intent.RUN if is_done and self.intent == Intent.ROLL_BACK else self.intent
+        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one,
+        whatever else of the object is changed."""
+        return Intent.RUN if self.has_gone_back and self.intent == Intent.ROLL_BACK else self.intent
+
+    @property
+    def has_gone_back(self) -> bool:
+        """Whether a target before this one was refused, and what people want has not changed since."""
+        return self.status.failure is not None and self.status.state not in REFUSED
 
     @property
     def goes_back(self) -> bool:

@@ -117,6 +117,37 @@ def test_a_refused_target_is_tried_again_although_the_intent_is_run_already(
     assert "it begins again at its first step" in capsys.readouterr().out
 
 
+def test_an_order_to_go_back_that_stands_from_a_target_before_is_given_anew_once_a_worker_has_seen_the_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = a_rollout("Replacing")
+    known["spec"]["intent"] = "RollBack"
+    known["status"]["failure"] = {"generation": 1, "message": "web does worse"}
+    world = a_world(tmp_path, a_ready_pool(), known)
+    seen: list[str] = []
+
+    async def a_worker_looks(_: float) -> None:
+        found = world.get("NodeRollout", NAME)
+        assert found is not None
+        seen.append(found["spec"]["intent"])
+        world.patch("NodeRollout", NAME, {"status": {"failure": None}}, "status")
+
+    monkeypatch.setattr("asyncio.sleep", a_worker_looks)
+    assert typed(world, "abort", NAME, "--back") == 0
+    found = world.get("NodeRollout", NAME)
+    assert found is not None and (seen, found["spec"]["intent"]) == (["Pause"], "RollBack")
+
+    monkeypatch.setattr("dovetail.cli.rollout.SEEN_WITHIN", 1)
+    world.patch("NodeRollout", NAME, {"status": {"failure": {"generation": 1, "message": "again"}}}, "status")
+    monkeypatch.setattr("asyncio.sleep", no_worker)
+    assert typed(world, "abort", NAME, "--back") == 1
+    assert "no worker has seen that yet" in capsys.readouterr().err
+
+
+async def no_worker(_: float) -> None:
+    """Time goes by."""
+
+
 AWAITS = {
     "digest": "1-2",
     "since": "2026-05-01T00:30:00Z",

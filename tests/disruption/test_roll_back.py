@@ -187,8 +187,12 @@ def test_an_order_to_go_back_says_nothing_of_the_next_target() -> None:
     going_on = replace(ordered, status=begun)
     assert not going_on.is_held
     assert next_move(going_on, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.REPLACING
-    again = replace(going_on, generation=1)  # the order is given anew
-    assert next_move(again, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.ROLLING_BACK
+    approved = replace(going_on, generation=1)  # something else of it was changed, as an approval does
+    assert next_move(approved, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.REPLACING
+
+    run = next_move(replace(going_on, generation=2, intent=Intent.RUN), POOL, replace(NODES, makes="x/image-1"), NOW)
+    anew = replace(going_on, generation=3, status=run)  # the order is given anew
+    assert next_move(anew, POOL, replace(NODES, makes="x/image-1"), NOW).state == RolloutState.ROLLING_BACK
 
 
 def test_a_node_that_has_an_image_of_before_is_never_taken_back() -> None:

@@ -88,9 +88,8 @@ class ChangeStory(Performance):
         """Canary, approval, the rest."""
         say("")
         self.say(f"SCENE 4. The NodeClass gets {GOOD}, which is good.")
-        before = (await self.rollout()).name
         await self.set_image(GOOD)
-        await self.until(lambda: self.awaits_approval(before), 150, "the canary has proved itself, a person is asked")
+        await self.until(self.awaits_approval, 150, "the canary has proved itself, a person is asked")
         rollout = await self.rollout()
         await self.hold((await self.images_ever())[GOOD] == 1, "nothing went on before the approval")
         await self.dovetail("rollout", "approve", rollout.name, "--yes")
@@ -123,9 +122,8 @@ class ChangeStory(Performance):
     async def is_stalled(self) -> bool:
         return (await self.rollout()).stalled
 
-    async def awaits_approval(self, before: str) -> bool:
-        found = await self.rollout()
-        return found.name != before and found.state == "Awaiting"
+    async def awaits_approval(self) -> bool:
+        return (await self.rollout()).state == "Awaiting"
 
     async def is_complete(self) -> bool:
         return (await self.rollout()).state == "Complete"
@@ -206,7 +204,7 @@ def service(replicas: int) -> Json:
             "replicas": replicas,
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels, "annotations": {"embedded.dovetail.sh/breaks-on": BROKEN}},
+                "metadata": {"labels": labels, "annotations": {"embedded.dovetail.sh/crashes-on": BROKEN}},
                 "spec": {
                     "containers": [container],
                     "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},

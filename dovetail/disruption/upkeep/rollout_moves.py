@@ -34,7 +34,10 @@ SETTLED: Final = 600.0  # seconds: after them every node is known to have drifte
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
     """The status that should stand there now, but for counts and conditions; its gate says already what it says now."""
-    return with_answer(rollout, _moved(rollout, pool, nodes, now), nodes, now)
+    found = _moved(rollout, pool, nodes, now)
+    if rollout.intent != Intent.ROLL_BACK and found.state not in REFUSED:
+        found = replace(found, failure=None)  # the next order to go back is a new one
+    return with_answer(rollout, found, nodes, now)
 
 
 def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:

@@ -19,6 +19,7 @@ STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers ta
 RUN_SECONDS = "embedded.dovetail.sh/run-seconds"  # the pod succeeds after that time
 NEVER_READY = "embedded.dovetail.sh/never-ready"
 BREAKS_ON = "embedded.dovetail.sh/breaks-on"  # the pod is never ready on a node that runs this image
+CRASHES_ON = "embedded.dovetail.sh/crashes-on"  # likewise, and its container says why
 
 
 def move_pods(tick: Tick) -> None:
@@ -57,15 +58,21 @@ def _advance(tick: Tick, pod: Json) -> None:
 
 
 def _running(tick: Tick, pod: Json) -> Json:
+    crashes = _is_on(tick, pod, CRASHES_ON)
+    ready = not (crashes or _annotation(pod, NEVER_READY) or _is_on(tick, pod, BREAKS_ON))
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    names_of = [container["name"] for container in pod["spec"]["containers"]] if crashes else []
     return {
         "phase": "Running",
         "startTime": format_time(tick.now),
-        "conditions": _conditions(tick, pod, ready=not _annotation(pod, NEVER_READY) and not _is_broken(tick, pod)),
+        "conditions": _conditions(tick, pod, ready=ready),
+        **({"containerStatuses": [{"name": name, "state": waiting} for name in names_of]} if names_of else {}),
     }
 
 
-def _is_broken(tick: Tick, pod: Json) -> bool:
-    image = _annotation(pod, BREAKS_ON)
+def _is_on(tick: Tick, pod: Json, annotation: str) -> bool:
+    """Whether its node runs the image that the annotation names."""
+    image = _annotation(pod, annotation)
     if not image:
         return False
     node = tick.mirror.get("Node", pod["spec"]["nodeName"]) or {}
