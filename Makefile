@@ -124,8 +124,9 @@ reference: $(STAMP) ## write docs/reference from the code, and the pages of the 
 	@$(BIN)/python -m docs.tools.reference docs/reference
 	@$(BIN)/python -m docs.tools.reference.rule_book docs/rules
 
-picture: $(STAMP) ## play the story and draw the pictures of the README: terminal, top, page (needs Chromium); draw the recorded day
+picture: $(STAMP) ## play the story and draw the pictures of the README: terminal (two stories), top, page (needs Chromium); draw the recorded day
 	@$(BIN)/dovetail demo | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/demo.txt -
+	@$(BIN)/dovetail demo --change | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/change.txt -
 	@$(BIN)/python -m tests.cli.pictures docs/pictures
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 

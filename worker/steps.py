@@ -48,7 +48,7 @@ from dovetail.activities.shared.owner_starts import OwnerStarts
 from dovetail.activities.shared.shared_reads import SharedReads
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.shared.step_health import StepHealth
-from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -167,9 +167,8 @@ class Wiring:
     def detaching(self) -> AwaitDetached:
         """The wait for volumes."""
         w = self.world
-        detaching = AwaitDetached(w.view, w.claims, w.notices, self.now)
-        detaching.holds = self.holds
-        return detaching
+        ports = DetachPorts(lookups=w.view, claims=w.claims, notices=w.notices, holds=self.holds)
+        return AwaitDetached(ports, self.now)
 
     @cached_property
     def holds(self) -> Holds:

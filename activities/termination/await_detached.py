@@ -7,6 +7,7 @@ volume that is taken from a node too early can lose data, so only the deadline e
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -34,20 +35,28 @@ from dovetail.termination.deadline import deadline_of, tighter, written_deadline
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetachPorts:
+    """What it sees and writes. `holds`: None where nothing is done about what is held."""
+
+    lookups: VolumeLookups
+    claims: NodeClaims
+    notices: Notices
+    holds: Holds | None = None
+
+
 class AwaitDetached:
     """The wait for volumes."""
 
     def __init__(
         self,
-        lookups: VolumeLookups,
-        claims: NodeClaims,
-        notices: Notices,
+        ports: DetachPorts,
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.claims, self.notices, self.now, self.pause = lookups, claims, notices, now, pause
-        self.holds: Holds | None = None  # None: nothing is done about what is held
-        self.known = KnownClaims(lookups, claims)
+        self.lookups, self.claims, self.notices = ports.lookups, ports.claims, ports.notices
+        self.now, self.pause, self.holds = now, pause, ports.holds
+        self.known = KnownClaims(ports.lookups, ports.claims)
 
     @activity.defn
     async def await_detached(self, departure: Departure) -> StepOutcome:

@@ -58,9 +58,9 @@ def _plain(line: str) -> str:
     return _CODE.sub(r"\2", line)
 
 
-def scenes(printed: str, most: int = 34) -> list[str]:
-    """From the first scene on, so many lines: what is before names folders of the machine."""
-    lines = [line.rstrip() for line in printed.splitlines()]
+def scenes(printed: str, most: int = 50) -> list[str]:
+    """From the first scene on, so many lines: what is before names folders of the machine. Without waits."""
+    lines = [line.rstrip() for line in printed.splitlines() if "… waiting: " not in line]
     first = next(number for number, line in enumerate(lines) if "SCENE 1." in line)
     return lines[first : first + most]
 

@@ -15,7 +15,7 @@ from dovetail.activities.launch.await_registered_and_initialized import AwaitReg
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.shared.known_claims import KnownClaims
 from dovetail.activities.shared.temporal_errors import NotYet
-from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -100,7 +100,7 @@ class Worker:
             unlimited(EvictionPace(now)),
             now,
         )
-        self.detaching = AwaitDetached(view, claims, notices, now)
+        self.detaching = AwaitDetached(DetachPorts(lookups=view, claims=claims, notices=notices), now)
         self.terminating = TerminateInstance(KnownClaims(view, claims), cloud, now)
 
 

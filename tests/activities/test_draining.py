@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -97,7 +97,7 @@ def new_stage() -> Stage:
         pods,
         cloud,
         DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, world.pause),
-        AwaitDetached(lookups, FakeClaims(world), notices, world.now, world.pause),
+        AwaitDetached(DetachPorts(lookups=lookups, claims=FakeClaims(world), notices=notices), world.now, world.pause),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.termination.await_detached import AwaitDetached
+from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
@@ -111,9 +111,10 @@ class Stage:
 
     def detach(self) -> AwaitDetached:
         world = self.world
-        step = AwaitDetached(FakeLookups(world), FakeClaims(world), FakeNotices(world), world.now, self.pause)
-        step.holds = self.holds()
-        return step
+        ports = DetachPorts(
+            lookups=FakeLookups(world), claims=FakeClaims(world), notices=FakeNotices(world), holds=self.holds()
+        )
+        return AwaitDetached(ports, world.now, self.pause)
 
     def terminate(self) -> TerminateInstance:
         world = self.world

@@ -20,7 +20,14 @@ from dovetail.model import names
 from tests.cli.captured import CLUSTER, HELD, Stage, staged
 from tests.cli.test_status_text import NOW
 
-WRITES = {"cancel", "replace", "rollout", "pause", "resume"}  # with a kubeconfig alone; here in a world that is a file
+WRITES = {
+    "cancel",
+    "decide",
+    "replace",
+    "rollout",
+    "pause",
+    "resume",
+}  # with a kubeconfig alone; here in a world that is a file
 FROM_HERE = {"snapshot", "take-over", "doctor-preflight", "doctor-away"}
 LEAVES_BEHIND = 4
 CODES = {"plan-file": LEAVES_BEHIND, "plan-diff": LEAVES_BEHIND, "plan-markdown": LEAVES_BEHIND, "doctor-away": 1}
@@ -61,6 +68,9 @@ def test_what_is_typed_prints_what_was_looked_at(
         paused = {names.PAUSED: "disruption,expiry", names.PAUSED_BY: "alice", names.PAUSED_REASON: "a release"}
         stage.world.patch("NodePool", "default", {"metadata": {"annotations": paused}})
 
+    if name == "decide":
+        hold_the_drain(stage)
+
     with answered(stage) if name == "cancel" else nobody():
         code = main(shlex.split(TYPED[name]))
 
@@ -84,6 +94,17 @@ def test_every_command_has_its_captures_at_every_width() -> None:
 
 def test_the_node_that_is_asked_about_is_one_of_the_cluster() -> None:
     assert NODE == HELD
+
+
+def hold_the_drain(stage: Stage) -> None:
+    """The node is leaving, and something has held it for an hour."""
+    [claim] = [each for each in stage.world.objects("NodeClaim") if each["status"]["nodeName"] == NODE]
+    name, conditions = claim["metadata"]["name"], claim["status"]["conditions"]
+    mark = {"type": names.DISRUPTION_REASON, "status": "True", "reason": "Drifted"}
+    conditions = [*conditions, {**mark, "message": "", "lastTransitionTime": "2026-05-28T16:00:00Z"}]
+    stage.world.patch("NodeClaim", name, {"status": {"conditions": conditions}}, "status")
+    clock = {names.HELD_SINCE: "PdbBlocks@2026-05-28T16:30:00Z"}
+    stage.world.patch("NodeClaim", name, {"metadata": {"annotations": clock}})
 
 
 @contextmanager

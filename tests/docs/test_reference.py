@@ -38,7 +38,7 @@ MAKERS = {
     "_Words",
 }
 _REASON = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
-KINDS = {"Pod", "Node", "NodeClaim", "NodePool", "NodeOverlay", "CapacityBuffer", "Warning", "Normal"}
+KINDS = {"Pod", "Node", "NodeClaim", "NodePool", "NodeRollout", "NodeOverlay", "CapacityBuffer", "Warning", "Normal"}
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -10,7 +10,7 @@ from docs.tools.terminal_picture import picture, scenes
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
-@pytest.mark.parametrize(("name", "has"), [("demo", "SCENE 1."), ("top", "terminating")])
+@pytest.mark.parametrize(("name", "has"), [("demo", "SCENE 1."), ("change", "SCENE 4."), ("top", "terminating")])
 def test_the_picture_is_that_of_the_text(name: str, has: str) -> None:
     lines = (PICTURES / f"{name}.txt").read_text().splitlines()
     assert (PICTURES / f"{name}.svg").read_text() == picture(lines), "run: python -m docs.tools.terminal_picture FILE"
@@ -36,4 +36,5 @@ def test_what_a_terminal_shows_in_colour_has_it() -> None:
 
 
 def test_the_lines_before_the_first_scene_are_left_out() -> None:
-    assert scenes("at /somewhere\n[ 1 s] SCENE 1. A\n  b\n", most=2) == ["[ 1 s] SCENE 1. A", "  b"]
+    printed = "at /somewhere\n[ 1 s] SCENE 1. A\n[ 6 s]   … waiting: b; at most 9 s more\n  b\n  c\n"
+    assert scenes(printed, most=2) == ["[ 1 s] SCENE 1. A", "  b"]

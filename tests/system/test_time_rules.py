@@ -72,7 +72,7 @@ def ready_as(stage: Stage, node: str, status: str) -> None:
 
 
 async def test_while_nodes_are_not_well_none_begins_to_leave(stage: Stage) -> None:
-    """The story of the guide, "While nodes are not well": over the end of a worker, until it has passed for so long."""
+    """The story of the guide, "While nodes are not well", until it has passed for so long."""
     pool, claim = await node_that_drains_first(stage)
     annotate(stage, "Namespace", "kube-system", paused="drains")
     name, node = claim["metadata"]["name"], claim["status"]["nodeName"]

@@ -33,6 +33,7 @@ TYPED: Final[Mapping[str, str]] = {
     "cancel": f'cancel {NODE} --reason "not now"',
     "replace": f'replace {NODE} --reason "a noisy neighbour"',
     "replace-now": f'replace {NODE} --now --reason "a noisy neighbour"',
+    "decide": f"decide {NODE} wait 6h",
     "rollout": "rollout",
     "pause": 'pause --pool default --for 2h --reason "a release"',
     "resume": "resume --pool default",
