@@ -109,6 +109,11 @@ class Said:
         """When the pool's breakers open, and for how long."""
         return strictest(policy.breaker for policy in self.policies if policy.breaker is not None)
 
+    def back_since(self, cause: Cause) -> float | None:
+        """Since when a roll-out takes nodes back for that cause; None where none does."""
+        found = [each.status.since for each in self.rollouts if each.goes_back and cause == Cause.DRIFTED]
+        return max(found, default=None)
+
     def at(self, moment: float) -> "Said":
         """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
         return replace(self, now=moment)
@@ -169,8 +174,9 @@ def by_pause(said: Said, activity: Activity) -> PoolHold | None:
 
 
 def by_health(said: Said, cause: Cause) -> PoolHold | None:
-    """The policy whose nodes are not well enough; of several the one that holds for the longest."""
-    if said.pool is None or not cause.is_paced:
+    """The policy whose nodes are not well enough; of several the one that holds for the longest. A roll-out that goes
+    back takes nodes of a target that may be why they are not."""
+    if said.pool is None or not cause.is_paced or said.back_since(cause) is not None:
         return None
     found = [
         (policy.name, ill)
@@ -207,8 +213,8 @@ def left_of_breaker(said: Said, cause: Cause) -> int | None:
 
 def _breaker(said: Said, cause: Cause) -> Breaker | None:
     found = breaker_of(said.pool, cause) if said.pool is not None and cause.is_paced else None
-    back = [each.status.since for each in said.rollouts if each.goes_back and cause == Cause.DRIFTED]
-    is_over = found is not None and found.last < max(back, default=-inf)  # a roll-out that goes back has other images
+    back = said.back_since(cause)
+    is_over = found is not None and back is not None and found.last < back  # a roll-out that goes back has other images
     return None if is_over else found
 
 

@@ -16,7 +16,9 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.breakers import Breaker, with_breaker
+from dovetail.model.health import HealthRule
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.policies import Policy
 from dovetail.model.pools import Budget
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import GateResult, Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
@@ -95,6 +97,19 @@ def test_a_node_of_an_older_image_proves_nothing_and_is_no_other_target() -> Non
     assert not a_rollout(a_status()).has_changed(POOL, found)
     fresh = replace(a_rollout(a_status(since=NOW)), created=NOW - 60)
     assert next_move(fresh, POOL, replace(found, old=0), NOW) == fresh.status
+
+
+def test_nodes_that_are_not_ready_do_not_hold_the_way_back_and_hold_everything_else() -> None:
+    """They may be those of the target, and nothing else would ever make the others well."""
+    world = a_cluster(4, 2, going_back())
+    policy = Policy(name="well", health=HealthRule(max_not_ready="10%", stable_for=600.0))
+    unwell = {f"new{number}": replace(a_pair(f"new{number}").node, conditions=()) for number in range(2)}
+    sick = with_rules(replace(world, nodes={**world.nodes, **unwell}), going_back(), policy)
+
+    assert taken(sick) == ["new1", "new0"]
+    assert hold_of(said_in(sick, "a"), Cause.EMPTY) is not None
+    onward = with_rules(replace(sick, rollouts={}), policy)
+    assert taken(onward) == [] and hold_of(said_in(onward, "a"), Cause.DRIFTED) is not None
 
 
 def test_failures_before_it_went_back_do_not_hold_the_way_back() -> None:
