@@ -13,6 +13,10 @@ from tests.waiting import until_answered
 pytestmark = pytest.mark.temporal
 
 ENDED = "operator_nodeclaim_termination_duration_seconds_count{"  # the last to be counted: when the watch tells of it
+READY = (  # likewise
+    'operator_nodeclaim_status_condition_transitions_total{dovetail_sh_embeddednodeclass="default",'
+    'karpenter_sh_nodepool="pool",reason="Ready",status="True",type="Ready"}'
+)
 
 
 def fetch(port: int, path: str) -> str:
@@ -41,7 +45,9 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
     stage.apply_pool()
     stage.deploy(1)
     await stage.until(lambda: stage.running_pods() == 1 and stage.initialised(1), 90, "the pod runs")
-    while_it_runs = await scrape(metrics)
+    while_it_runs = await until_answered(
+        partial(scrape_with, metrics, READY), 30, "the worker has seen that it is ready"
+    )
     assert await asyncio.to_thread(fetch, health, "/readyz") == "ok\n"
 
     stage.world.scale("web", 0)
@@ -67,9 +73,7 @@ async def test_a_worker_that_is_scraped_shows_a_nodes_life(stage: Stage) -> None
     assert while_it_runs['dovetail_nodeclaims{nodepool="pool",phase="running"}'] == 1
     assert any(s.startswith("temporal_worker_task_slots_available{") for s in while_it_runs), "the SDK's own"
     assert not [s for s in afterwards if s.startswith(("karpenter_nodes_allocatable{", "karpenter_pods_state{"))]
-    ready = 'operator_nodeclaim_status_condition_transitions_total{dovetail_sh_embeddednodeclass="default",'
-    ready += 'karpenter_sh_nodepool="pool",reason="Ready",status="True",type="Ready"}'
-    assert while_it_runs[ready] == 1
+    assert while_it_runs[READY] == 1
     ended = [s for s in afterwards if s.startswith(ENDED)]
     assert [afterwards[s] for s in ended] == [1]
     ours = [s for s in afterwards if not s.startswith("temporal_")]
