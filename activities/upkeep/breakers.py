@@ -7,8 +7,9 @@ from dovetail.activities.disruption.breakers import breaker_change
 from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
 from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
-from dovetail.model.beginnings import said_in
+from dovetail.model.beginnings import breaker_rule_of
 from dovetail.model.breakers import BreakerRule, open_breakers
+from dovetail.model.policies import policies_of
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.launch_stops import replacements_held
@@ -30,7 +31,7 @@ class BreakerUpkeep:
         for pool in snapshot.pools.values():
             if not snapshot.is_ours(pool.template.node_class):
                 continue
-            rule = said_in(snapshot, pool.name).breaker_rule
+            rule = breaker_rule_of(policies_of(snapshot.policies, pool))
             wanted = next_breakers(pool, snapshot, rule, self.now())
             moments += breakers_look_again(wanted, snapshot, rule)
             if breaker_change(pool, wanted):

@@ -107,7 +107,7 @@ class Said:
     @property
     def breaker_rule(self) -> BreakerRule:
         """When the pool's breakers open, and for how long."""
-        return strictest(policy.breaker for policy in self.policies if policy.breaker is not None)
+        return breaker_rule_of(self.policies)
 
     def back_since(self, cause: Cause) -> float | None:
         """Since when a roll-out takes nodes back for that cause; None where none does."""
@@ -117,6 +117,11 @@ class Said:
     def at(self, moment: float) -> "Said":
         """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
         return replace(self, now=moment)
+
+
+def breaker_rule_of(policies: Iterable[Policy]) -> BreakerRule:
+    """What a NodePool's policies, which these are, ask of its breakers."""
+    return strictest(policy.breaker for policy in policies if policy.breaker is not None)
 
 
 def said_in(snapshot: Snapshot, name: str) -> Said:

@@ -10,9 +10,10 @@ from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
-from dovetail.model.beginnings import said_in
+from dovetail.model.beginnings import breaker_rule_of
 from dovetail.model.breakers import open_breakers
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of
@@ -46,7 +47,7 @@ def _pools(snapshot: Snapshot) -> Iterator[Need]:
             words = f"launches are stopped since {stop.since or 'an unknown time'}: {stop.why}"
             yield Need(about=f"NodePool {name}", what=words, command=f"dovetail resume --pool {name}", pool=name)
         for each in open_breakers(pool):
-            words = each.says(name, said_in(snapshot, name).breaker_rule, snapshot.now)
+            words = each.says(name, breaker_rule_of(policies_of(snapshot.policies, pool)), snapshot.now)
             command = f"dovetail resume --pool {name}"
             yield Need(about=f"NodePool {name}", what=words, command=command, pool=name)
         ready = next((c for c in pool.conditions if c.type == names.READY), None)

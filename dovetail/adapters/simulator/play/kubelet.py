@@ -60,14 +60,15 @@ def _advance(tick: Tick, pod: Json) -> None:
 def _running(tick: Tick, pod: Json) -> Json:
     crashes = _is_on(tick, pod, CRASHES_ON)
     ready = not (crashes or _annotation(pod, NEVER_READY) or _is_on(tick, pod, BREAKS_ON))
-    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
-    names_of = [container["name"] for container in pod["spec"]["containers"]] if crashes else []
-    return {
+    status = {
         "phase": "Running",
         "startTime": format_time(tick.now),
         "conditions": _conditions(tick, pod, ready=ready),
-        **({"containerStatuses": [{"name": name, "state": waiting} for name in names_of]} if names_of else {}),
     }
+    if crashes:
+        waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+        status["containerStatuses"] = [{"name": each["name"], "state": waiting} for each in pod["spec"]["containers"]]
+    return status
 
 
 def _is_on(tick: Tick, pod: Json, annotation: str) -> bool:
