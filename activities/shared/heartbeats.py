@@ -110,6 +110,7 @@ def asleep() -> Iterator[None]:
     if progress is None:
         yield
         return
+    looked()
     _sleep(progress, 1)
     try:
         yield

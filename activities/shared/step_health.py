@@ -2,7 +2,8 @@
 
 A heartbeat says that a process lives, an attempt that is started says that Temporal has handed it out; neither says
 that a step comes to its end. Kept in memory: after a failure the next attempt may go to another worker, so what fails
-is forgotten when it has not failed here again for five minutes.
+is forgotten when it has not failed here again for five minutes. A loop that sleeps is well sooner: its step comes to its
+end after up to an hour only.
 """
 
 import time
@@ -25,6 +26,7 @@ LOOPS: Final = {
 
 MANY_ATTEMPTS: Final = 3  # more failures than this in a row are shown
 FORGOTTEN_SECONDS: Final = 300.0
+WELL_SECONDS: Final = 40.0  # a loop that looked and has gone on for so long: before they work they wait 30 s at most
 STUCK_SECONDS: Final = 600.0  # a loop that has not seen everything for this long does not do its work
 
 _Key = tuple[str, str, str]
@@ -43,10 +45,16 @@ class RunningStep:
     sleeps: int = 0
     last_look: float = 0.0
     began: float = 0.0
+    has_looked: bool = False  # in this attempt
 
     def looked(self) -> None:
         """It has seen everything that there is."""
-        self.last_look = self.now()
+        self.last_look, self.has_looked = self.now(), True
+
+    @property
+    def is_well(self) -> bool:
+        """It has seen everything, and got beyond what fails a loop that is handed out anew."""
+        return self.has_looked and self.now() - self.began >= WELL_SECONDS
 
     @property
     def key(self) -> _Key:
@@ -63,6 +71,7 @@ class FailingStep:
     failure: str  # the class of the failure
     text: str
     times: int  # in a row
+    attempt: int  # the last one that failed here
     since: float
     last: float
 
@@ -120,7 +129,8 @@ class StepHealth:
             step=step.step,
             failure=kind,
             text=(str(error) or kind)[:500],
-            times=max(step.attempt, 1 if before is None else before.times + 1),
+            times=_in_a_row(step, before),
+            attempt=step.attempt,
             since=step.last_look if before is None else max(before.since, step.last_look),
             last=now,
         )
@@ -154,6 +164,13 @@ class StepHealth:
         return [one.line(now) for one in self.failing()]
 
     def _fresh(self) -> dict[_Key, FailingStep]:
-        limit = self.now() - FORGOTTEN_SECONDS
-        self.known = {key: one for key, one in self.known.items() if one.last >= limit}
+        limit, well = self.now() - FORGOTTEN_SECONDS, {step.key for step in list(self.running) if step.is_well}
+        self.known = {key: one for key, one in self.known.items() if one.last >= limit and key not in well}
         return self.known
+
+
+def _in_a_row(step: RunningStep, before: FailingStep | None) -> int:
+    """The attempts that failed elsewhere count as well."""
+    if step.is_well:
+        return 1
+    return step.attempt if before is None else before.times + max(step.attempt - before.attempt, 1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.shared import step_health
+from dovetail.activities.shared import heartbeats, step_health
 from dovetail.activities.shared.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
-from dovetail.activities.shared.step_health import FailingStep, StepHealth
+from dovetail.activities.shared.step_health import FailingStep, RunningStep, StepHealth
 from dovetail.activities.shared.step_notices import StepNotices, worked_on
 from dovetail.activities.shared.temporal_errors import NotYet
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -109,6 +109,54 @@ def test_a_loop_that_fails_at_each_attempt_is_as_old_as_its_last_look_and_is_for
     assert (health.failing(), health.ages()) == ((), {})
 
 
+async def test_a_loop_that_has_seen_everything_after_its_failures_is_well_though_its_step_goes_on() -> None:
+    """`status` said "failing" for five minutes after the API server was back: the step had nothing to do, and slept."""
+    clock, view = Clock(), StillView()
+    health = StepHealth(clock)
+
+    async def fails(attempt: int) -> None:
+        failed = health.begin("c/scheduler", "await_disruption_plan", None, attempt)
+        clock.now += 5
+        health.failed(failed, Unreachable("kube", "503"))
+        health.end(failed)
+
+    for attempt in (18, 20, 21):  # another worker had the 19th
+        await fails(attempt)
+    assert [one.times for one in health.failing()] == [21]
+
+    step = health.begin("c/scheduler", "await_disruption_plan", None, 22)
+    assert [one.times for one in health.failing()] == [21], "it has only begun"
+    clock.now += 5
+    sleeping = asyncio.create_task(_asleep(step, view))
+    await asyncio.sleep(0)
+    assert [one.times for one in health.failing()] == [21], "a loop may sleep before it does what fails"
+    clock.now += step_health.WELL_SECONDS
+    assert (health.failing(), health.known) == ((), {})
+    view.rung.set()
+    await sleeping
+
+    clock.now += 5
+    assert health.failed(step, Unreachable("kube", "503")) is not None
+    health.end(step)
+    assert [one.times for one in health.known.values()] == [1], "the first since it was well"
+    await fails(23)
+    assert [one.times for one in health.known.values()] == [2]
+    await fails(1)  # the step of the next round
+    assert [one.times for one in health.known.values()] == [3]
+
+
+async def _asleep(step: RunningStep, view: StillView) -> None:
+    """As the interceptor of heartbeats runs a step."""
+    progress = heartbeats._Progress()
+    progress.step = step
+    token = heartbeats._progress.set(progress)
+    try:
+        with heartbeats.asleep():
+            await view.rung.wait()
+    finally:
+        heartbeats._progress.reset(token)
+
+
 @pytest.mark.parametrize("wait", [NotYet("z"), Postponed("x", "traffic is shifted away")])
 def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_shown(wait: Exception) -> None:
     health = StepHealth(Clock())
@@ -123,7 +171,7 @@ def test_a_look_that_comes_again_later_is_no_failure_and_three_failures_are_not_
 
 def failing(times: int = 1) -> FailingStep:
     return FailingStep(
-        workflow_id="w", step="terminate_instance", failure="F", text="no", times=times, since=0.0, last=0.0
+        workflow_id="w", step="terminate_instance", failure="F", text="no", times=times, attempt=1, since=0.0, last=0.0
     )
 
 
