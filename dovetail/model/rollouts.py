@@ -98,14 +98,20 @@ class RolloutFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutPlan:
+class RolloutStrategy:
+    """How a change goes on: what a DisruptionPolicy says of every change, and a NodeRollout of its own."""
+
+    steps: tuple[RolloutStep, ...] = ()
+    launches_stable: bool = False  # whether launches take the images of before, but for its own
+    rolls_back: bool = False  # whether it goes back by itself where it fails
+    longest_stable: float = MAX_STABLE_AGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan(RolloutStrategy):
     """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
 
     drifted: str = "1"
-    steps: tuple[RolloutStep, ...] = ()
-    launches_stable: bool = False  # these as of a NodeRollout
-    rolls_back: bool = False
-    longest_stable: float = MAX_STABLE_AGE
 
     def needs(self, total: int) -> int:
         """How many nodes of a pool of so many."""
@@ -147,7 +153,7 @@ class RolloutStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
+class Rollout(RolloutStrategy):
     """One NodeRollout. `pool`: empty where it cannot be read; then it is about every NodePool."""
 
     name: str
@@ -156,12 +162,8 @@ class Rollout:
     generation: int = 0
     created: float = 0.0
     pool: str = ""
-    steps: tuple[RolloutStep, ...] = ()
     intent: Intent = Intent.RUN
     fault: str = ""
-    launches_stable: bool = False  # whether launches take the images of before, but for its own
-    rolls_back: bool = False  # whether it goes back by itself where it fails
-    longest_stable: float = MAX_STABLE_AGE
     status: RolloutStatus = RolloutStatus()
     policy: str = ""  # by which it was made; none where a person made it
     approval: Approval | None = None

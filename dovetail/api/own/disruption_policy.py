@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dovetail.api.own.node_rollout import ASKS_BEFORE_THE_END, ENDS_WITH_ALL, NewLaunches, NodeShare, OnFailure, Steps
+from dovetail.api.own.rollout_strategy import NodeShare, RolloutStrategy
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
@@ -117,21 +117,12 @@ class PolicyRolloutWhen(ApiModel):
     """So many nodes that a change of the NodePool, its NodeClass or images concerns, or a percentage, rounded up."""
 
 
-class PolicyRollout(ApiModel):
-    """How changes of its NodePools, their NodeClasses and images reach the nodes."""
-
-    rules = (ENDS_WITH_ALL, ASKS_BEFORE_THE_END)
+class PolicyRollout(RolloutStrategy):
+    """How changes of its NodePools, their NodeClasses and images reach the nodes. The NodeRollout that is made of each
+    change has a copy of all but `when`."""
 
     when: PolicyRolloutWhen | None = None
     """Fewer nodes go by budgets alone; left out, one is enough."""
-    steps: Steps
-    """The steps of the NodeRollout that is made of each change; it has a copy of them, as of what follows."""
-    new_launches: NewLaunches = "Target"
-    """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
-    on_failure: OnFailure = "Pause"
-    """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
-    max_stable_age: Duration = "720h"
-    """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
 
 
 Blocker = Literal[
