@@ -137,11 +137,30 @@ class RolloutGate(ApiModel):
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """nodes: whether each owner's pods do as well on nodes at the target as on the others."""
     result: Literal["Passing", "Unknown", "Failing"]
-    """Failing lets no further node begin either."""
+    """Failing lets no further node begin either, nor does Unknown of a gate that is asked."""
     since: Moment | None = None
-    """Since when pods do worse at the target."""
+    """Since when it says that; of nodes, since when pods do worse at the target."""
+    asked: Moment | None = None
+    """When it was answered last, to the minute while it says the same; nodes is not asked."""
+    failed: Annotated[int, Field(ge=0)] | None = None
+    """How often it has failed since it last passed, up to the number that fails it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
-    """Whose pods."""
+    """Whose pods, which alerts, what value, or why nothing is known."""
+
+
+class RolloutPassage(ApiModel):
+    """What became of a step."""
+
+    step: Annotated[str, Field(max_length=63)]
+    """Its name."""
+    began: Moment
+    """When it began."""
+    ended: Moment | None = None
+    """When it ended; left out while it goes on."""
+    result: Literal["Passed", "Promoted", "Failed", "RolledBack", "Superseded", "Left"] | None = None
+    """How. Left: it began again at an earlier step."""
+    message: Annotated[str, Field(max_length=256)] | None = None
+    """Why."""
 
 
 class RolloutAwaits(ApiModel):
@@ -187,6 +206,13 @@ class NodeRolloutStatus(ApiModel):
     """How many nodes are where."""
     gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=BY_NAME)] | None = None
     """What the gates say."""
+    history: (
+        Annotated[
+            tuple[RolloutPassage, ...], Field(max_length=20, json_schema_extra={"x-kubernetes-list-type": "atomic"})
+        ]
+        | None
+    ) = None
+    """The steps that it has been at, the latest last; older ones than 20 are left out."""
     stable: RolloutStable | None = None
     """What nodes ran before the change."""
     failure: RolloutFailed | None = None

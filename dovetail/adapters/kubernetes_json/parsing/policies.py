@@ -15,7 +15,7 @@ from dovetail.adapters.kubernetes_json.parsing.fields import conditions
 from dovetail.adapters.kubernetes_json.parsing.lenient import Fault, metadata_of, read_or, words_of
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import number_of, reading, text_of
-from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_plan
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_alerts, parse_plan, parse_verdict
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
 from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
@@ -32,7 +32,8 @@ from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.durations import parse_seconds
-from dovetail.model.health import HealthResult, HealthRule, HealthState
+from dovetail.model.gates import Verdict
+from dovetail.model.health import ALERTS, HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
@@ -98,7 +99,11 @@ def _policy(raw: ReadOnlyJson) -> Policy:
         health=health,
         breaker=breaker,
         fault=fault,
-        status=replace(read_or(lambda: _status(raw.get("status") or {}), PolicyStatus()), health=_remembered(raw)),
+        status=replace(
+            read_or(lambda: _status(raw.get("status") or {}), PolicyStatus()),
+            health=_remembered(raw),
+            alerts=read_or(lambda: _alerts((raw.get("status") or {}).get("alerts")), None),
+        ),
     )
 
 
@@ -196,7 +201,8 @@ def _health(given: PolicyHealth) -> HealthRule:
     stable_for = parse_seconds(given.stable_for)
     if stable_for > LONGEST:
         raise Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
-    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for)
+    alerts = None if given.alerts is None else parse_alerts(given.alerts)
+    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for, alerts=alerts)
 
 
 def _breaker(given: PolicyBreaker) -> BreakerRule:
@@ -250,6 +256,11 @@ def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
         return HealthState(result=HealthResult.FAILING, since=0.0, message=message or "a status that cannot be read")
     until = read_or(lambda: optional_time(raw.get("until")), None)
     return HealthState(result=result, since=since, until=until, message=message)
+
+
+def _alerts(raw: ReadOnlyJson | None) -> Verdict | None:
+    """What cannot be read was never asked."""
+    return None if not raw else parse_verdict({**raw, "name": ALERTS})
 
 
 def _taken(raw: ReadOnlyJson) -> TakenRate:

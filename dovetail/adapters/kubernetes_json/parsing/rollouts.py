@@ -13,16 +13,21 @@ from dovetail.adapters.kubernetes_json.parsing.lenient import Fault, metadata_of
 from dovetail.adapters.kubernetes_json.parsing.reading import number_of, reading, text_of
 from dovetail.api.own.disruption_policy import PolicyRollout
 from dovetail.api.own.node_rollout import NodeRolloutSpec, RolloutApproval
-from dovetail.api.own.rollout_strategy import NodeRolloutStep, RolloutStrategy
+from dovetail.api.own.questions import FiringAlerts
+from dovetail.api.own.rollout_strategy import NodeRolloutStep, RolloutGateRule, RolloutStrategy
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
 from dovetail.model.durations import parse_seconds
+from dovetail.model.gates import AlertsRule, Gate, GateResult, QueryRule, Verdict
 from dovetail.model.json import ReadOnlyJson
+from dovetail.model.quoting import shown
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import (
-    GateResult,
+    NODES,
     Intent,
     NodesGate,
+    Order,
+    Passage,
     Rollout,
     RolloutFailure,
     RolloutPlan,
@@ -73,8 +78,13 @@ class _Strategy(TypedDict, total=False):
     launches_stable: bool
     rolls_back: bool
     longest_stable: float
+    gates: tuple[Gate, ...]
+    order: Order
+    longest: float | None
 
 
+MOST_OFTEN: Final = 15.0  # seconds between two questions of a gate
+LEAST_OFTEN: Final = 600.0
 _NOTHING: Final = _Strategy()
 
 
@@ -84,7 +94,28 @@ def _strategy(given: RolloutStrategy) -> _Strategy:
         launches_stable=given.new_launches == "Stable",
         rolls_back=given.on_failure == "RollBack",
         longest_stable=parse_seconds(given.max_stable_age),
+        gates=tuple(_rule(each, f"spec.gates[{n}]") for n, each in enumerate(given.gates or ())),
+        order=Order(given.order),
+        longest=None if given.max_duration is None else parse_seconds(given.max_duration),
     )
+
+
+def parse_alerts(given: FiringAlerts) -> AlertsRule:
+    """Which alerts may not fire."""
+    return AlertsRule(firing=given.firing, ignore=given.ignore or "")
+
+
+def _rule(given: RolloutGateRule, place: str) -> Gate:
+    if given.alerts is not None:
+        return Gate(name=given.name, alerts=parse_alerts(given.alerts))
+    query = given.query
+    assert query is not None  # its rules have been judged
+    every = parse_seconds(query.every)
+    if not MOST_OFTEN <= every <= LEAST_OFTEN:
+        raise Fault(f"{place}.query.every: {shown(query.every)} is not between 15s and 10m")
+    least, most = (None if bound is None else float(bound) for bound in (query.min, query.max))
+    rule = QueryRule(expression=query.expr, least=least, most=most)
+    return Gate(name=given.name, query=rule, every=every, failures=query.failures)
 
 
 def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
@@ -132,7 +163,9 @@ def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
         total=total,
         at_target=at_target,
         leaving=leaving,
-        gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == "nodes"), NodesGate()),
+        gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == NODES), NodesGate()),
+        asked=tuple(parse_verdict(each) for each in raw.get("gates") or () if each["name"] != NODES),
+        history=tuple(map(_passage, raw.get("history") or ())),
         makes=text_of(target.get("launches") or ""),
         stable=_stable(raw.get("stable") or {}),
         failure=_failure(raw.get("failure")),
@@ -155,6 +188,24 @@ def _failure(raw: ReadOnlyJson | None) -> RolloutFailure | None:
     if raw is None:
         return None
     return RolloutFailure(generation=number_of(raw["generation"]), message=text_of(raw["message"]))
+
+
+def parse_verdict(raw: ReadOnlyJson) -> Verdict:
+    """What was answered last."""
+    return Verdict(
+        name=text_of(raw["name"]),
+        result=GateResult(raw["result"]),
+        asked=optional_time(raw.get("asked")) or 0.0,
+        since=optional_time(raw.get("since")),
+        failed=number_of(raw.get("failed") or 0),
+        message=text_of(raw.get("message") or ""),
+    )
+
+
+def _passage(raw: ReadOnlyJson) -> Passage:
+    step, result, message = (text_of(raw.get(key) or "") for key in ("step", "result", "message"))
+    began, ended = optional_time(raw["began"]) or 0.0, optional_time(raw.get("ended"))
+    return Passage(step=step, began=began, ended=ended, result=result, message=message)
 
 
 def _gate(raw: ReadOnlyJson) -> NodesGate:
