@@ -49,16 +49,16 @@ def _stalled(rollout: Rollout, has_pool: bool, now: float) -> _Said:
         return TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted"
     if state == RolloutState.FAILED:
         return TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target"
-    if rollout.goes_back or state not in BEGUN:
+    if rollout.goes_back or state == RolloutState.COMPLETE:
         return FALSE, "Advancing", ""
-    return _held(rollout, now)
+    if rollout.is_failing:
+        return TRUE, "GateFails", f"no further node begins: {rollout.doubts}"
+    return _held(rollout, now) if state in BEGUN else (FALSE, "Advancing", "")
 
 
 def _held(rollout: Rollout, now: float) -> _Said:
     """Of one that has begun and does not go back."""
     state = rollout.status.state
-    if rollout.is_failing:
-        return TRUE, "GateFails", f"no further node begins: {rollout.doubts}"
     if now >= rollout.overdue_at():
         return TRUE, "TooLong", f"{rollout.why_not_now(now)}: raise that, promote it, abort it, or go back"
     if state == RolloutState.PAUSED:
