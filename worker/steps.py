@@ -69,7 +69,7 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
-from dovetail.activities.upkeep.questions import Questions
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
@@ -272,9 +272,9 @@ class Wiring:
         ]
 
     @cached_property
-    def questions(self) -> Questions:
+    def questions(self) -> MetricQuestions:
         """What is asked of Prometheus, and its answers."""
-        return Questions(self.world.metrics, self.now)
+        return MetricQuestions(self.world.metrics, self.now)
 
     def _brake(self) -> LaunchBrake:
         w, settings = self.world, self.settings

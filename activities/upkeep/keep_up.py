@@ -18,7 +18,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after
 from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.activities.upkeep.questions import Questions
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
@@ -54,7 +54,7 @@ class KeepUp:
         tasks: Callable[[], Sequence[UpkeepTask]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
-        questions: Questions | None = None,
+        questions: MetricQuestions | None = None,
     ) -> None:
         self.questions = questions
         self.snapshots = snapshots

@@ -24,7 +24,7 @@ SOON: Final = 1.0  # seconds until it is seen what is due, at the latest
 
 
 @dataclass(slots=True)
-class Questions:
+class MetricQuestions:
     """The questions of one worker."""
 
     metrics: Metrics | None

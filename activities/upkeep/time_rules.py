@@ -11,14 +11,14 @@ from math import ceil
 from typing import Final
 
 from dovetail.activities.shared.look import Look, Write, earliest
-from dovetail.activities.upkeep.questions import Questions
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.disruption.upkeep.rollout_conditions import STALLED, conditions_of
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
 from dovetail.model.beginnings import readiness_for
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.gates import Answer, Verdict
+from dovetail.model.gates import Answer, GateVerdict
 from dovetail.model.health import HealthState
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
@@ -49,7 +49,7 @@ class TimeRuleUpkeep:
         now: Callable[[], float],
         catalogues: Catalogues | None = None,
         notices: Notices | None = None,
-        questions: Questions | None = None,
+        questions: MetricQuestions | None = None,
     ) -> None:
         self.times, self.now, self.catalogues, self.notices = times, now, catalogues, notices
         self.questions = questions
@@ -158,7 +158,7 @@ def _conflicts(policy: Policy, snapshot: Snapshot, pools: Iterable[str]) -> Iter
             yield f"NodePool {name}: {words}"
 
 
-def _health(policy: Policy, snapshot: Snapshot, now: float, alerts: Verdict | None) -> HealthState | None:
+def _health(policy: Policy, snapshot: Snapshot, now: float, alerts: GateVerdict | None) -> HealthState | None:
     if policy.health is None:
         return policy.status.health if policy.fault else None
     return policy.health.remembered(policy.status.health, readiness_for(policy, snapshot), now, alerts)

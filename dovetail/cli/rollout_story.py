@@ -28,12 +28,12 @@ def story_of(rollout: Rollout) -> Iterator[str]:
     """The steps that it has been at, and where it stands."""
     yield f"{rollout.name}: NodePool {rollout.pool or '(any)'}, {rollout.words}"
     for each in rollout.status.history:
-        yield f"{format_time(each.began)}  {_told(each)}"
+        yield f"{format_time(each.began)}  {_passage_line(each)}"
     if not rollout.status.history:
         yield "no step of it has begun"
 
 
-def _told(each: Passage) -> str:
+def _passage_line(each: Passage) -> str:
     if each.ended is None:
         return f"{each.step}: goes on"
     took = duration_text(round(each.ended - each.began))

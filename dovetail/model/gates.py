@@ -35,7 +35,7 @@ _WORST_FIRST: Final = (GateResult.FAILING, GateResult.UNKNOWN, GateResult.PASSIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Series:
     """One series of an answer: its labels, and its value now."""
 
     labels: tuple[tuple[str, str], ...] = ()
@@ -51,12 +51,12 @@ class Answer:
     """What a question was answered. `at`: when, in whole seconds; `fault`: why nothing is known."""
 
     at: float
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[Series, ...] = ()
     fault: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class GateVerdict:
     """What a gate says by the last answer. `asked`: the moment of that; `failed`: how often it has failed without an
     answer that passes; `since`: since when it says that."""
 
@@ -86,7 +86,7 @@ class AlertsRule:
         ours = f"ALERTS{_firing(self.firing)}"
         return f"{ours} unless ALERTS{_firing(self.ignore)}" if self.ignore else ours
 
-    def finds(self, samples: Sequence[Sample]) -> tuple[GateResult, str]:
+    def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
         """Nothing that fires is what is hoped for."""
         firing = Counter(each.label(_ALERT) for each in samples)
         if not firing:
@@ -104,7 +104,7 @@ class QueryRule:
     least: float | None = None
     most: float | None = None
 
-    def finds(self, samples: Sequence[Sample]) -> tuple[GateResult, str]:
+    def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
         """The worst of them; where one is no number, nothing is known."""
         if not samples:
             return GateResult.UNKNOWN, "the answer is empty: no series has a value now"
@@ -119,7 +119,7 @@ class QueryRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class AskedGate:
     """One question of an object; it has alerts or a query. `failures`: so many answers in a row fail it."""
 
     name: str
@@ -140,10 +140,10 @@ class Gate:
         """For how many seconds an answer counts."""
         return 2 * self.every + _GRACE
 
-    def judged(self, known: Verdict | None, answer: Answer | None, now: float) -> Verdict:
+    def judged(self, known: GateVerdict | None, answer: Answer | None, now: float) -> GateVerdict:
         """What it says now. An answer that says the same as one a moment ago is not written down again."""
         if answer is None or (known is not None and answer.at <= known.asked):
-            return known or Verdict(name=self.name, since=float(int(now)))
+            return known or GateVerdict(name=self.name, since=float(int(now)))
         result, words = self._finds(answer)
         failed = known.failed if known is not None else 0
         if result == GateResult.FAILING:
@@ -154,7 +154,7 @@ class Gate:
             failed = 0
         same = known is not None and (known.result, known.failed) == (result, failed)
         since = known.since if known is not None and known.result == result else float(int(now))
-        found = Verdict(name=self.name, result=result, asked=answer.at, since=since, failed=failed, message=words)
+        found = GateVerdict(name=self.name, result=result, asked=answer.at, since=since, failed=failed, message=words)
         if known is None or not same or answer.at - known.asked >= WRITTEN:
             return found
         passes = result == GateResult.PASSING
@@ -166,7 +166,7 @@ class Gate:
         rule = self.query or self.alerts or AlertsRule()
         return rule.finds(answer.samples)
 
-    def why_not(self, known: Verdict | None, now: float) -> str:
+    def why_not(self, known: GateVerdict | None, now: float) -> str:
         """Why it lets nothing begin now; empty where it passes."""
         if known is None:
             return f"gate {self.name} is Unknown: {NOT_ASKED}"
@@ -177,7 +177,7 @@ class Gate:
         return ""
 
 
-def worst(verdicts: Sequence[Verdict]) -> Verdict:
+def worst(verdicts: Sequence[GateVerdict]) -> GateVerdict:
     """The one that counts; of equals one that has something to say."""
     return min(verdicts, key=lambda each: (_WORST_FIRST.index(each.result), not each.message))
 

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, Gate, GateResult, Verdict
+from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, AskedGate, GateResult, GateVerdict
 from dovetail.model.nodes import Node, NodeClaim
 
 ALERTS: Final = "alerts"  # the name of what is asked
@@ -65,11 +65,11 @@ class HealthRule:
     alerts: AlertsRule | None = None
 
     @property
-    def gate(self) -> Gate | None:
+    def gate(self) -> AskedGate | None:
         """What is asked of Prometheus."""
-        return None if self.alerts is None else Gate(name=ALERTS, alerts=self.alerts, every=ASKED_EVERY)
+        return None if self.alerts is None else AskedGate(name=ALERTS, alerts=self.alerts, every=ASKED_EVERY)
 
-    def judged(self, known: Verdict | None, answers: Mapping[str, Answer], now: float) -> Verdict | None:
+    def judged(self, known: GateVerdict | None, answers: Mapping[str, Answer], now: float) -> GateVerdict | None:
         """What is known of alerts now. A question without an answer leaves what was known, for as long as it counts."""
         gate = self.gate
         if gate is None:
@@ -80,7 +80,7 @@ class HealthRule:
             return known
         return gate.judged(known, answer, now)
 
-    def why_blind(self, said: Verdict | None, now: float) -> str:
+    def why_blind(self, said: GateVerdict | None, now: float) -> str:
         """Why nobody can tell whether alerts fire; empty where somebody can, or need not."""
         gate = self.gate
         if gate is None or (said is not None and said.result == GateResult.FAILING):
@@ -89,14 +89,14 @@ class HealthRule:
             return f"nobody can tell whether alerts fire: {NOT_ASKED if said is None else said.message}"
         return "" if not gate.why_not(said, now) else f"nobody can tell whether alerts fire: {gate.why_not(said, now)}"
 
-    def _why_alerted(self, said: Verdict | None) -> str:
+    def _why_alerted(self, said: GateVerdict | None) -> str:
         """Why a verdict that stands there is a failure; one that was never given is none yet."""
         if self.alerts is None or said is None or not said.asked or said.result == GateResult.PASSING:
             return ""
         is_blind = said.result == GateResult.UNKNOWN
         return f"nobody can tell whether alerts fire: {said.message}" if is_blind else said.message
 
-    def why_failing(self, found: Readiness, said: Verdict | None = None) -> str:
+    def why_failing(self, found: Readiness, said: GateVerdict | None = None) -> str:
         """Why it fails; empty where it passes. A share is not rounded. `said`: of alerts, by the policy's status."""
         if found.fault:
             return f"the nodes cannot be judged: {found.fault}"
@@ -109,7 +109,7 @@ class HealthRule:
         return f"{not_ready} of {found.nodes} nodes are not ready, at most {text} may be" if fails else ""
 
     def remembered(
-        self, known: HealthState | None, found: Readiness, now: float, said: Verdict | None = None
+        self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
     ) -> HealthState | None:
         """What the status is to remember now."""
         why = self.why_failing(found, said)
@@ -123,7 +123,7 @@ class HealthRule:
         )
 
     def unhealthy(
-        self, known: HealthState | None, found: Readiness, now: float, said: Verdict | None = None
+        self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
     ) -> Unhealthy | None:
         """What keeps nodes from beginning to leave now."""
         why = self.why_failing(found, said) or self.why_blind(said, now)

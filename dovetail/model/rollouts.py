@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
-from dovetail.model.gates import Gate, GateResult, Verdict, worst
+from dovetail.model.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
@@ -107,7 +107,7 @@ class RolloutStrategy:
     launches_stable: bool = False  # whether launches take the images of before, but for its own
     rolls_back: bool = False  # whether it goes back by itself where it fails
     longest_stable: float = MAX_STABLE_AGE
-    gates: tuple[Gate, ...] = ()  # beside `nodes`
+    gates: tuple[AskedGate, ...] = ()  # beside `nodes`
     order: Order = Order.AGE
     longest: float | None = None  # seconds after which it stops until a person decides
 
@@ -160,7 +160,7 @@ class RolloutStatus:
     at_target: int = 0
     leaving: int = 0
     gate: NodesGate = NodesGate()
-    asked: tuple[Verdict, ...] = ()  # of the other gates
+    asked: tuple[GateVerdict, ...] = ()  # of the other gates
     history: tuple[Passage, ...] = ()  # the latest last
     makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
     stable: StableImages = NOTHING_KNOWN
@@ -226,14 +226,14 @@ class Rollout(RolloutStrategy):
         return self.status.stable.pinned(STABLE) if self.keeps_images and not is_own else {}
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[GateVerdict, ...]:
         """What each gate says, `nodes` first; of one that was never asked nothing is known."""
         known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
-        first = Verdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
-        return (first, *(known.get(gate.name, Verdict(name=gate.name)) for gate in self.gates))
+        first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
+        return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GateVerdict:
         """The worst of them, which counts."""
         return worst(self.verdicts)
 

@@ -8,8 +8,8 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.upkeep.keep_up import KeepUp
-from dovetail.activities.upkeep.questions import AT_ONCE, NOT_SET, Questions
-from dovetail.model.gates import Sample
+from dovetail.activities.upkeep.questions import AT_ONCE, NOT_SET, MetricQuestions
+from dovetail.model.gates import Series
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
 from tests.waiting import until
@@ -25,7 +25,7 @@ class Asked:
     asked: list[str] = field(default_factory=list)
     under_way: int = 0
 
-    async def ask(self, expression: str) -> tuple[Sample, ...]:
+    async def ask(self, expression: str) -> tuple[Series, ...]:
         self.asked.append(expression)
         self.under_way += 1
         try:
@@ -35,7 +35,7 @@ class Asked:
                 raise Unreachable("Prometheus", "it did not answer within 10 s")
             if expression == "bug":
                 raise TypeError("a bug of ours")
-            return (Sample(value=1.0),)
+            return (Series(value=1.0),)
         finally:
             self.under_way -= 1
 
@@ -50,12 +50,12 @@ class Clock:
 
 async def test_each_question_is_asked_when_it_is_due_and_no_longer_than_it_is_wanted() -> None:
     metrics, clock = Asked(), Clock()
-    questions = Questions(metrics, clock)
+    questions = MetricQuestions(metrics, clock)
     keeping = asyncio.create_task(questions.keep_asking())
 
     questions.want({"up": 60.0, "fails": 15.0, "bug": 15.0})
     await until(lambda: len(questions.answers) == 3, words="all are answered")
-    assert questions.answers["up"].samples == (Sample(value=1.0),) and questions.answers["up"].at == NOW
+    assert questions.answers["up"].samples == (Series(value=1.0),) and questions.answers["up"].at == NOW
     assert questions.answers["fails"].fault == "Prometheus: it did not answer within 10 s"
     assert questions.answers["bug"].fault == "the question failed: TypeError"
 
@@ -75,7 +75,7 @@ async def test_each_question_is_asked_when_it_is_due_and_no_longer_than_it_is_wa
 
 async def test_one_that_hangs_holds_no_other_up_and_ends_with_the_step() -> None:
     metrics, clock = Asked(hang={"hangs"}), Clock()
-    questions = Questions(metrics, clock)
+    questions = MetricQuestions(metrics, clock)
     keeping = asyncio.create_task(questions.keep_asking())
     questions.want({"hangs": 15.0, "up": 15.0})
     await until(lambda: "up" in questions.answers, words="the other is answered")
@@ -90,7 +90,7 @@ async def test_one_that_hangs_holds_no_other_up_and_ends_with_the_step() -> None
 
 async def test_so_many_are_asked_at_once_and_no_more() -> None:
     metrics = Asked(hang={f"q{n}" for n in range(50)})
-    questions = Questions(metrics, Clock())
+    questions = MetricQuestions(metrics, Clock())
     keeping = asyncio.create_task(questions.keep_asking())
     questions.want({f"q{n}": 15.0 for n in range(50)})
     await until(lambda: metrics.under_way == AT_ONCE, words="some are under way")
@@ -99,7 +99,7 @@ async def test_so_many_are_asked_at_once_and_no_more() -> None:
 
 
 async def test_without_a_prometheus_every_question_is_answered_so() -> None:
-    questions = Questions(None, Clock())
+    questions = MetricQuestions(None, Clock())
     keeping = asyncio.create_task(questions.keep_asking())
     questions.want({"up": 60.0})
     await until(lambda: "up" in questions.answers, words="it is answered")
@@ -127,7 +127,7 @@ class Quiet:
 async def test_upkeep_looks_again_at_an_answer_and_goes_on_while_another_hangs() -> None:
     """Nothing changes in the cluster: only what is answered wakes it."""
     metrics, clock = Asked(hang={"hangs"}), Clock()
-    questions = Questions(metrics, clock)
+    questions = MetricQuestions(metrics, clock)
     looks: list[set[str]] = []
 
     class Task:

@@ -11,7 +11,7 @@ from dovetail.disruption.explain import explain_node
 from dovetail.disruption.upkeep.rollout_conditions import UNKNOWN_FOR, conditions_of
 from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, Gate, GateResult, QueryRule, Sample, Verdict
+from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, AskedGate, GateResult, GateVerdict, QueryRule, Series
 from dovetail.model.health import HealthRule
 from dovetail.model.policies import Policy
 from dovetail.model.rollouts import Intent, PoolNodes, Rollout, RolloutState
@@ -21,12 +21,12 @@ from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout,
 
 PASSING, UNKNOWN, FAILING = GateResult.PASSING, GateResult.UNKNOWN, GateResult.FAILING
 ERRORS: Final = QueryRule(expression="slo:errors:ratio5m", most=0.01)
-SLO: Final = Gate(name="slo", query=ERRORS)
-ALERTS: Final = Gate(name="alerts", alerts=AlertsRule(firing='{severity="critical",team="platform"}'))
+SLO: Final = AskedGate(name="slo", query=ERRORS)
+ALERTS: Final = AskedGate(name="alerts", alerts=AlertsRule(firing='{severity="critical",team="platform"}'))
 
 
 def answered(*values: float, at: float = NOW, fault: str = "") -> Answer:
-    return Answer(at=at, samples=tuple(Sample(value=value) for value in values), fault=fault)
+    return Answer(at=at, samples=tuple(Series(value=value) for value in values), fault=fault)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def answered(*values: float, at: float = NOW, fault: str = "") -> Answer:
 def test_every_value_must_be_within_the_bounds(
     rule: QueryRule, values: list[float], result: GateResult, words: str
 ) -> None:
-    found = Gate(name="slo", query=rule).judged(None, answered(*values), NOW)
+    found = AskedGate(name="slo", query=rule).judged(None, answered(*values), NOW)
 
     assert (found.result, found.message, found.asked, found.since) == (result, words, NOW, NOW)
 
 
 def test_no_alert_may_fire_and_those_that_do_are_named_by_their_numbers() -> None:
     def firing(*names: str) -> Answer:
-        return Answer(at=NOW, samples=tuple(Sample(labels=(("alertname", name),), value=1.0) for name in names))
+        return Answer(at=NOW, samples=tuple(Series(labels=(("alertname", name),), value=1.0) for name in names))
 
     assert ALERTS.judged(None, firing(), NOW).result == PASSING
     found = ALERTS.judged(None, firing("Slow", "Slow", "Down"), NOW)
@@ -79,7 +79,7 @@ def test_no_alert_may_fire_and_those_that_do_are_named_by_their_numbers() -> Non
     ],
 )
 def test_alerts_that_fire_are_asked_for(rule: AlertsRule, question: str) -> None:
-    assert Gate(name="alerts", alerts=rule).question == question
+    assert AskedGate(name="alerts", alerts=rule).question == question
 
 
 def test_so_many_answers_in_a_row_fail_it_and_each_is_judged_once() -> None:
@@ -110,15 +110,15 @@ def test_a_verdict_that_stays_the_same_is_written_once_a_minute() -> None:
     assert (later.asked, later.since) == (NOW + 60, NOW)
 
 
-def gated(verdict: Verdict | None, step: str = "rest", intent: Intent = Intent.RUN) -> Rollout:
+def gated(verdict: GateVerdict | None, step: str = "rest", intent: Intent = Intent.RUN) -> Rollout:
     asked = () if verdict is None else (verdict,)
     return replace(a_rollout(a_status(step, asked=asked), intent), gates=(SLO,))
 
 
 SAYS: Final = {
-    PASSING: Verdict(name="slo", result=PASSING, asked=NOW - 30, since=NOW - 600, message="0.004"),
-    UNKNOWN: Verdict(name="slo", result=UNKNOWN, asked=NOW - 30, since=NOW - 600, message="it did not answer"),
-    FAILING: Verdict(name="slo", result=FAILING, asked=NOW - 30, since=NOW - 600, message="0.02 is more than 0.01"),
+    PASSING: GateVerdict(name="slo", result=PASSING, asked=NOW - 30, since=NOW - 600, message="0.004"),
+    UNKNOWN: GateVerdict(name="slo", result=UNKNOWN, asked=NOW - 30, since=NOW - 600, message="it did not answer"),
+    FAILING: GateVerdict(name="slo", result=FAILING, asked=NOW - 30, since=NOW - 600, message="0.02 is more than 0.01"),
 }
 
 
@@ -139,7 +139,7 @@ SAYS: Final = {
     ],
 )
 def test_only_a_fresh_answer_that_passes_lets_further_nodes_begin(
-    verdict: Verdict | None, begin: int, words: str
+    verdict: GateVerdict | None, begin: int, words: str
 ) -> None:
     world = a_cluster(8, 1, gated(verdict))
 
@@ -158,7 +158,7 @@ SOAKED: Final = PoolNodes(old=7, at_target=1, ready=(NOW - 900,))
     ("verdict", "state"),
     [(SAYS[PASSING], "quarter"), (SAYS[UNKNOWN], "canary"), (SAYS[FAILING], "canary"), (None, "canary")],
 )
-def test_the_next_step_begins_only_where_it_passes(verdict: Verdict | None, state: str) -> None:
+def test_the_next_step_begins_only_where_it_passes(verdict: GateVerdict | None, state: str) -> None:
     soaked = gated(verdict, "canary")
     status = replace(soaked.status, state=RolloutState.SOAKING, since=NOW - 700, until=NOW - 1)
     found = next_move(replace(soaked, status=status, created=NOW - 900), POOL, SOAKED, NOW)
@@ -189,7 +189,7 @@ def test_another_target_is_judged_by_answers_of_its_own() -> None:
 
 
 def test_a_person_is_needed_where_it_fails_or_nothing_is_known_for_half_an_hour() -> None:
-    def stalled(verdict: Verdict) -> tuple[str, str]:
+    def stalled(verdict: GateVerdict) -> tuple[str, str]:
         return conditions_of(gated(verdict), True, NOW)["Stalled"][:2]
 
     assert stalled(SAYS[PASSING]) == ("False", "Advancing")

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.activities.upkeep.time_rules import policy_status
 from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.gates import AlertsRule, Answer, GateResult, Sample, Verdict
+from dovetail.model.gates import AlertsRule, Answer, GateResult, GateVerdict, Series
 from dovetail.model.health import HealthResult, HealthRule
 from dovetail.model.policies import Policy, PolicyStatus
 from dovetail.telemetry.metrics.exposition import measured
@@ -20,10 +20,10 @@ RULE: Final = HealthRule(max_not_ready="10%", stable_for=600.0, alerts=AlertsRul
 POLICY: Final = Policy(name="calm", health=RULE)
 assert RULE.gate is not None
 QUESTION: Final = RULE.gate.question
-FIRES: Final = (Sample(labels=(("alertname", "Down"),), value=1.0),)
+FIRES: Final = (Series(labels=(("alertname", "Down"),), value=1.0),)
 
 
-def looked(policy: Policy, now: float, *samples: Sample, fault: str = "") -> Policy:
+def looked(policy: Policy, now: float, *samples: Series, fault: str = "") -> Policy:
     """The policy with what upkeep writes at that answer."""
     world = with_rules(replace(a_fleet(4), now=now), policy)
     answers = {QUESTION: Answer(at=now, samples=samples, fault=fault)}
@@ -92,12 +92,12 @@ def test_a_worker_that_was_away_is_believed_only_once_it_has_asked_again() -> No
     ("verdict", "blind"),
     [
         (None, True),
-        (Verdict(name="alerts", result=GateResult.UNKNOWN, asked=NOW, message="no answer"), True),
-        (Verdict(name="alerts", result=GateResult.FAILING, asked=NOW, message="alerts fire: Down"), False),
-        (Verdict(name="alerts", result=GateResult.PASSING, asked=NOW, message=""), False),
+        (GateVerdict(name="alerts", result=GateResult.UNKNOWN, asked=NOW, message="no answer"), True),
+        (GateVerdict(name="alerts", result=GateResult.FAILING, asked=NOW, message="alerts fire: Down"), False),
+        (GateVerdict(name="alerts", result=GateResult.PASSING, asked=NOW, message=""), False),
     ],
 )
-def test_the_metric_tells_silence_from_alerts(verdict: Verdict | None, blind: bool) -> None:
+def test_the_metric_tells_silence_from_alerts(verdict: GateVerdict | None, blind: bool) -> None:
     assert is_blind(replace(POLICY, status=PolicyStatus(alerts=verdict)), NOW) is blind
 
 

@@ -15,7 +15,7 @@ import yaml
 from aiohttp import web
 
 from dovetail.adapters.prometheus.client import Prometheus
-from dovetail.model.gates import AlertsRule, Answer, Gate, GateResult, QueryRule
+from dovetail.model.gates import AlertsRule, Answer, AskedGate, GateResult, QueryRule
 from dovetail.model.json import Json
 from dovetail.ports.failures import Failure
 from testbed.plane.unavailable import TestbedUnavailable
@@ -233,10 +233,10 @@ async def test_prometheus_itself_is_understood(tmp_path: Path) -> None:
         served.errors = 0.95
         with prometheus_of(served, tmp_path) as real:
             asked = Prometheus(url=real.url, agent="dovetail/test")
-            alerts = Gate(name="alerts", alerts=AlertsRule(firing='{team="platform"}'))
+            alerts = AskedGate(name="alerts", alerts=AlertsRule(firing='{team="platform"}'))
             ignored = replace(alerts, alerts=AlertsRule(firing='{team="platform"}', ignore=f'{{alertname="{ALERT}"}}'))
 
-            async def says(gate: Gate) -> tuple[GateResult, str]:
+            async def says(gate: AskedGate) -> tuple[GateResult, str]:
                 try:
                     answer = Answer(at=1.0, samples=await asked.ask(gate.question))
                 except Failure as failure:
@@ -244,8 +244,8 @@ async def test_prometheus_itself_is_understood(tmp_path: Path) -> None:
                 found = gate.judged(None, answer, 1.0)
                 return found.result, found.message
 
-            def query(expression: str) -> Gate:
-                return Gate(name="slo", query=QueryRule(expression=expression, most=0.01))
+            def query(expression: str) -> AskedGate:
+                return AskedGate(name="slo", query=QueryRule(expression=expression, most=0.01))
 
             async def fires() -> bool:
                 return await says(alerts) == (GateResult.FAILING, f"alerts fire: {ALERT}")

@@ -16,7 +16,7 @@ from urllib.request import getproxies
 import aiohttp
 import orjson
 
-from dovetail.model.gates import Sample
+from dovetail.model.gates import Series
 from dovetail.model.quoting import one_line
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 
@@ -44,7 +44,7 @@ class Prometheus:
     authority: Path | None = None
     seconds: float = SECONDS
 
-    async def ask(self, expression: str) -> tuple[Sample, ...]:
+    async def ask(self, expression: str) -> tuple[Series, ...]:
         """What the expression gives now."""
         try:
             async with asyncio.timeout(self.seconds):
@@ -80,7 +80,7 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
     return b"".join(parts)
 
 
-def samples_of(status: int, raw: bytes) -> tuple[Sample, ...]:
+def samples_of(status: int, raw: bytes) -> tuple[Series, ...]:
     """What was answered; a failure where it is no answer, or one with a warning."""
     try:
         body = orjson.loads(raw)
@@ -100,20 +100,20 @@ def samples_of(status: int, raw: bytes) -> tuple[Sample, ...]:
         ) from None
 
 
-def _samples(data: Any) -> tuple[Sample, ...]:
+def _samples(data: Any) -> tuple[Series, ...]:
     kind, result = data["resultType"], data["result"]
     if kind == "scalar":
-        return (Sample(value=_number(result[1])),)
+        return (Series(value=_number(result[1])),)
     if kind != "vector":
         raise ValueError(f"a {kind} is no value of now")
     return tuple(_sample(each) for each in result)
 
 
-def _sample(each: Any) -> Sample:
+def _sample(each: Any) -> Series:
     labels = tuple(sorted((str(key), str(value)) for key, value in each["metric"].items()))
     if "value" not in each:  # a native histogram has none
-        return Sample(labels=labels, value=math.nan)
-    return Sample(labels=labels, value=_number(each["value"][1]))
+        return Series(labels=labels, value=math.nan)
+    return Series(labels=labels, value=_number(each["value"][1]))
 
 
 def _number(text: Any) -> float:

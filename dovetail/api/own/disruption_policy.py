@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dovetail.api.own.questions import FiringAlerts
-from dovetail.api.own.rollout_strategy import NodeShare, RolloutStrategy
+from dovetail.api.own.rollout_strategy import NodeRolloutStrategy, NodeShare
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
@@ -118,7 +118,7 @@ class PolicyRolloutWhen(ApiModel):
     """So many nodes that a change of the NodePool, its NodeClass or images concerns, or a percentage, rounded up."""
 
 
-class PolicyRollout(RolloutStrategy):
+class PolicyRollout(NodeRolloutStrategy):
     """How changes of its NodePools, their NodeClasses and images reach the nodes. The NodeRollout that is made of each
     change has a copy of all but `when`."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dovetail.api.own.rollout_strategy import BY_NAME, RolloutStrategy
+from dovetail.api.own.rollout_strategy import BY_NAME, NodeRolloutStrategy
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import Int32, Int64, LabelValue, Moment
 from dovetail.api.schema.object_meta import Metadata
@@ -42,11 +42,11 @@ class RolloutApproval(ApiModel):
     """When."""
 
 
-class NodeRolloutSpec(RolloutStrategy):
+class NodeRolloutSpec(NodeRolloutStrategy):
     """Which NodePool it is about, and by which steps its nodes are replaced."""
 
     rules = (
-        *RolloutStrategy.rules,
+        *NodeRolloutStrategy.rules,
         UpdateRule(
             message="nodePool is immutable",
             cel="self.nodePool == oldSelf.nodePool",

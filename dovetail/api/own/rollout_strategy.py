@@ -126,7 +126,7 @@ Gates = Annotated[
 ]
 
 
-class RolloutStrategy(ApiModel):
+class NodeRolloutStrategy(ApiModel):
     """The steps, and what becomes of launches and failures meanwhile."""
 
     rules: ClassVar[tuple[AnyRule, ...]] = (_ENDS_WITH_ALL, _ASKS_BEFORE_THE_END)

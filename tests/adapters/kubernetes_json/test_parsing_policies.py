@@ -17,7 +17,7 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
 from dovetail.api.own.node_rollout import RolloutGate
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
-from dovetail.model.gates import AlertsRule, Gate, GateResult, QueryRule, Verdict
+from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.health import HealthResult, HealthRule
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
@@ -395,8 +395,8 @@ def test_the_gates_the_order_and_the_longest_time_are_read_by_both_kinds_and_cop
     alerts = AlertsRule(firing='{severity="critical"}', ignore='{alertname="Watchdog"}')
     query = QueryRule(expression="slo:errors", least=-1000.0, most=0.01)
     assert plan.gates == (
-        Gate(name="alerts", alerts=alerts),
-        Gate(name="slo", query=query, every=30.0, failures=3),
+        AskedGate(name="alerts", alerts=alerts),
+        AskedGate(name="slo", query=query, every=30.0, failures=3),
     )
     assert (plan.order, plan.longest) == (Order.ZONE, 168 * HOUR)
 
@@ -440,9 +440,9 @@ def test_a_selector_of_alerts_is_one_as_prometheus_writes_it(selector: str) -> N
 
 def test_what_gates_said_and_the_story_are_written_and_read_again() -> None:
     asked = (
-        Verdict(name="slo", result=GateResult.UNKNOWN, asked=NOON, since=NOON - 60, failed=2, message="no answer"),
-        Verdict(name="alerts", result=GateResult.PASSING, asked=NOON, since=NOON, message=""),
-        Verdict(name="new"),
+        GateVerdict(name="slo", result=GateResult.UNKNOWN, asked=NOON, since=NOON - 60, failed=2, message="no answer"),
+        GateVerdict(name="alerts", result=GateResult.PASSING, asked=NOON, since=NOON, message=""),
+        GateVerdict(name="new"),
     )
     story = (
         Passage(step="canary", began=NOON - 60, ended=NOON, result="Failed", message="pods are not ready"),
@@ -458,7 +458,7 @@ def test_what_gates_said_and_the_story_are_written_and_read_again() -> None:
 
 
 def test_what_was_said_of_alerts_is_read_apart_from_the_rest() -> None:
-    said = Verdict(name="alerts", result=GateResult.FAILING, asked=NOON, since=NOON, message="alerts fire: Down")
+    said = GateVerdict(name="alerts", result=GateResult.FAILING, asked=NOON, since=NOON, message="alerts fire: Down")
     written = render_status(PolicyStatus(alerts=said))
     health = {"health": {"alerts": {"firing": "{}"}}}
 

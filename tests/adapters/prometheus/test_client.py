@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from dovetail.adapters.prometheus.client import Prometheus, samples_of
-from dovetail.model.gates import Sample
+from dovetail.model.gates import Series
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -45,12 +45,12 @@ def vector(*samples: tuple[dict[str, str], str]) -> object:
         (vector(), ()),
         (
             vector(({"b": "2", "a": "1"}, "0.5"), ({}, "+Inf")),
-            (Sample(labels=(("a", "1"), ("b", "2")), value=0.5), Sample(value=float("inf"))),
+            (Series(labels=(("a", "1"), ("b", "2")), value=0.5), Series(value=float("inf"))),
         ),
-        ({"resultType": "scalar", "result": [1.5, "7"]}, (Sample(value=7.0),)),
+        ({"resultType": "scalar", "result": [1.5, "7"]}, (Series(value=7.0),)),
     ],
 )
-def test_an_answer_is_series_with_their_values(data: object, samples: tuple[Sample, ...]) -> None:
+def test_an_answer_is_series_with_their_values(data: object, samples: tuple[Series, ...]) -> None:
     assert samples_of(200, body(data)) == samples
 
 
@@ -107,7 +107,7 @@ async def test_it_is_asked_below_its_address_with_the_token_of_now(tmp_path: Pat
         asked = Prometheus(url=f"{url}/tenant/", agent="dovetail/test", token=token)
         for secret in ("one", "two"):
             token.write_text(f"{secret}\n")
-            assert await asked.ask('up{job="a&b"}') == (Sample(value=1.0),)
+            assert await asked.ask('up{job="a&b"}') == (Series(value=1.0),)
         token.unlink()
         with pytest.raises(Unreachable, match="token"):
             await asked.ask("up")

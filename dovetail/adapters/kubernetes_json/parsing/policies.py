@@ -32,7 +32,7 @@ from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.durations import parse_seconds
-from dovetail.model.gates import Verdict
+from dovetail.model.gates import GateVerdict
 from dovetail.model.health import ALERTS, HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
@@ -258,7 +258,7 @@ def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
     return HealthState(result=result, since=since, until=until, message=message)
 
 
-def _alerts(raw: ReadOnlyJson | None) -> Verdict | None:
+def _alerts(raw: ReadOnlyJson | None) -> GateVerdict | None:
     """What cannot be read was never asked."""
     return None if not raw else parse_verdict({**raw, "name": ALERTS})
 

@@ -14,11 +14,11 @@ from dovetail.adapters.kubernetes_json.parsing.reading import number_of, reading
 from dovetail.api.own.disruption_policy import PolicyRollout
 from dovetail.api.own.node_rollout import NodeRolloutSpec, RolloutApproval
 from dovetail.api.own.questions import FiringAlerts
-from dovetail.api.own.rollout_strategy import NodeRolloutStep, RolloutGateRule, RolloutStrategy
+from dovetail.api.own.rollout_strategy import NodeRolloutStep, NodeRolloutStrategy, RolloutGateRule
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
 from dovetail.model.durations import parse_seconds
-from dovetail.model.gates import AlertsRule, Gate, GateResult, QueryRule, Verdict
+from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.quoting import shown
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
@@ -78,7 +78,7 @@ class _Strategy(TypedDict, total=False):
     launches_stable: bool
     rolls_back: bool
     longest_stable: float
-    gates: tuple[Gate, ...]
+    gates: tuple[AskedGate, ...]
     order: Order
     longest: float | None
 
@@ -88,7 +88,7 @@ LEAST_OFTEN: Final = 600.0
 _NOTHING: Final = _Strategy()
 
 
-def _strategy(given: RolloutStrategy) -> _Strategy:
+def _strategy(given: NodeRolloutStrategy) -> _Strategy:
     return _Strategy(
         steps=_steps(given.steps),
         launches_stable=given.new_launches == "Stable",
@@ -105,9 +105,9 @@ def parse_alerts(given: FiringAlerts) -> AlertsRule:
     return AlertsRule(firing=given.firing, ignore=given.ignore or "")
 
 
-def _rule(given: RolloutGateRule, place: str) -> Gate:
+def _rule(given: RolloutGateRule, place: str) -> AskedGate:
     if given.alerts is not None:
-        return Gate(name=given.name, alerts=parse_alerts(given.alerts))
+        return AskedGate(name=given.name, alerts=parse_alerts(given.alerts))
     query = given.query
     assert query is not None  # its rules have been judged
     every = parse_seconds(query.every)
@@ -115,7 +115,7 @@ def _rule(given: RolloutGateRule, place: str) -> Gate:
         raise Fault(f"{place}.query.every: {shown(query.every)} is not between 15s and 10m")
     least, most = (None if bound is None else float(bound) for bound in (query.min, query.max))
     rule = QueryRule(expression=query.expr, least=least, most=most)
-    return Gate(name=given.name, query=rule, every=every, failures=query.failures)
+    return AskedGate(name=given.name, query=rule, every=every, failures=query.failures)
 
 
 def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
@@ -190,9 +190,9 @@ def _failure(raw: ReadOnlyJson | None) -> RolloutFailure | None:
     return RolloutFailure(generation=number_of(raw["generation"]), message=text_of(raw["message"]))
 
 
-def parse_verdict(raw: ReadOnlyJson) -> Verdict:
+def parse_verdict(raw: ReadOnlyJson) -> GateVerdict:
     """What was answered last."""
-    return Verdict(
+    return GateVerdict(
         name=text_of(raw["name"]),
         result=GateResult(raw["result"]),
         asked=optional_time(raw.get("asked")) or 0.0,

@@ -2,7 +2,7 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
-from dovetail.model.gates import AlertsRule, Gate, Verdict
+from dovetail.model.gates import AlertsRule, AskedGate, GateVerdict
 from dovetail.model.health import HealthState
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
@@ -54,7 +54,7 @@ def render_new_rollout(new: NewRollout) -> Json:
     }
 
 
-def _rule(gate: Gate) -> Json:
+def _rule(gate: AskedGate) -> Json:
     if gate.query is None:
         alerts = gate.alerts or AlertsRule()
         return {"name": gate.name, "alerts": {"firing": alerts.firing, **_if_any("ignore", alerts.ignore)}}
@@ -70,7 +70,7 @@ def _if_any(key: str, text: str) -> Json:
     return {key: text} if text else {}
 
 
-def _said(verdict: Verdict) -> Json:
+def _said(verdict: GateVerdict) -> Json:
     """A verdict, but for its name."""
     since, asked = verdict.since, verdict.asked
     return {
@@ -81,7 +81,7 @@ def _said(verdict: Verdict) -> Json:
     }
 
 
-def _verdict(verdict: Verdict) -> Json:
+def _verdict(verdict: GateVerdict) -> Json:
     said = {"name": verdict.name, **_said(verdict), "failed": verdict.failed or None}
     return {key: value for key, value in said.items() if value is not None}  # an item of a list is written whole
 
