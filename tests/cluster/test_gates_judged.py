@@ -29,7 +29,6 @@ REFUSED: list[dict[str, Any]] = [
     {"name": "slo", "query": {**QUERY, "failures": 0}},
     {"name": "slo", "query": {**QUERY, "expr": "x" * 2049}},
     {"name": "a", "alerts": {"firing": '{a="b"} or vector(0)'}},
-    {"name": "a", "alerts": {"firing": '{alertstate="pending"}'}},
 ]
 TAKEN = ["{}", "{ }", '{a="b",}', '{a=~"b|c", d!="e" , f!~"{"}', r'{a="say \"no\", please"}']
 

@@ -418,7 +418,7 @@ def test_the_gates_the_order_and_the_longest_time_are_read_by_both_kinds_and_cop
         ({"name": "slo", "query": {"expr": "up", "max": "1", "every": "601s"}}, "not between 15s and 10m"),
         ({"name": "a", "alerts": {"firing": '{a="b"} or vector(0)'}}, "spec.gates.0.alerts.firing"),
         ({"name": "a", "alerts": {"firing": '{a="b"} unless {a="b"}'}}, "spec.gates.0.alerts.firing"),
-        ({"name": "a", "alerts": {"firing": '{alertstate="pending"}'}}, "alertstate"),
+        ({"name": "a", "alerts": {"firing": '{alertstate="pending"}'}}, "spec.gates[0].alerts: alertstate cannot"),
     ],
 )
 def test_a_gate_that_cannot_be_understood_holds(gate: Any, fault: str) -> None:

@@ -201,7 +201,7 @@ def _health(given: PolicyHealth) -> HealthRule:
     stable_for = parse_seconds(given.stable_for)
     if stable_for > LONGEST:
         raise Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
-    alerts = None if given.alerts is None else parse_alerts(given.alerts)
+    alerts = None if given.alerts is None else parse_alerts(given.alerts, "spec.health.alerts")
     return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for, alerts=alerts)
 
 

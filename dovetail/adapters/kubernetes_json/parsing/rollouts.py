@@ -100,14 +100,16 @@ def _strategy(given: NodeRolloutStrategy) -> _Strategy:
     )
 
 
-def parse_alerts(given: FiringAlerts) -> AlertsRule:
+def parse_alerts(given: FiringAlerts, place: str) -> AlertsRule:
     """Which alerts may not fire."""
+    if "alertstate" in f"{given.firing}{given.ignore or ''}":
+        raise Fault(f"{place}: alertstate cannot be chosen, alerts that fire are meant")
     return AlertsRule(firing=given.firing, ignore=given.ignore or "")
 
 
 def _rule(given: RolloutGateRule, place: str) -> AskedGate:
     if given.alerts is not None:
-        return AskedGate(name=given.name, alerts=parse_alerts(given.alerts))
+        return AskedGate(name=given.name, alerts=parse_alerts(given.alerts, f"{place}.alerts"))
     query = given.query
     assert query is not None  # its rules have been judged
     every = parse_seconds(query.every)
