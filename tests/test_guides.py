@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.cli.main import parser
 from dovetail.model.json import Json
 from dovetail.model.policies import Freeze, Policy

@@ -69,6 +69,7 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.connection.presence import TemporalPresence
@@ -266,9 +267,14 @@ class Wiring:
         return [
             AwaitProvisioningPlan(braked, publisher, provisioning, now, followers),
             AwaitDisruptionPlan(snapshots, w.notices, disruption, now, followers),
-            KeepUp(snapshots, self._upkeep_tasks, w.classes, now),
+            KeepUp(snapshots, self._upkeep_tasks, w.classes, now, self.questions),
             AwaitOrders(settings.cluster, snapshots, self._finders(), now),
         ]
+
+    @cached_property
+    def questions(self) -> MetricQuestions:
+        """What is asked of Prometheus, and its answers."""
+        return MetricQuestions(self.world.metrics, self.now)
 
     def _brake(self) -> LaunchBrake:
         w, settings = self.world, self.settings
@@ -305,7 +311,7 @@ class Wiring:
             NoticeUpkeep(w.notices),
             FaultUpkeep(w.notices),
             PauseUpkeep(w.notices),
-            TimeRuleUpkeep(w.times, now, w.catalogues, w.notices),
+            TimeRuleUpkeep(w.times, now, w.catalogues, w.notices, self.questions),
             RolloutUpkeep(w.times, w.notices),
             BreakerUpkeep(w.pools, w.notices, now),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),

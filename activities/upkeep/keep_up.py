@@ -8,7 +8,7 @@ times take the place of that memory (DIQ-12).
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after
 from dovetail.activities.shared.heartbeats import beside, report
 from dovetail.activities.shared.look import Look, Write, all_due, earliest
 from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
@@ -53,7 +54,9 @@ class KeepUp:
         tasks: Callable[[], Sequence[UpkeepTask]],
         classes: NodeClassUpkeep | None,
         now: Callable[[], float],
+        questions: MetricQuestions | None = None,
     ) -> None:
+        self.questions = questions
         self.snapshots = snapshots
         self.view = snapshots.view
         self.tasks = tasks  # made anew for each run: what they remember must not outlive it
@@ -64,11 +67,13 @@ class KeepUp:
     async def keep_up(self) -> None:
         """Look, write what differs, sleep until something changes or a moment is due."""
         until = self.now() + RETURN_SECONDS
-        classes = supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside())
+        tasks = [supervised("upkeep of NodeClasses", partial(self._keep_classes, until), context=beside())]
+        if self.questions is not None:
+            tasks.append(supervised("questions to Prometheus", self.questions.keep_asking, context=beside()))
         try:
             await self._keep_objects(until)
         finally:
-            await stop(classes)
+            await stop(*tasks)
 
     async def _keep_classes(self, until: float) -> None:
         """NodeClasses beside the rest: a cloud that answers slowly holds nothing else up."""
@@ -95,7 +100,20 @@ class KeepUp:
             soon = None if all_well else self.now() + again_after(failed)
             wake = earliest(until, again, soon) or until
             report(f"wrote {wrote} objects, look again at the latest in {max(wake - self.now(), 0):.0f} s")
-            await sleep.until_changed(revision, wake - self.now(), quiet)
+            await self._sleep(sleep.until_changed(revision, wake - self.now(), quiet))
+
+    async def _sleep(self, sleep: Coroutine[None, None, None]) -> None:
+        """Or until Prometheus has answered something."""
+        if self.questions is None:
+            await sleep
+            return
+        slept, answered = asyncio.create_task(sleep), asyncio.create_task(self.questions.until_answered(QUIET_SECONDS))
+        try:
+            await asyncio.wait((slept, answered), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await stop(slept, answered)
+        if not slept.cancelled():
+            slept.result()
 
     async def carried_out(self, looks: Sequence[Look[Write] | None]) -> tuple[int, bool, float | None]:
         """How many objects were written, whether all went well, and when to look again.

@@ -4,18 +4,21 @@ In the words of kstatus: Ready where it is understood, or a roll-out complete; S
 step of a roll-out is permitted by this very write.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Final
 
 from dovetail.activities.shared.look import Look, Write, earliest
+from dovetail.activities.upkeep.questions import MetricQuestions
+from dovetail.disruption.upkeep.rollout_conditions import STALLED, conditions_of
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
 from dovetail.model.beginnings import readiness_for
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.gates import Answer, GateVerdict
 from dovetail.model.health import HealthState
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
@@ -25,7 +28,8 @@ from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import pace_of, slides_at
 from dovetail.model.rollout_nodes import is_old, nodes_of
-from dovetail.model.rollouts import BEGUN, REFUSED, GateResult, Intent, Rollout, RolloutState, RolloutStatus
+from dovetail.model.gates import GateResult
+from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
 from dovetail.ports.cloud import Catalogues
@@ -33,15 +37,7 @@ from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects
 
 ACTIVE: Final = "Active"
-STALLED: Final = "Stalled"
-RECONCILING: Final = "Reconciling"
-HEALTHY: Final = "Healthy"
-STABLE_PINNED: Final = "StablePinned"
-_HEALTH: Final = {
-    GateResult.PASSING: (TRUE, "GatesPass"),
-    GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
-    GateResult.FAILING: (FALSE, "GateFails"),
-}
+NO_ANSWERS: Final[Mapping[str, Answer]] = {}
 
 
 class TimeRuleUpkeep:
@@ -53,16 +49,19 @@ class TimeRuleUpkeep:
         now: Callable[[], float],
         catalogues: Catalogues | None = None,
         notices: Notices | None = None,
+        questions: MetricQuestions | None = None,
     ) -> None:
         self.times, self.now, self.catalogues, self.notices = times, now, catalogues, notices
+        self.questions = questions
         self.refused: dict[str, str] = {}  # roll-out UID -> what has been published of its failure
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when time alone changes a status."""
         writes: list[Write] = []
         moments: list[float | None] = []
+        answers = self._answers(snapshot)
         for policy in snapshot.policies.values():
-            wanted = policy_status(policy, snapshot, self.now())
+            wanted = policy_status(policy, snapshot, self.now(), answers)
             moments += [opening.until for opening in wanted.openings]
             moments += [
                 slides_at(policy.rates[each.rate], snapshot.pools[each.pool], self.now()) for each in wanted.rates
@@ -77,12 +76,19 @@ class TimeRuleUpkeep:
                 writes.append(partial(self.times.patch_freeze, freeze, conditions))
         for rollout in snapshot.rollouts.values():
             makes = await self._makes(rollout, snapshot)
-            place = rollout_status(rollout, snapshot, self.now(), makes)
-            moments += looks_again(place, rollout.longest_stable, self.now())
+            place = rollout_status(rollout, snapshot, self.now(), makes, answers)
+            moments += looks_again(place, rollout, self.now())
             if place != rollout.status:
                 writes.append(partial(self.times.patch_rollout, rollout, place))
             writes += self._refusals(rollout, place, snapshot)
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
+
+    def _answers(self, snapshot: Snapshot) -> Mapping[str, Answer]:
+        """What Prometheus has said, which is asked what is wanted to be known now."""
+        if self.questions is None:
+            return {}
+        self.questions.want(questions_of(snapshot))
+        return self.questions.answers
 
     async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
         """What a launch for its pool is made of now; empty where nobody knows."""
@@ -111,8 +117,24 @@ class TimeRuleUpkeep:
         return [partial(self.notices.publish, found)]
 
 
-def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatus:
+def questions_of(snapshot: Snapshot) -> dict[str, float]:
+    """What policies and roll-outs under way want to know, and how often the most curious of them does."""
+    rollouts = (each for each in snapshot.rollouts.values() if each.status.state in BEGUN and not each.fault)
+    gates = [gate for rollout in rollouts for gate in rollout.gates]
+    gates += [each.health.gate for each in snapshot.policies.values() if each.health and each.health.gate]
+    found: dict[str, float] = {}
+    for gate in gates:
+        found[gate.question] = min(gate.every, found.get(gate.question, gate.every))
+    return found
+
+
+def policy_status(
+    policy: Policy, snapshot: Snapshot, now: float, answers: Mapping[str, Answer] = NO_ANSWERS
+) -> PolicyStatus:
     """What is to stand there now."""
+    alerts = policy.status.alerts
+    if policy.health is not None:
+        alerts = policy.health.judged(alerts, answers, now)
     pools = tuple(name for name in sorted(snapshot.pools) if policy.selects(snapshot.pools[name]))
     said = _understood(policy.fault, policy.generation, now)
     several = "; ".join(_conflicts(policy, snapshot, pools))
@@ -123,7 +145,8 @@ def policy_status(policy: Policy, snapshot: Snapshot, now: float) -> PolicyStatu
         openings=tuple(_openings(policy, now)),
         rates=tuple(_taken(policy, [snapshot.pools[name] for name in pools], now)),
         conditions=_settled(policy.status.conditions, said, now),
-        health=_health(policy, snapshot, now),
+        health=_health(policy, snapshot, now, alerts),
+        alerts=alerts if policy.health is not None or policy.fault else None,
     )
 
 
@@ -135,10 +158,10 @@ def _conflicts(policy: Policy, snapshot: Snapshot, pools: Iterable[str]) -> Iter
             yield f"NodePool {name}: {words}"
 
 
-def _health(policy: Policy, snapshot: Snapshot, now: float) -> HealthState | None:
+def _health(policy: Policy, snapshot: Snapshot, now: float, alerts: GateVerdict | None) -> HealthState | None:
     if policy.health is None:
         return policy.status.health if policy.fault else None
-    return policy.health.remembered(policy.status.health, readiness_for(policy, snapshot), now)
+    return policy.health.remembered(policy.status.health, readiness_for(policy, snapshot), now, alerts)
 
 
 def _openings(policy: Policy, now: float) -> Iterator[Opening]:
@@ -173,13 +196,17 @@ def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
     return _settled(freeze.conditions, said, now)
 
 
-def rollout_status(rollout: Rollout, snapshot: Snapshot, now: float, makes: str = "") -> RolloutStatus:
+def rollout_status(
+    rollout: Rollout, snapshot: Snapshot, now: float, makes: str = "", answers: Mapping[str, Answer] = NO_ANSWERS
+) -> RolloutStatus:
     """What is to stand there now. `makes`: what a launch is made of."""
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
     if pool is not None:
         nodes = replace(nodes_of(snapshot, pool), makes=makes)
         if place.state in BEGUN:
-            place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now))
+            known = {each.name: each for each in place.asked}
+            asked = [gate.judged(known.get(gate.name), answers.get(gate.question), now) for gate in rollout.gates]
+            place = replace(place, gate=nodes_gate(snapshot, pool, place.gate, now), asked=tuple(asked))
         place = next_move(replace(rollout, status=place), pool, nodes, now)
         place = _remembering(rollout, place, snapshot, now)
         place = replace(place, makes=place.makes or makes, total=nodes.total)
@@ -200,44 +227,8 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
 def _of_rollout(rollout: Rollout, has_pool: bool, now: float) -> tuple[Condition, ...]:
     if rollout.fault:
         return _understood(rollout.fault, rollout.generation, now)
-    state, intent = rollout.status.state, rollout.intent
-    is_complete = state == RolloutState.COMPLETE
-    stalled = (FALSE, "Advancing", "")
-    if not has_pool:
-        stalled = (TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}")
-    elif intent == Intent.ABORT and not is_complete:
-        stalled = (TRUE, "Aborted", "its nodes are held until its intent is Run, or it is deleted")
-    elif state == RolloutState.FAILED:
-        stalled = (TRUE, "TargetRefused", f"{rollout.words}; change spec.intent, or the target")
-    elif rollout.goes_back:
-        stalled = (FALSE, "Advancing", "")
-    elif rollout.is_failing:
-        stalled = (TRUE, "GateFails", f"no further node begins: {rollout.status.gate.message}")
-    elif state == RolloutState.PAUSED:
-        stalled = (TRUE, "ApprovalExpired", "nobody approved in time; write its intent anew, and it is asked again")
-    elif state == RolloutState.JUDGING:
-        stalled = (TRUE, "NodesNotReady", "nodes at the target are not ready, so that no further step begins")
-    goes_on = (state in BEGUN or rollout.goes_back) and stalled[0] == FALSE and intent != Intent.PAUSE
-    reason = str(intent) if intent == Intent.PAUSE else str(state)
-    said = {
-        HEALTHY: (*_HEALTH[rollout.status.gate.result], rollout.status.gate.message),
-        READY: (TRUE, reason, "") if is_complete else (FALSE, reason, rollout.words),
-        STALLED: stalled,
-        RECONCILING: (TRUE if goes_on else FALSE, reason, ""),
-    }
-    if state in BEGUN | REFUSED:
-        said[STABLE_PINNED] = _pinned(rollout)
+    said = conditions_of(rollout, has_pool, now)
     return tuple(_condition(kind, each, rollout.generation, now) for kind, each in said.items())
-
-
-def _pinned(rollout: Rollout) -> tuple[str, str, str]:
-    """Whether launches are kept to the images of before, and why not."""
-    stable = rollout.status.stable
-    if rollout.keeps_images:
-        return TRUE, "Pinned", f"launches take {', '.join(image.id for image in stable.images)}"
-    if stable.why_not:
-        return FALSE, "NotPossible", f"launches take the target: {stable.why_not}"
-    return FALSE, "NotAskedFor", "launches take the target: newLaunches says so"
 
 
 def _understood(fault: str, generation: int, now: float) -> tuple[Condition, ...]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LIST: Final = "list"
 STATUS: Final = "status"
 APPROVE: Final = "approve"
+HISTORY: Final = "history"
 ORDERS: Final = {"pause": "Pause", "resume": "Run", "abort": "Abort", "promote": "Promote"}
 BACK: Final = "RollBack"
 SEEN_WITHIN: Final = 20  # seconds
@@ -32,7 +33,7 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     rollout = commands.add_parser(
         "rollout", parents=[shared], help="how far changes of NodePools are, and pause, abort or promote one"
     )
-    words = (LIST, STATUS, APPROVE, *ORDERS)
+    words = (LIST, STATUS, HISTORY, APPROVE, *ORDERS)
     rollout.add_argument("what", nargs="?", default=LIST, choices=words, metavar="|".join(words), help="default: list")
     rollout.add_argument("name", nargs="?", default="", metavar="NODEROLLOUT", help="the NodeRollout, but for a list")
     rollout.add_argument("--context", default="", help="the context of the kubeconfig (DOVETAIL_CONTEXT)")
@@ -61,8 +62,10 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> No
         found = known.get(given.name)
         if found is None:
             raise CommandFailed(f"{given.name}: there is no such NodeRollout")
-        if given.what == STATUS:
-            for line in _lines(found):
+        if given.what in (STATUS, HISTORY):
+            from dovetail.cli.rollout_story import story_of
+
+            for line in _lines(found) if given.what == STATUS else story_of(found):
                 say(line)
             return
         target = await checked_target(settings, objects, given)
@@ -150,6 +153,7 @@ def _approvals(rollout: "Rollout") -> Iterator[str]:
 def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
     from dovetail.answers.wording import duration_text
+    from dovetail.cli.rollout_story import gate_lines
 
     yield _line(rollout)
     for step in rollout.steps:
@@ -157,6 +161,7 @@ def _lines(rollout: "Rollout") -> Iterator[str]:
         asks = "" if step.approve is None else f", then asks for {duration_text(round(step.approve))}"
         yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}{asks}"
     yield f"intent {rollout.intent}; gate nodes: {rollout.status.gate.result}"
+    yield from gate_lines(rollout)
     stable = rollout.status.stable
     if stable.since:
         images = ", ".join(image.id for image in stable.images) or "none"

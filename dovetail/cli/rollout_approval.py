@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import person
 from dovetail.cli.output import say
+from dovetail.cli.rollout_story import gate_lines
 from dovetail.model.rollout_approvals import Approval, Awaits
 from dovetail.model.rollouts import Rollout, RolloutState
 from dovetail.model.time import format_time
@@ -24,6 +25,8 @@ async def approve(objects: "ClusterObjects", rollout: Rollout, given: argparse.N
     asked = _asked(rollout)
     say(f"{rollout.name}: {asked.shows}")
     say(f"step {rollout.status.step} has soaked, gate nodes: {rollout.status.gate.result}")
+    for line in gate_lines(rollout):
+        say(line)
     say(f"asked {format_time(asked.since)}, until {format_time(asked.expires)}")
     _confirm(given.yes)
     by = await objects.user() or person()

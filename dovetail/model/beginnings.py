@@ -14,7 +14,7 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, strictest
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.health import Readiness
+from dovetail.model.health import HealthRule, Readiness, Unhealthy
 from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.policies import Policy, closed, policies_of
 from dovetail.model.policy_rollouts import rolling, unmade
@@ -186,9 +186,7 @@ def by_health(said: Said, cause: Cause) -> PoolHold | None:
     found = [
         (policy.name, ill)
         for policy in said.policies
-        if policy.health is not None
-        and (ill := policy.health.unhealthy(policy.status.health, said.readiness.get(policy.name, _UNSEEN), said.now))
-        is not None
+        if policy.health is not None and (ill := _ill(policy, policy.health, said)) is not None
     ]
     if not found:
         return None
@@ -197,6 +195,11 @@ def by_health(said: Said, cause: Cause) -> PoolHold | None:
     ends = f"{end}, by the health of DisruptionPolicy {name}: {ill.why}"
     message = f"{cause} may not begin for NodePool {said.pool.name} {ends}"
     return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=ill.until, ends=ends)
+
+
+def _ill(policy: Policy, rule: HealthRule, said: Said) -> Unhealthy | None:
+    found = said.readiness.get(policy.name, _UNSEEN)
+    return rule.unhealthy(policy.status.health, found, said.now, policy.status.alerts)
 
 
 def by_breaker(said: Said, cause: Cause) -> PoolHold | None:
@@ -242,19 +245,21 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
         message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {missing.message}"
         return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message, until=missing.until)
     for rollout in said.rollouts:
-        if rollout.is_held or (said.nodes is not None and not rollout.left(said.pool, said.nodes)):
+        late = rollout.why_not_now(said.now)
+        if late or rollout.is_held or (said.nodes is not None and not rollout.left(said.pool, said.nodes)):
             message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
             return PoolHold(
-                rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {_stands(rollout, said.nodes)}"
+                rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {_stands(rollout, said.nodes, late)}"
             )
     return None
 
 
-def _stands(rollout: Rollout, nodes: PoolNodes | None) -> str:
+def _stands(rollout: Rollout, nodes: PoolNodes | None, late: str) -> str:
     until = rollout.status.until
     soaks = f" until {format_time(until)}" if until is not None else ""
     counts = f", {nodes.taken} of {nodes.total} nodes are at the target or on their way" if nodes is not None else ""
-    return f"{rollout.words}{soaks}{counts}"
+    words = rollout.words
+    return f"{words}{soaks}{counts}{f'; {late}' if late and late not in words else ''}"
 
 
 def left_of_rollouts(said: Said, cause: Cause) -> int | None:
@@ -262,7 +267,8 @@ def left_of_rollouts(said: Said, cause: Cause) -> int | None:
     pool, nodes = said.pool, said.nodes
     if cause != Cause.DRIFTED or pool is None or nodes is None:
         return None
-    return min((rollout.left(pool, nodes) for rollout in said.rollouts), default=None)
+    left = (0 if each.why_not_now(said.now) else each.left(pool, nodes) for each in said.rollouts)
+    return min(left, default=None)
 
 
 def by_rate(said: Said, cause: Cause) -> PoolHold | None:

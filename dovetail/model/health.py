@@ -8,9 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
+from typing import Final
 
 from dovetail.model import names
+from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, AskedGate, GateResult, GateVerdict
 from dovetail.model.nodes import Node, NodeClaim
+
+ALERTS: Final = "alerts"  # the name of what is asked
+ASKED_EVERY: Final = 30.0  # seconds; an answer counts for two minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +62,57 @@ class HealthRule:
 
     max_not_ready: str
     stable_for: float
+    alerts: AlertsRule | None = None
 
-    def why_failing(self, found: Readiness) -> str:
-        """Why it fails; empty where it passes. A share is not rounded."""
+    @property
+    def gate(self) -> AskedGate | None:
+        """What is asked of Prometheus."""
+        return None if self.alerts is None else AskedGate(name=ALERTS, alerts=self.alerts, every=ASKED_EVERY)
+
+    def judged(self, known: GateVerdict | None, answers: Mapping[str, Answer], now: float) -> GateVerdict | None:
+        """What is known of alerts now. A question without an answer leaves what was known, for as long as it counts."""
+        gate = self.gate
+        if gate is None:
+            return None
+        answer = answers.get(gate.question)
+        passed = known is not None and known.result == GateResult.PASSING
+        if answer is not None and answer.fault and known is not None and passed and not gate.why_not(known, now):
+            return known
+        return gate.judged(known, answer, now)
+
+    def why_blind(self, said: GateVerdict | None, now: float) -> str:
+        """Why nobody can tell whether alerts fire; empty where somebody can, or need not."""
+        gate = self.gate
+        if gate is None or (said is not None and said.result == GateResult.FAILING):
+            return ""
+        if said is None or said.result == GateResult.UNKNOWN:
+            return f"nobody can tell whether alerts fire: {NOT_ASKED if said is None else said.message}"
+        return "" if not gate.why_not(said, now) else f"nobody can tell whether alerts fire: {gate.why_not(said, now)}"
+
+    def _why_alerted(self, said: GateVerdict | None) -> str:
+        """Why a verdict that stands there is a failure; one that was never given is none yet."""
+        if self.alerts is None or said is None or not said.asked or said.result == GateResult.PASSING:
+            return ""
+        is_blind = said.result == GateResult.UNKNOWN
+        return f"nobody can tell whether alerts fire: {said.message}" if is_blind else said.message
+
+    def why_failing(self, found: Readiness, said: GateVerdict | None = None) -> str:
+        """Why it fails; empty where it passes. A share is not rounded. `said`: of alerts, by the policy's status."""
         if found.fault:
             return f"the nodes cannot be judged: {found.fault}"
+        alerted = self._why_alerted(said)
+        if alerted:
+            return alerted
         text, not_ready = self.max_not_ready, found.not_ready
         share = text.endswith("%")
         fails = not_ready * 100 > int(text[:-1]) * found.nodes if share else not_ready > int(text)
         return f"{not_ready} of {found.nodes} nodes are not ready, at most {text} may be" if fails else ""
 
-    def remembered(self, known: HealthState | None, found: Readiness, now: float) -> HealthState | None:
+    def remembered(
+        self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
+    ) -> HealthState | None:
         """What the status is to remember now."""
-        why = self.why_failing(found)
+        why = self.why_failing(found, said)
         if why and (known is None or known.result == HealthResult.PASSING):
             return HealthState(result=HealthResult.FAILING, since=float(int(now)), message=why)
         if why or known is None:
@@ -79,9 +122,11 @@ class HealthRule:
             result=HealthResult.PASSING, since=since, until=since + self.stable_for, message=known.message
         )
 
-    def unhealthy(self, known: HealthState | None, found: Readiness, now: float) -> Unhealthy | None:
+    def unhealthy(
+        self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
+    ) -> Unhealthy | None:
         """What keeps nodes from beginning to leave now."""
-        why = self.why_failing(found)
+        why = self.why_failing(found, said) or self.why_blind(said, now)
         if why:
             return Unhealthy(why=why)
         if known is None:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules
+from dovetail.model.gates import GateVerdict
 from dovetail.model.health import HealthRule, HealthState
 from dovetail.model.nodes import Condition
 from dovetail.model.openings import DAY, Window, edges, next_change, wall_clock
@@ -58,6 +59,7 @@ class PolicyStatus:
     rates: tuple[TakenRate, ...] = ()
     conditions: tuple[Condition, ...] = ()
     health: HealthState | None = None
+    alerts: GateVerdict | None = None  # that its health asks for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

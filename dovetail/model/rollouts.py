@@ -10,10 +10,12 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from dovetail.model.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
+from dovetail.model.time import format_time
 
 _OWN: Final = "drifted"  # for which it makes claims itself
 
@@ -26,6 +28,13 @@ class Intent(StrEnum):
     ABORT = "Abort"  # likewise, until somebody says otherwise
     PROMOTE = "Promote"  # the last step at once
     ROLL_BACK = "RollBack"  # nodes at the target are replaced by such as were there before
+
+
+class Order(StrEnum):
+    """Which of the nodes that a step takes go first."""
+
+    AGE = "Age"  # the oldest
+    ZONE = "Zone"  # one zone after another, the oldest of each first
 
 
 class RolloutState(StrEnum):
@@ -43,6 +52,7 @@ class RolloutState(StrEnum):
 
 
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
+NODES: Final = "nodes"  # the name of the gate that every roll-out has
 MAX_STABLE_AGE: Final = 30 * 86_400.0
 BEGUN: Final = frozenset(
     {
@@ -53,14 +63,6 @@ BEGUN: Final = frozenset(
         RolloutState.PAUSED,
     }
 )
-
-
-class GateResult(StrEnum):
-    """What a gate says."""
-
-    PASSING = "Passing"
-    UNKNOWN = "Unknown"  # which never passes
-    FAILING = "Failing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +100,23 @@ class RolloutFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutPlan:
+class RolloutStrategy:
+    """How a change goes on: what a DisruptionPolicy says of every change, and a NodeRollout of its own."""
+
+    steps: tuple[RolloutStep, ...] = ()
+    launches_stable: bool = False  # whether launches take the images of before, but for its own
+    rolls_back: bool = False  # whether it goes back by itself where it fails
+    longest_stable: float = MAX_STABLE_AGE
+    gates: tuple[AskedGate, ...] = ()  # beside `nodes`
+    order: Order = Order.AGE
+    longest: float | None = None  # seconds after which it stops until a person decides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan(RolloutStrategy):
     """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
 
     drifted: str = "1"
-    steps: tuple[RolloutStep, ...] = ()
-    launches_stable: bool = False  # these as of a NodeRollout
-    rolls_back: bool = False
-    longest_stable: float = MAX_STABLE_AGE
 
     def needs(self, total: int) -> int:
         """How many nodes of a pool of so many."""
@@ -125,6 +136,17 @@ class NewRollout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """What became of one step. `ended`: None while it goes on, without a result."""
+
+    step: str
+    began: float
+    ended: float | None = None
+    result: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStatus:
     """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
 
@@ -138,6 +160,8 @@ class RolloutStatus:
     at_target: int = 0
     leaving: int = 0
     gate: NodesGate = NodesGate()
+    asked: tuple[GateVerdict, ...] = ()  # of the other gates
+    history: tuple[Passage, ...] = ()  # the latest last
     makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
     stable: StableImages = NOTHING_KNOWN
     failure: RolloutFailure | None = None
@@ -147,7 +171,7 @@ class RolloutStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
+class Rollout(RolloutStrategy):
     """One NodeRollout. `pool`: empty where it cannot be read; then it is about every NodePool."""
 
     name: str
@@ -156,12 +180,8 @@ class Rollout:
     generation: int = 0
     created: float = 0.0
     pool: str = ""
-    steps: tuple[RolloutStep, ...] = ()
     intent: Intent = Intent.RUN
     fault: str = ""
-    launches_stable: bool = False  # whether launches take the images of before, but for its own
-    rolls_back: bool = False  # whether it goes back by itself where it fails
-    longest_stable: float = MAX_STABLE_AGE
     status: RolloutStatus = RolloutStatus()
     policy: str = ""  # by which it was made; none where a person made it
     approval: Approval | None = None
@@ -206,14 +226,56 @@ class Rollout:
         return self.status.stable.pinned(STABLE) if self.keeps_images and not is_own else {}
 
     @property
+    def verdicts(self) -> tuple[GateVerdict, ...]:
+        """What each gate says, `nodes` first; of one that was never asked nothing is known."""
+        known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
+        first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
+        return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of them, which counts."""
+        return worst(self.verdicts)
+
+    @property
+    def doubts(self) -> str:
+        """What the worst of them says against it, for people."""
+        verdict = self.verdict
+        if verdict.result == GateResult.PASSING:
+            return ""
+        return verdict.message if verdict.name == NODES else verdict.words
+
+    @property
     def is_failing(self) -> bool:
-        """Whether its gate holds it; who promotes it has seen that."""
-        return self.status.gate.result == GateResult.FAILING and self.intent != Intent.PROMOTE
+        """Whether a gate holds it; who promotes it has seen that."""
+        return self.verdict.result == GateResult.FAILING and self.intent != Intent.PROMOTE
+
+    @property
+    def passes(self) -> bool:
+        """Whether all gates let the next step begin."""
+        return self.verdict.result == GateResult.PASSING or self.intent == Intent.PROMOTE
 
     @property
     def is_held(self) -> bool:
-        """Whether it lets no node begin, however many are at the target."""
-        return not self.goes_back and (self.is_stopped or self.is_failing)
+        """Whether it lets no node begin, however many are at the target. What the gate `nodes` does not know yet holds
+        the next step alone; of the others, which are asked, everything."""
+        if self.goes_back:
+            return False
+        blind = any(each.result != GateResult.PASSING for each in self.verdicts[1:])
+        return self.is_stopped or self.is_failing or (blind and self.intent != Intent.PROMOTE)
+
+    def overdue_at(self) -> float:
+        """When it stops because it has taken too long."""
+        return inf if self.longest is None or self.intent == Intent.PROMOTE else self.status.begun + self.longest
+
+    def why_not_now(self, now: float) -> str:
+        """What the clock alone says against further nodes: it has taken too long, or what a gate said is too old."""
+        if self.goes_back or self.intent == Intent.PROMOTE or self.status.state not in BEGUN:
+            return ""
+        if now >= self.overdue_at():
+            return f"it has gone on since {format_time(self.status.begun)}, longer than its maxDuration"
+        known = {each.name: each for each in self.status.asked}
+        return next((why for gate in self.gates if (why := gate.why_not(known.get(gate.name), now))), "")
 
     def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
         """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
@@ -247,7 +309,7 @@ class Rollout:
         if self.status.failure is not None and self.status.state in REFUSED:
             return f"{self.status.state}: {self.status.failure.message}"
         place = f" at step {self.status.step}" if self.status.step else ""
-        gate = f", as {self.status.gate.message}" if self.status.gate.message else ""
+        gate = f", as {self.doubts}" if self.doubts else ""
         return f"{self.status.state}{place}{gate}"
 
 

@@ -97,6 +97,9 @@ class Settings(BaseModel):
     brake_dollars: float = Field(100.0, alias="DOVETAIL_BRAKE_DOLLARS_PER_HOUR", ge=0)
     owner_share: float = Field(OWNER_SHARE, alias="DOVETAIL_DRAIN_OWNER_SHARE", ge=0, le=1)  # 0: no limit
     moves: bool = Field(False, alias="DOVETAIL_MOVES")  # pods of one replica, by a roll-out of their Deployment
+    prometheus: str = Field("", alias="DOVETAIL_PROMETHEUS_URL")  # what roll-outs and policies ask; empty: nobody
+    prometheus_token: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_TOKEN_FILE")  # read again while we run
+    prometheus_ca: Path | None = Field(None, alias="DOVETAIL_PROMETHEUS_CA_FILE")  # empty: the system's
     keep_way_back: bool = Field(False, alias="DOVETAIL_KEEP_WAY_BACK")
     beside_karpenter: bool = Field(False, alias="DOVETAIL_BESIDE_KARPENTER")  # look, answer, and write nothing
     record: str = Field("", alias="DOVETAIL_RECORD")  # a folder or s3://bucket/prefix; empty: Temporal's alone
@@ -151,7 +154,9 @@ class Settings(BaseModel):
     def _askers(cls, value: Any) -> Any:
         return askers_of(value)
 
-    @field_validator("kubeconfig", "world", "api_key_file", "codec_keys", mode="before")
+    @field_validator(
+        "kubeconfig", "world", "api_key_file", "codec_keys", "prometheus_token", "prometheus_ca", mode="before"
+    )
     @classmethod
     def _path(cls, value: Any) -> Any:
         return value or None
@@ -161,6 +166,13 @@ class Settings(BaseModel):
     def _absolute(cls, value: str) -> str:
         if value and not re.match(r"https?://[^/]", value):
             raise ValueError(f"not an absolute URL: {value!r}")
+        return value
+
+    @field_validator("prometheus")
+    @classmethod
+    def _asked(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", value):
+            raise ValueError("not an http or https URL without user, question mark and fragment")
         return value
 
     @field_validator("record", "flights")

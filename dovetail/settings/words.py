@@ -48,6 +48,12 @@ WORDS: Final[dict[str, str]] = {
         "`true`: a Deployment of one replica that says `dovetail.sh/move: restart` is rolled out anew where its pod "
         "must leave, so that another is available first; needs `deploy/kubernetes/moves.yaml`"
     ),
+    "DOVETAIL_PROMETHEUS_URL": (
+        "the Prometheus, or what speaks its API, that gates of roll-outs and the health of policies ask; without it "
+        "they are Unknown, and hold"
+    ),
+    "DOVETAIL_PROMETHEUS_TOKEN_FILE": "a file with the bearer token for it, read again at each question",
+    "DOVETAIL_PROMETHEUS_CA_FILE": "a file with the certificates by which it is known, in place of the system's",
     "DOVETAIL_KEEP_WAY_BACK": (
         "`true` during the first step of an upgrade: workflows begin no change that the previous version does not know"
     ),

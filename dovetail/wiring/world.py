@@ -22,12 +22,14 @@ from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, NODE_OVERLAY, gated_kinds, raw_kind
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
+from dovetail.adapters.prometheus.client import Prometheus
 from dovetail.model.moves import GUARD_KINDS
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.kept_objects import KeptObjects
+from dovetail.ports.metrics import Metrics
 from dovetail.ports.objects import (
     CapacityBuffers,
     Deployments,
@@ -80,6 +82,7 @@ class World:
     close: Callable[[], Awaitable[None]]
     supposed: SupposedClasses | None = None  # None: the cloud cannot say what a changed class would mean
     rehearsal: Rehearsal | None = None  # None: the cloud can only be asked by doing
+    metrics: Metrics | None = None  # None: the settings name no Prometheus
 
 
 # The process that moves a simulated world: python -m, with the file.
@@ -165,6 +168,19 @@ def _simulated(settings: Settings) -> World:
         ready=ready,
         close=close,
         supposed=adapter.catalogues,
+        metrics=metrics_of(settings),
+    )
+
+
+def metrics_of(settings: Settings) -> Metrics | None:
+    """The Prometheus of the settings."""
+    if not settings.prometheus:
+        return None
+    return Prometheus(
+        url=settings.prometheus,
+        agent=user_agent(),
+        token=settings.prometheus_token,
+        authority=settings.prometheus_ca,
     )
 
 
@@ -273,6 +289,7 @@ def _world_of(settings: Settings, kube: KubeAdapter, opened: OpenCloud) -> World
         close=close,
         supposed=opened.supposed,
         rehearsal=opened.rehearsal,
+        metrics=metrics_of(settings),
     )
 
 

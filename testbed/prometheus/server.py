@@ -35,6 +35,7 @@ class Prometheus:
     """One that runs."""
 
     port: int
+    pid: int
 
     def now(self, expression: str) -> list[Series]:
         """What the expression gives at this moment."""
@@ -94,7 +95,7 @@ def scraping(program: Path, folder: Path, targets: Sequence[int], rules: Sequenc
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
-        found = Prometheus(port)
+        found = Prometheus(port, process.pid)
         _await(found, process, folder / "prometheus.log")
         yield found
     finally:

@@ -16,6 +16,7 @@ from dovetail.messages.plans import Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, HeldBy
+from dovetail.model.gates import GateResult
 from dovetail.model.health import HealthRule
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.openings import Window
@@ -23,7 +24,6 @@ from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.rates import BegunNodes, Rate, with_begun
 from dovetail.model.rollout_approvals import Answered, Approval
 from dovetail.model.rollouts import (
-    GateResult,
     Intent,
     NewRollout,
     NodesGate,

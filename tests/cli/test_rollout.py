@@ -10,6 +10,7 @@ from testbed.simulated_world import SimulatedWorld
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 
 NAME = "new-image"
+NOON = "2026-05-01T12:00:00Z"
 
 
 def a_rollout(state: str = "Soaking") -> dict[str, Any]:
@@ -57,6 +58,42 @@ def test_each_is_listed_and_one_is_shown_step_by_step(tmp_path: Path, capsys: py
         "intent Run; gate nodes: Passing",
         "stalled (GateFails): web does worse",
     ]
+
+
+def test_gates_that_are_asked_and_the_story_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = a_rollout()
+    told["spec"]["gates"] = [
+        {"name": "slo", "query": {"expr": "slo:errors", "max": "0.01"}},
+        {"name": "new", "alerts": {"firing": "{}"}},
+    ]
+    told["status"]["gates"] += [
+        {"name": "slo", "result": "Failing", "asked": NOON, "message": "0.02 is more than 0.01"}
+    ]
+    told["status"]["history"] = [
+        {"step": "canary", "began": "2026-05-01T09:00:00Z", "ended": NOON, "result": "Failed", "message": "web fails"},
+        {"step": "canary", "began": NOON},
+    ]
+    world = a_world(tmp_path, a_ready_pool(), told)
+
+    assert typed(world, "status", NAME) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "as gate slo is Failing: 0.02 is more than 0.01" in shown[0]
+    assert shown[4:6] == [
+        f"gate slo: Failing, 0.02 is more than 0.01 (asked {NOON})",
+        "gate new: Unknown, it has not been asked yet",
+    ]
+    assert typed(world, "history", NAME) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "2026-05-01T09:00:00Z  canary: failed after 3h: web fails",
+        f"{NOON}  canary: goes on",
+    ]
+
+
+def test_one_that_has_not_begun_has_no_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_world(tmp_path, a_ready_pool(), {**a_rollout(), "status": {}})
+
+    assert typed(world, "history", NAME) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["no step of it has begun"]
 
 
 @pytest.mark.parametrize(

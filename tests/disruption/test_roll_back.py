@@ -16,12 +16,13 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.breakers import Breaker, with_breaker
+from dovetail.model.gates import GateResult
 from dovetail.model.health import HealthRule
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.policies import Policy
 from dovetail.model.pools import Budget
 from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import GateResult, Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.stable_images import (
     BACK,

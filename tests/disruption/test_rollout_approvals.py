@@ -10,13 +10,13 @@ from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import (
     BEGUN,
-    MAX_STABLE_AGE,
     Intent,
     NodesGate,
     PoolNodes,
     Rollout,
     RolloutState,
     RolloutStatus,
+    RolloutStrategy,
 )
 from testing.disruption_worlds import HOUR, NOW
 from tests.disruption.test_rollouts import FAILS, LINES, MOVES, POOL, SEEN, STEPS, a_status, at, letter
@@ -109,7 +109,7 @@ def test_a_soaked_step_asks_shows_what_it_lets_happen_and_goes_on_by_an_approval
     assert asked.awaits is not None and (asked.awaits.since, asked.awaits.expires) == (NOW, NOW + HOUR)
     assert asked.awaits.shows == "step quarter: from 1 to 25%, 2 more of 10 nodes are replaced"
     assert next_move(replace(soaked, status=asked), POOL, NODES, NOW + 60) == asked
-    assert NOW + HOUR in looks_again(asked, MAX_STABLE_AGE, NOW)
+    assert NOW + HOUR in looks_again(asked, RolloutStrategy(), NOW)
 
     given = approved(replace(soaked, status=asked))
     went = next_move(given, POOL, NODES, NOW + 60)

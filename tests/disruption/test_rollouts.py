@@ -19,12 +19,12 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.gates import GateResult
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import (
     BEGUN,
     REFUSED,
-    GateResult,
     Intent,
     NodesGate,
     PoolNodes,

@@ -2,8 +2,9 @@
 
 import pytest
 
+from dovetail.model.gates import GateResult
 from dovetail.model.nodes import Condition
-from dovetail.model.rollouts import GateResult, NodesGate, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import NodesGate, Rollout, RolloutState, RolloutStatus
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.rollouts import HELP, rollout_samples
 from testing.disruption_worlds import a_pool, a_world

@@ -121,6 +121,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "versioning": {"mode": "controller", "kind": "TemporalWorkerDeployment", "behavior": "auto-upgrade"},
         "temporal": {"apiKeySecret": {"name": "temporal"}},
     },
+    "a Prometheus to ask": {
+        "prometheus": {
+            "url": "https://prometheus.monitoring:9090/tenant",
+            "tokenSecret": {"name": "prometheus-token"},
+            "caSecret": {"name": "prometheus-ca", "key": "root.pem"},
+        }
+    },
     "a collector": {
         "otlp": {"endpoint": "http://collector.monitoring:4318", "headersSecret": {"name": "collector", "key": "auth"}}
     },

@@ -42,7 +42,8 @@ WITH_SECRETS = {
     "temporal": {
         "apiKeySecret": {"name": "temporal"},
         "codec": {"factory": "dovetail.codecs.aes_gcm:from_folder", "keysSecret": "codec-keys"},
-    }
+    },
+    "prometheus": {"tokenSecret": {"name": "prometheus"}, "caSecret": {"name": "prometheus"}},
 }
 NAMED = {"settings": {"clusterName": "blue"}}
 

@@ -13,7 +13,8 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
 )
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_csi_node,
     parse_daemon_set,

@@ -11,6 +11,7 @@ from typing import Final
 from dovetail.answers.doctor.before_v1 import old_annotations_checks, old_objects_checks
 from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, warned
 from dovetail.answers.doctor.judged import NAME, judged
+from dovetail.answers.doctor.prometheus import prometheus_check
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import where_to_mend
 from dovetail.answers.look.refusals import refusal_of
@@ -115,7 +116,7 @@ async def _view(world: World, settings: Settings, ready: Awaitable[None]) -> tup
     pools, places = await _pools(world, snapshot), await _places(world, snapshot)
     set_aside = (*_moves(world, settings), _pauses(snapshot), _unreadable(world), await judged(world, settings))
     seen = (fine("view", _counted(snapshot)), _watches(world), launches_check(snapshot))
-    set_aside += old_annotations_checks(snapshot)
+    set_aside += (*await prometheus_check(world, snapshot), *old_annotations_checks(snapshot))
     return (*seen, *set_aside, *pools, *places)
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dovetail.api.own.node_rollout import ASKS_BEFORE_THE_END, ENDS_WITH_ALL, NewLaunches, NodeShare, OnFailure, Steps
+from dovetail.api.own.questions import FiringAlerts
+from dovetail.api.own.rollout_strategy import NodeRolloutStrategy, NodeShare
 from dovetail.api.schema.conditions import Conditions
 from dovetail.api.schema.field_types import QUALIFIED_NAME, Bool, Duration, LabelValue, Moment, StringMap
 from dovetail.api.schema.object_meta import Metadata
@@ -117,21 +118,12 @@ class PolicyRolloutWhen(ApiModel):
     """So many nodes that a change of the NodePool, its NodeClass or images concerns, or a percentage, rounded up."""
 
 
-class PolicyRollout(ApiModel):
-    """How changes of its NodePools, their NodeClasses and images reach the nodes."""
-
-    rules = (ENDS_WITH_ALL, ASKS_BEFORE_THE_END)
+class PolicyRollout(NodeRolloutStrategy):
+    """How changes of its NodePools, their NodeClasses and images reach the nodes. The NodeRollout that is made of each
+    change has a copy of all but `when`."""
 
     when: PolicyRolloutWhen | None = None
     """Fewer nodes go by budgets alone; left out, one is enough."""
-    steps: Steps
-    """The steps of the NodeRollout that is made of each change; it has a copy of them, as of what follows."""
-    new_launches: NewLaunches = "Target"
-    """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
-    on_failure: OnFailure = "Pause"
-    """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
-    max_stable_age: Duration = "720h"
-    """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
 
 
 Blocker = Literal[
@@ -189,6 +181,9 @@ class PolicyHealth(ApiModel):
 
     max_not_ready: Annotated[str, Field(max_length=10, pattern=r"^((100|[0-9]{1,2})%|[0-9]{1,9})$")] = "10%"
     """How many nodes of the selected NodePools, taken together, may be not ready: a number, or a percentage of them."""
+    alerts: FiringAlerts | None = None
+    """Nor while such an alert fires, or while nobody can tell for 2m: the Prometheus of the worker's settings is asked.
+    It is about all selected NodePools."""
     stable_for: Duration = "10m"
     """How long it must have passed without a break after it failed, up to 168h."""
 
@@ -273,6 +268,19 @@ class PolicyHealthState(ApiModel):
     """What failed, or did last."""
 
 
+class PolicyAlertsState(ApiModel):
+    """What Prometheus said of the alerts of `health`."""
+
+    result: Literal["Passing", "Unknown", "Failing"]
+    """Only Passing lets something begin."""
+    since: Moment | None = None
+    """Since when."""
+    asked: Moment | None = None
+    """When it was answered last, to the minute while it says the same."""
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """Which alerts, or why nothing is known."""
+
+
 class DisruptionPolicyStatus(ApiModel):
     """What is known of the policy."""
 
@@ -284,6 +292,8 @@ class DisruptionPolicyStatus(ApiModel):
     """What of its rates is taken, by NodePool; where nothing is, nothing is said."""
     health: PolicyHealthState | None = None
     """The health that it asks for; nothing before it failed for the first time."""
+    alerts: PolicyAlertsState | None = None
+    """The alerts that its health asks for."""
     conditions: Conditions | None = None
     """Whether it is understood."""
 

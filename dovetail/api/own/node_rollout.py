@@ -6,15 +6,14 @@ themselves. Dovetail writes how far it is into its status, which is all that is 
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
+from dovetail.api.own.rollout_strategy import BY_NAME, NodeRolloutStrategy
 from dovetail.api.schema.conditions import Conditions
-from dovetail.api.schema.field_types import Duration, Int32, Int64, LabelValue, Moment
+from dovetail.api.schema.field_types import Int32, Int64, LabelValue, Moment
 from dovetail.api.schema.object_meta import Metadata
-from dovetail.api.schema.rules import Rule, UpdateRule, unique_keys_only
+from dovetail.api.schema.rules import UpdateRule
 from dovetail.api.schema.structural import ApiModel
-
-NodeShare = Annotated[str, Field(max_length=4, pattern=r"^(100%|[1-9][0-9]?%|[1-9][0-9]{0,3})$")]
 
 State = Literal[
     "Waiting",
@@ -27,45 +26,6 @@ State = Literal[
     "RollingBack",
     "Failed",
 ]
-NewLaunches = Literal["Target", "Stable"]
-OnFailure = Literal["Pause", "RollBack"]
-
-
-class StepApproval(ApiModel):
-    """A person is asked once the step has soaked and its gates pass."""
-
-    expires_after: Duration = "24h"
-    """How long the question stands."""
-    on_expiry: Literal["Pause"] = "Pause"
-    """What becomes of it then: it is Paused, until somebody writes its intent anew and it is asked again."""
-
-
-class NodeRolloutStep(ApiModel):
-    """How many nodes may be at the target, and how long they prove themselves before the next step."""
-
-    name: Annotated[LabelValue, Field(min_length=1)]
-    """What people call it: canary."""
-    to: NodeShare
-    """A number of nodes, or a percentage of the NodePool's, rounded up. Nodes that came for pending pods count."""
-    soak: Duration = "0s"
-    """How long so many nodes stay at the target before the next step begins."""
-    approve: StepApproval | None = None
-    """The next step begins only when a person approves that; left out, nobody is asked."""
-
-
-def _names_once(steps: tuple[NodeRolloutStep, ...]) -> tuple[NodeRolloutStep, ...]:
-    unique_keys_only("name", [step.name for step in steps])
-    return steps
-
-
-_BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-Steps = Annotated[
-    tuple[NodeRolloutStep, ...],
-    AfterValidator(_names_once),
-    Field(min_length=1, max_length=20, json_schema_extra=_BY_NAME),
-]
-
-
 UserName = Annotated[str, Field(min_length=1, max_length=1024)]
 
 
@@ -82,44 +42,23 @@ class RolloutApproval(ApiModel):
     """When."""
 
 
-ASKS_BEFORE_THE_END = Rule(
-    message="the last step cannot have approve: no step comes after it",
-    cel="!has(self.steps[size(self.steps) - 1].approve)",
-    holds=lambda spec: spec.steps[-1].approve is None,
-)
-ENDS_WITH_ALL = Rule(
-    message="the last step must be to 100%",
-    cel="self.steps[size(self.steps) - 1].to == '100%'",
-    holds=lambda spec: spec.steps[-1].to == "100%",
-)
-
-
-class NodeRolloutSpec(ApiModel):
+class NodeRolloutSpec(NodeRolloutStrategy):
     """Which NodePool it is about, and by which steps its nodes are replaced."""
 
     rules = (
+        *NodeRolloutStrategy.rules,
         UpdateRule(
             message="nodePool is immutable",
             cel="self.nodePool == oldSelf.nodePool",
             holds=lambda old, new: new.node_pool == old.node_pool,
         ),
-        ENDS_WITH_ALL,
-        ASKS_BEFORE_THE_END,
     )
 
     node_pool: Annotated[str, Field(min_length=1, max_length=253)]
     """The NodePool whose drifted nodes it holds back. It waits for a change where none has drifted."""
-    steps: Steps
-    """The steps, in their order; a change of them counts for what is still to come."""
     intent: Literal["Run", "Pause", "Abort", "Promote", "RollBack"] = "Run"
     """Pause and Abort let no further node and no further step begin; Promote goes to the last step at once; RollBack
     replaces the nodes at the target by such as were there before."""
-    new_launches: NewLaunches = "Target"
-    """The images of nodes that come for another reason meanwhile. Stable: those that nodes ran before the change."""
-    on_failure: OnFailure = "Pause"
-    """What it does where its gate has failed for three minutes, or three replacements in a row were not ready."""
-    max_stable_age: Duration = "720h"
-    """For how long launches are kept from the images of the target, so that no security patch is kept out for ever."""
     approval: RolloutApproval | None = None
     """Lets the next step begin, if what is asked for is still that; `dovetail rollout approve` writes it."""
 
@@ -198,11 +137,30 @@ class RolloutGate(ApiModel):
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """nodes: whether each owner's pods do as well on nodes at the target as on the others."""
     result: Literal["Passing", "Unknown", "Failing"]
-    """Failing lets no further node begin either."""
+    """Failing lets no further node begin either, nor does Unknown of a gate that is asked."""
     since: Moment | None = None
-    """Since when pods do worse at the target."""
+    """Since when it says that; of nodes, since when pods do worse at the target."""
+    asked: Moment | None = None
+    """When it was answered last, to the minute while it says the same; nodes is not asked."""
+    failed: Annotated[int, Field(ge=0)] | None = None
+    """How often it has failed since it last passed, up to the number that fails it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
-    """Whose pods."""
+    """Whose pods, which alerts, what value, or why nothing is known."""
+
+
+class RolloutPassage(ApiModel):
+    """What became of a step."""
+
+    step: Annotated[str, Field(max_length=63)]
+    """Its name."""
+    began: Moment
+    """When it began."""
+    ended: Moment | None = None
+    """When it ended; left out while it goes on."""
+    result: Literal["Passed", "Promoted", "Failed", "RolledBack", "Superseded", "Left"] | None = None
+    """How. Left: it began again at an earlier step."""
+    message: Annotated[str, Field(max_length=256)] | None = None
+    """Why."""
 
 
 class RolloutAwaits(ApiModel):
@@ -246,8 +204,15 @@ class NodeRolloutStatus(ApiModel):
     """The change that it is about."""
     nodes: RolloutNodes | None = None
     """How many nodes are where."""
-    gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=_BY_NAME)] | None = None
+    gates: Annotated[tuple[RolloutGate, ...], Field(max_length=20, json_schema_extra=BY_NAME)] | None = None
     """What the gates say."""
+    history: (
+        Annotated[
+            tuple[RolloutPassage, ...], Field(max_length=20, json_schema_extra={"x-kubernetes-list-type": "atomic"})
+        ]
+        | None
+    ) = None
+    """The steps that it has been at, the latest last; older ones than 20 are left out."""
     stable: RolloutStable | None = None
     """What nodes ran before the change."""
     failure: RolloutFailed | None = None

@@ -9,6 +9,7 @@ is another command's destination.
 from typing import Final
 
 from dovetail.disruption.commands import Found
+from dovetail.disruption.methods.rollout_order import in_order
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round
@@ -57,7 +58,7 @@ def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         complete = completed_at(round_, candidates)
         if complete is not None:
             return Found(look_again=complete)
-    return replace_in_waves(round_, by_age(candidates), DisruptionReason.DRIFTED)
+    return replace_in_waves(round_, in_order(round_.snapshot.rollouts, by_age(candidates)), DisruptionReason.DRIFTED)
 
 
 def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.methods.drift import by_age, why_stays
+from dovetail.disruption.methods.rollout_order import in_order
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.plan import first_that_fit
@@ -32,7 +33,9 @@ def why_not_static_drift(round_: Round, candidate: Candidate) -> Block | None:
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The earliest drift first (DIS-76)."""
-    return replace_from_template(round_, by_age(candidates), DisruptionReason.DRIFTED)
+    return replace_from_template(
+        round_, in_order(round_.snapshot.rollouts, by_age(candidates)), DisruptionReason.DRIFTED
+    )
 
 
 def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:

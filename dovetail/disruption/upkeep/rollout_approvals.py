@@ -9,8 +9,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
+from dovetail.model.gates import GateResult
 from dovetail.model.rollout_approvals import Answered, Awaits
-from dovetail.model.rollouts import GateResult, Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})
@@ -65,7 +66,8 @@ def is_approved(rollout: Rollout, nodes: PoolNodes, now: float) -> bool:
     status, approval = rollout.status, rollout.approval
     if approval is None or status.awaits is None or status.state != RolloutState.AWAITING or not _is_fresh(rollout):
         return False
-    in_time = now < status.awaits.expires and status.gate.result == GateResult.PASSING
+    gates_pass = rollout.verdict.result == GateResult.PASSING and not rollout.why_not_now(now)
+    in_time = now < status.awaits.expires and gates_pass
     return in_time and (approval.step, approval.digest) == (status.step, digest_of(rollout, status, nodes))
 
 
@@ -79,7 +81,7 @@ def _parts(rollout: Rollout, status: RolloutStatus, nodes: PoolNodes) -> Iterato
     yield status.step, None if status.awaits is None else status.awaits.since
     yield [(step.name, step.to, step.soak, step.approve) for step in rollout.steps[_place(rollout, status.step) :]]
     yield nodes.old, sorted(nodes.staying)
-    yield str(status.gate.result)
+    yield str(replace(rollout, status=status).verdict.result)
 
 
 def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: float) -> str:
@@ -97,8 +99,11 @@ def why_refused(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
     if status.state == RolloutState.PAUSED or (status.awaits is not None and now >= status.awaits.expires):
         ended = "" if status.awaits is None else f" at {format_time(status.awaits.expires)}"
         return f"the question has expired{ended}; resume the roll-out, and it is asked again"
-    if status.gate.result != GateResult.PASSING:
-        return f"gate nodes is {status.gate.result}: {status.gate.message or 'nothing is known yet'}"
+    verdict = rollout.verdict
+    if verdict.result != GateResult.PASSING:
+        return f"gate {verdict.name} is {verdict.result}: {verdict.message or 'nothing is known yet'}"
+    if rollout.why_not_now(now):
+        return rollout.why_not_now(now)
     if moved.state == RolloutState.JUDGING:
         return "nodes at the target are not ready any more"
     if status.state != RolloutState.AWAITING or moved.state != RolloutState.AWAITING:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
+from dovetail.model.gates import GateResult
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_nodes import is_old
-from dovetail.model.rollouts import GateResult, NodesGate
+from dovetail.model.rollouts import NodesGate
 from dovetail.model.snapshot import Snapshot
 
 STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready, unless it fails before

@@ -9,13 +9,15 @@ from math import ceil, inf
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_approvals import asks, with_answer
+from dovetail.disruption.upkeep.rollout_history import with_history
 from dovetail.model.breakers import breaker_of
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.gates import GateResult
 from dovetail.model.pools import NodePool
 from dovetail.model.rollouts import (
     BEGUN,
+    NODES,
     REFUSED,
-    GateResult,
     Intent,
     NodesGate,
     PoolNodes,
@@ -23,6 +25,7 @@ from dovetail.model.rollouts import (
     RolloutFailure,
     RolloutState,
     RolloutStatus,
+    RolloutStrategy,
 )
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
@@ -34,7 +37,7 @@ SETTLED: Final = 600.0  # seconds: after them every node is known to have drifte
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
     """The status that should stand there now, but for counts and conditions; its gate says already what it says now."""
-    found = _moved(rollout, pool, nodes, now)
+    found = with_history(rollout, _moved(rollout, pool, nodes, now), now)
     if rollout.intent != Intent.ROLL_BACK and found.state not in REFUSED:
         found = replace(found, failure=None)  # the next order to go back is a new one
     return with_answer(rollout, found, nodes, now)
@@ -56,6 +59,8 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     why = _why_back(rollout, pool, now)
     if why:
         return _goes_back(rollout, why, now)
+    if now >= rollout.overdue_at():
+        return status
     known = [step.name for step in rollout.steps]
     if status.step not in known:
         return _at(rollout, 0, now)
@@ -65,14 +70,15 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     return _within(rollout, number, nodes, now)
 
 
-def looks_again(status: RolloutStatus, longest_stable: float, now: float) -> tuple[float, ...]:
-    """When time alone may change it."""
-    kept_until = status.stable.since + longest_stable
+def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> tuple[float, ...]:
+    """When time alone may change it; while it goes on, every minute."""
+    kept_until = status.stable.since + rollout.longest_stable
     if status.state not in BEGUN:
         return (kept_until,) if status.state in REFUSED else ()
     settled = status.since + SETTLED if status.state == RolloutState.REPLACING else status.until
     asked = status.awaits.expires if status.awaits is not None else None
-    return tuple(moment for moment in (settled, kept_until, asked, now + CONFIRMED) if moment is not None)
+    late = None if rollout.longest is None else status.begun + rollout.longest
+    return tuple(moment for moment in (settled, kept_until, asked, late, now + CONFIRMED) if moment is not None)
 
 
 def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
@@ -80,9 +86,9 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
     status = rollout.status
     if not rollout.rolls_back or rollout.intent == Intent.PROMOTE or status.stable.why_not:
         return ""
-    gate = status.gate
-    if rollout.is_failing and gate.since is not None and now - gate.since >= UNHEALED:
-        return gate.message
+    for gate in rollout.verdicts:
+        if gate.result == GateResult.FAILING and gate.since is not None and now - gate.since >= UNHEALED:
+            return gate.message if gate.name == NODES else gate.words
     known = breaker_of(pool, DisruptionReason.DRIFTED)
     failed = sum(1 for at, _ in known.failures if at >= status.begun) if known is not None else 0
     return f"{failed} replacements in a row were not ready in time" if failed >= ENOUGH else ""
@@ -132,7 +138,7 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
 def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now: float) -> RolloutStatus:
     """A step whose nodes are at the target. What was judged soaks again, so that it is well all through a soak."""
     status = rollout.status
-    passes = status.gate.result == GateResult.PASSING or rollout.intent == Intent.PROMOTE
+    passes = rollout.passes and not rollout.why_not_now(now)
     if status.state == RolloutState.JUDGING:
         return _soaks(rollout, number, now) if is_ready and passes else status
     if status.until is not None and now < status.until:
@@ -169,7 +175,7 @@ def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     status, begun = rollout.status, float(int(now))
     stable = status.stable if status.stable.since else replace(status.stable, since=begun)
     place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)
-    return replace(place, gate=NodesGate(), stable=stable)
+    return replace(place, gate=NodesGate(), asked=(), stable=stable)
 
 
 def _at(rollout: Rollout, number: int, now: float) -> RolloutStatus:

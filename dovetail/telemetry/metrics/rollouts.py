@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from dovetail.model.rollouts import BEGUN, GateResult
+from dovetail.model.gates import GateResult
+from dovetail.model.rollouts import BEGUN
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 
@@ -27,7 +28,8 @@ def rollout_samples(snapshot: Snapshot) -> Iterator[Sample]:
         if status.state not in BEGUN:
             continue
         yield Sample(name="rollout_state", labels=(*of, ("state", status.state)), value=1.0)
-        yield Sample(name="rollout_gate", labels=(*of, ("gate", "nodes")), value=_GATES[status.gate.result])
+        for gate in rollout.verdicts:
+            yield Sample(name="rollout_gate", labels=(*of, ("gate", gate.name)), value=_GATES[gate.result])
         old = status.total - status.at_target - status.leaving
         for state, nodes in (("target", status.at_target), ("leaving", status.leaving), ("old", old)):
             yield Sample(name="rollout_nodes", labels=(*of, ("state", state)), value=float(nodes))

@@ -11,6 +11,7 @@ from dovetail.telemetry.metrics.gauges import Sample
 HELP: Final = {
     "beginnings_held": "1 while that rule keeps nodes of a NodePool from beginning to leave for the reason.",
     "policy_never_opens": "1 for a reason for which a DisruptionPolicy's windows let no node leave within 400 days.",
+    "disruption_held_blind": "1 for a DisruptionPolicy that holds as nobody can tell whether its alerts fire.",
     "time_rule_not_understood": "1 for a DisruptionPolicy, Freeze or NodeRollout that holds as it is not understood.",
 }
 
@@ -30,6 +31,9 @@ def time_rule_samples(snapshot: Snapshot) -> Iterator[Sample]:
     for kind, name, fault in sorted(faults):
         yield Sample(name="time_rule_not_understood", labels=(("kind", kind), ("name", name)), value=float(bool(fault)))
     for policy in snapshot.policies.values():
+        if policy.health is not None and policy.health.alerts is not None:
+            blind = policy.health.why_blind(policy.status.alerts, snapshot.now)
+            yield Sample(name="disruption_held_blind", labels=(("name", policy.name),), value=float(bool(blind)))
         for opening in () if policy.fault else policy.status.openings:
             never = not opening.open and opening.until is None
             of = (("name", policy.name), ("reason", opening.reason))

@@ -6,26 +6,30 @@ from typing import Any
 
 import pytest
 
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_approval,
     render_new_rollout,
     render_rollout,
     render_status,
 )
+from dovetail.api.own.node_rollout import RolloutGate
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.health import HealthResult, HealthRule
 from dovetail.model.openings import Dates, Window
 from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import NewRollout, Rollout, RolloutFailure, RolloutState, RolloutStatus
+from dovetail.model.rollouts import NewRollout, Order, Passage, Rollout, RolloutFailure, RolloutState, RolloutStatus
 from dovetail.model.stable_images import StableImage, StableImages
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})
 HOUR = 3600
+NOON = 1_800_000_000.0
 
 
 def an_object(spec: Any, **more: Any) -> dict[str, Any]:
@@ -375,3 +379,92 @@ def test_a_rollout_whose_status_cannot_be_read_is_before_its_first_step(status: 
     rollout = parse_rollout({**an_object({"nodePool": "default", "steps": STEPS}), "status": status})
 
     assert (rollout.fault, rollout.status.state, rollout.is_held) == ("", "Waiting", True)
+
+
+GATES: Any = [
+    {"name": "alerts", "alerts": {"firing": '{severity="critical"}', "ignore": '{alertname="Watchdog"}'}},
+    {"name": "slo", "query": {"expr": "slo:errors", "max": "0.01", "min": "-1e3", "every": "30s", "failures": 3}},
+]
+
+
+def test_the_gates_the_order_and_the_longest_time_are_read_by_both_kinds_and_copied() -> None:
+    """What is written into the NodeRollout that a policy makes is read as it was."""
+    said = {"steps": STEPS, "gates": GATES, "order": "Zone", "maxDuration": "168h"}
+    plan = parse_policy(an_object({"rollout": said})).rollout
+    assert plan is not None
+    alerts = AlertsRule(firing='{severity="critical"}', ignore='{alertname="Watchdog"}')
+    query = QueryRule(expression="slo:errors", least=-1000.0, most=0.01)
+    assert plan.gates == (
+        AskedGate(name="alerts", alerts=alerts),
+        AskedGate(name="slo", query=query, every=30.0, failures=3),
+    )
+    assert (plan.order, plan.longest) == (Order.ZONE, 168 * HOUR)
+
+    made = render_new_rollout(NewRollout(name="r", pool="default", pool_uid="u", policy="p", plan=plan))
+    rollout = parse_rollout(an_object(made["spec"]))
+    assert rollout.fault == ""
+    assert (rollout.gates, rollout.order, rollout.longest) == (plan.gates, plan.order, plan.longest)
+
+
+@pytest.mark.parametrize(
+    ("gate", "fault"),
+    [
+        ({"name": "slo"}, "exactly one of alerts and query"),
+        ({"name": "slo", "alerts": {"firing": "{}"}, "query": {"expr": "1", "max": "1"}}, "exactly one of"),
+        ({"name": "nodes", "alerts": {"firing": "{}"}}, "the gate nodes is always there"),
+        ({"name": "slo", "query": {"expr": "up"}}, "min or max"),
+        ({"name": "slo", "query": {"expr": "up", "max": "many"}}, "spec.gates.0.query.max"),
+        ({"name": "slo", "query": {"expr": "up", "max": "1", "every": "14s"}}, "spec.gates[0].query.every: '14s'"),
+        ({"name": "slo", "query": {"expr": "up", "max": "1", "every": "601s"}}, "not between 15s and 10m"),
+        ({"name": "a", "alerts": {"firing": '{a="b"} or vector(0)'}}, "spec.gates.0.alerts.firing"),
+        ({"name": "a", "alerts": {"firing": '{a="b"} unless {a="b"}'}}, "spec.gates.0.alerts.firing"),
+        ({"name": "a", "alerts": {"firing": '{alertstate="pending"}'}}, "spec.gates[0].alerts: alertstate cannot"),
+    ],
+)
+def test_a_gate_that_cannot_be_understood_holds(gate: Any, fault: str) -> None:
+    rollout = parse_rollout(an_object({"nodePool": "default", "steps": STEPS, "gates": [gate]}))
+
+    assert fault in rollout.fault and rollout.is_held
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["{}", "{ }", '{a="b"}', '{a="b",}', '{a=~"b|c", d!="e" , f!~"}{"}', r'{a="say \"no\", please"}'],
+)
+def test_a_selector_of_alerts_is_one_as_prometheus_writes_it(selector: str) -> None:
+    gate = {"name": "a", "alerts": {"firing": selector}}
+    rollout = parse_rollout(an_object({"nodePool": "default", "steps": STEPS, "gates": [gate]}))
+
+    assert rollout.fault == "" and rollout.gates[0].alerts == AlertsRule(firing=selector)
+
+
+def test_what_gates_said_and_the_story_are_written_and_read_again() -> None:
+    asked = (
+        GateVerdict(name="slo", result=GateResult.UNKNOWN, asked=NOON, since=NOON - 60, failed=2, message="no answer"),
+        GateVerdict(name="alerts", result=GateResult.PASSING, asked=NOON, since=NOON, message=""),
+        GateVerdict(name="new"),
+    )
+    story = (
+        Passage(step="canary", began=NOON - 60, ended=NOON, result="Failed", message="pods are not ready"),
+        Passage(step="canary", began=NOON),
+    )
+    status = RolloutStatus(step="canary", state=RolloutState.SOAKING, asked=asked, history=story)
+    rollout = parse_rollout(an_object({"nodePool": "default", "steps": STEPS}))
+    read = parse_rollout({**an_object({}), "status": render_rollout(rollout, status)}).status
+
+    assert (read.asked, read.history) == (asked, story)
+    schema = RolloutGate.model_validate(render_rollout(rollout, status)["gates"][1])
+    assert schema.failed == 2
+
+
+def test_what_was_said_of_alerts_is_read_apart_from_the_rest() -> None:
+    said = GateVerdict(name="alerts", result=GateResult.FAILING, asked=NOON, since=NOON, message="alerts fire: Down")
+    written = render_status(PolicyStatus(alerts=said))
+    health = {"health": {"alerts": {"firing": "{}"}}}
+
+    assert parse_policy({**an_object(health), "status": written}).status.alerts == said
+    assert parse_policy({**an_object(health), "status": {**written, "rates": "x"}}).status.alerts == said
+    assert parse_policy({**an_object(health), "status": {"alerts": {"result": "Fine"}}}).status.alerts is None
+    assert render_status(PolicyStatus())["alerts"] is None
+    rule = parse_policy(an_object(health)).health
+    assert rule is not None and rule.alerts == AlertsRule(firing="{}")

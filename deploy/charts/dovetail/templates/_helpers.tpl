@@ -175,6 +175,15 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 - {name: DOVETAIL_BRAKE_DOLLARS_PER_HOUR, value: {{ $d.brakeDollarsPerHour | quote }}}
 - {name: DOVETAIL_DRAIN_OWNER_SHARE, value: {{ $d.drainOwnerShare | quote }}}
 - {name: DOVETAIL_MOVES, value: {{ .Values.moves.enabled | quote }}}
+{{- with .Values.prometheus }}
+- {name: DOVETAIL_PROMETHEUS_URL, value: {{ .url | quote }}}
+{{- if .tokenSecret.name }}
+- {name: DOVETAIL_PROMETHEUS_TOKEN_FILE, value: /etc/dovetail/prometheus-token/token}
+{{- end }}
+{{- if .caSecret.name }}
+- {name: DOVETAIL_PROMETHEUS_CA_FILE, value: /etc/dovetail/prometheus-authority/ca.crt}
+{{- end }}
+{{- end }}
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
 - {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
@@ -249,6 +258,28 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 {{- $folders := dict "temporal-client" "client" "temporal-authority" "authority" "temporal-api-key" "api-key" "codec-keys" "codec" -}}
 {{- range include "dovetail.secretVolumes" . | fromYamlArray }}
 - {name: {{ .name }}, mountPath: /etc/dovetail/{{ get $folders .name }}, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* Those by which a worker asks Prometheus, and nothing else does. */}}
+{{- define "dovetail.prometheusVolumes" -}}
+{{- with .Values.prometheus.tokenSecret }}
+{{- if .name }}
+- name: prometheus-token
+  secret: {secretName: {{ .name }}, items: [{key: {{ .key }}, path: token}]}
+{{- end }}
+{{- end }}
+{{- with .Values.prometheus.caSecret }}
+{{- if .name }}
+- name: prometheus-authority
+  secret: {secretName: {{ .name }}, items: [{key: {{ .key }}, path: ca.crt}]}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "dovetail.prometheusMounts" -}}
+{{- range include "dovetail.prometheusVolumes" . | fromYamlArray }}
+- {name: {{ .name }}, mountPath: /etc/dovetail/{{ .name }}, readOnly: true}
 {{- end }}
 {{- end -}}
 

@@ -78,6 +78,7 @@ spec:
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
         {{- include "dovetail.secretMounts" . | nindent 8 }}
+        {{- include "dovetail.prometheusMounts" . | nindent 8 }}
         {{- with .Values.controller.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -90,6 +91,7 @@ spec:
     - name: tmp
       emptyDir: {sizeLimit: 64Mi}
     {{- include "dovetail.secretVolumes" . | nindent 4 }}
+    {{- include "dovetail.prometheusVolumes" . | nindent 4 }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

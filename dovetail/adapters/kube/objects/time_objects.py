@@ -9,7 +9,8 @@ from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Caller, Request
 from dovetail.adapters.kubernetes_json.kinds import DISRUPTION_POLICY, FREEZE, NODE_ROLLOUT
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_approval,

@@ -1,19 +1,21 @@
-"""DisruptionPolicies, Freezes and NodeRollouts: JSON of the API in, dovetail.model out.
+"""DisruptionPolicies and Freezes: JSON of the API in, dovetail.model out.
 
 None is ever unreadable: one that was left out would hold nothing. What cannot be understood makes a `fault`, and the
 object then holds what it is about; one of which not even that can be read is about every NodePool.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from math import inf
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
+from dovetail.adapters.kubernetes_json.parsing.lenient import Fault, metadata_of, read_or, words_of
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
-from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, reading, text_of
+from dovetail.adapters.kubernetes_json.parsing.reading import number_of, reading, text_of
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_alerts, parse_plan, parse_verdict
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_label_selector
 from dovetail.api.own.disruption_policy import (
     DisruptionPolicySpec,
@@ -23,49 +25,30 @@ from dovetail.api.own.disruption_policy import (
     PolicyExpiry,
     PolicyHealth,
     PolicyRate,
-    PolicyRollout,
     PolicyWindow,
 )
 from dovetail.api.own.freeze import FreezeSpec
-from dovetail.api.own.node_rollout import NodeRolloutSpec, NodeRolloutStep, RolloutApproval
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model import names
 from dovetail.model.breakers import BreakerRule
 from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
 from dovetail.model.durations import parse_seconds
-from dovetail.model.health import HealthResult, HealthRule, HealthState
+from dovetail.model.gates import GateVerdict
+from dovetail.model.health import ALERTS, HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
 from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
-from dovetail.model.quoting import one_line, shown
+from dovetail.model.quoting import shown
 from dovetail.model.rates import Rate
 from dovetail.model.remembering import MEGABYTE, remembered
-from dovetail.model.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rollouts import (
-    MAX_STABLE_AGE,
-    GateResult,
-    Intent,
-    NodesGate,
-    Rollout,
-    RolloutFailure,
     RolloutPlan,
-    RolloutState,
-    RolloutStatus,
-    RolloutStep,
 )
-from dovetail.model.stable_images import NO_IMAGE, StableImage, StableImages
 from dovetail.model.time import optional_time, time_or_none
-
-T = TypeVar("T")
 
 SHORTEST: Final = 60.0  # seconds of a rate's period
 LONGEST: Final = 7 * 86_400.0
 _HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
-
-
-class _Fault(ValueError):
-    """What a schema lets through and nothing can be made of."""
 
 
 def parse_policy(raw: ReadOnlyJson) -> Policy:
@@ -80,15 +63,9 @@ def parse_freeze(raw: ReadOnlyJson) -> Freeze:
         return _freeze(raw)
 
 
-def parse_rollout(raw: ReadOnlyJson) -> Rollout:
-    """One NodeRollout."""
-    with reading("NodeRollout", raw):
-        return _rollout(raw)
-
-
 def _policy(raw: ReadOnlyJson) -> Policy:
     spec = raw.get("spec")
-    selector = _read(lambda: _selector(raw), None)
+    selector = read_or(lambda: _selector(raw), None)
     fault, zone = "", "UTC"
     allow: tuple[Window, ...] = ()
     deny: tuple[Window, ...] = ()
@@ -104,25 +81,29 @@ def _policy(raw: ReadOnlyJson) -> Policy:
             for name, windows in (("allow", given.allow), ("deny", given.deny))
         )
         rates = tuple(_rate(each, f"spec.rates[{n}]") for n, each in enumerate(given.rates or ()))
-        rollout = None if given.rollout is None else _plan(given.rollout)
+        rollout = None if given.rollout is None else parse_plan(given.rollout)
         health = None if given.health is None else _health(given.health)
         breaker = None if given.breaker is None else _breaker(given.breaker)
     except (InvalidSpec, *RAW_FAULTS) as error:
-        fault = _words(error)
+        fault = words_of(error)
     return Policy(
-        **_metadata(raw["metadata"]),
+        **metadata_of(raw["metadata"]),
         selector=selector,
         zone=zone,
         allow=allow,
         deny=deny,
         rates=rates,
-        expiry=_read(lambda: _expiry(raw), _HOLDS_EXPIRY),
+        expiry=read_or(lambda: _expiry(raw), _HOLDS_EXPIRY),
         rollout=rollout,
-        drain=_read(lambda: _drain(raw), None),
+        drain=read_or(lambda: _drain(raw), None),
         health=health,
         breaker=breaker,
         fault=fault,
-        status=replace(_read(lambda: _status(raw.get("status") or {}), PolicyStatus()), health=_remembered(raw)),
+        status=replace(
+            read_or(lambda: _status(raw.get("status") or {}), PolicyStatus()),
+            health=_remembered(raw),
+            alerts=read_or(lambda: _alerts((raw.get("status") or {}).get("alerts")), None),
+        ),
     )
 
 
@@ -130,175 +111,24 @@ def _freeze(raw: ReadOnlyJson) -> Freeze:
     """Where it is not understood, its end is taken if that much can be read."""
     spec = raw.get("spec") or {}
     begins, what, undoes, reason, fault = None, frozenset[str](), False, "", ""
-    until = _read(lambda: time_or_none(text_of(spec["until"])), None)
+    until = read_or(lambda: time_or_none(text_of(spec["until"])), None)
     try:
         given = parse_spec(FreezeSpec, spec)
         begins = None if given.from_ is None else given.from_.timestamp()
         until, what, reason = given.until.timestamp(), frozenset(given.what), given.reason or ""
         undoes = given.in_flight == "Undo"
     except (InvalidSpec, *RAW_FAULTS) as error:
-        fault = _words(error)
+        fault = words_of(error)
     return Freeze(
-        **_metadata(raw["metadata"]),
+        **metadata_of(raw["metadata"]),
         begins=begins,
         until=until,
         what=what,
         undoes=undoes,
         reason=reason,
         fault=fault,
-        conditions=_read(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
+        conditions=read_or(lambda: conditions((raw.get("status") or {}).get("conditions")), ()),
     )
-
-
-def _rollout(raw: ReadOnlyJson) -> Rollout:
-    spec = raw.get("spec") or {}
-    pool, intent, fault = _read(lambda: text_of(spec["nodePool"]), ""), Intent.RUN, ""
-    approval: Approval | None = None
-    steps: tuple[RolloutStep, ...] = ()
-    launches_stable, rolls_back, longest_stable = False, False, MAX_STABLE_AGE
-    try:
-        given = parse_spec(NodeRolloutSpec, spec)
-        steps = _steps(given.steps)
-        intent = Intent(given.intent)
-        launches_stable, rolls_back = given.new_launches == "Stable", given.on_failure == "RollBack"
-        longest_stable = parse_seconds(given.max_stable_age)
-        approval = None if given.approval is None else _approval(given.approval)
-    except (InvalidSpec, *RAW_FAULTS) as error:
-        fault = _words(error)
-    return Rollout(
-        **_metadata(raw["metadata"]),
-        pool=pool,
-        steps=steps,
-        intent=intent,
-        approval=approval,
-        fault=fault,
-        launches_stable=launches_stable,
-        rolls_back=rolls_back,
-        longest_stable=longest_stable,
-        status=_read(lambda: _rollout_status(raw.get("status") or {}), RolloutStatus()),
-        policy=_read(lambda: text_of((raw["metadata"].get("annotations") or {}).get(names.POLICY) or ""), ""),
-    )
-
-
-def _steps(given: Iterable[NodeRolloutStep]) -> tuple[RolloutStep, ...]:
-    return tuple(
-        RolloutStep(
-            name=step.name,
-            to=step.to,
-            soak=parse_seconds(step.soak),
-            approve=None if step.approve is None else parse_seconds(step.approve.expires_after),
-        )
-        for step in given
-    )
-
-
-def _approval(given: RolloutApproval) -> Approval:
-    return Approval(step=given.step, digest=given.digest, by=given.by, at=given.at.timestamp())
-
-
-def _awaits(raw: ReadOnlyJson) -> Awaits:
-    since, expires = (time_or_none(text_of(raw[key])) for key in ("since", "expires"))
-    if since is None or expires is None:
-        raise _Fault("status.awaits: no moment")
-    generation = None if raw.get("generation") is None else number_of(raw["generation"])
-    digest, shows = text_of(raw["digest"]), text_of(raw.get("shows") or "")
-    return Awaits(digest=digest, since=since, expires=expires, shows=shows, generation=generation)
-
-
-def _answered(raw: ReadOnlyJson) -> Answered:
-    step, digest, by = (text_of(raw[key]) for key in ("step", "digest", "by"))
-    approval = Approval(step=step, digest=digest, by=by, at=optional_time(raw["at"]) or 0.0)
-    return Answered(approval=approval, refused=text_of(raw.get("refused") or ""))
-
-
-def _plan(given: PolicyRollout) -> RolloutPlan:
-    return RolloutPlan(
-        drifted="1" if given.when is None else given.when.drifted,
-        steps=_steps(given.steps),
-        launches_stable=given.new_launches == "Stable",
-        rolls_back=given.on_failure == "RollBack",
-        longest_stable=parse_seconds(given.max_stable_age),
-    )
-
-
-def _rollout_status(raw: ReadOnlyJson) -> RolloutStatus:
-    """None of it, that is before its first step, where a part cannot be read."""
-    step, target, nodes = (raw.get(key) or {} for key in ("step", "target", "nodes"))
-    total, at_target, leaving = (number_of(nodes.get(key) or 0) for key in ("total", "target", "leaving"))
-    return RolloutStatus(
-        step=text_of(step.get("name") or ""),
-        state=RolloutState(step.get("state") or RolloutState.WAITING),
-        since=optional_time(step.get("since")) or 0.0,
-        until=optional_time(step.get("until")),
-        begun=optional_time(target.get("begun")) or 0.0,
-        target=text_of(target.get("nodePoolHash") or ""),
-        total=total,
-        at_target=at_target,
-        leaving=leaving,
-        gate=next((_gate(each) for each in raw.get("gates") or () if each["name"] == "nodes"), NodesGate()),
-        makes=text_of(target.get("launches") or ""),
-        stable=_stable(raw.get("stable") or {}),
-        failure=_failure(raw.get("failure")),
-        awaits=None if raw.get("awaits") is None else _awaits(raw["awaits"]),
-        answered=None if raw.get("answered") is None else _answered(raw["answered"]),
-        conditions=conditions(raw.get("conditions")),
-    )
-
-
-def _stable(raw: ReadOnlyJson) -> StableImages:
-    images = [
-        StableImage(id=text_of(each["id"]), types=tuple(map(text_of, each.get("instanceTypes") or ())))
-        for each in raw.get("images") or ()
-    ]
-    why_not = text_of(raw.get("whyNot") or "") or ("" if images else NO_IMAGE)
-    return StableImages(since=optional_time(raw.get("since")) or 0.0, images=tuple(images), why_not=why_not)
-
-
-def _failure(raw: ReadOnlyJson | None) -> RolloutFailure | None:
-    if raw is None:
-        return None
-    return RolloutFailure(generation=number_of(raw["generation"]), message=text_of(raw["message"]))
-
-
-def _gate(raw: ReadOnlyJson) -> NodesGate:
-    return NodesGate(
-        result=GateResult(raw["result"]),
-        since=optional_time(raw.get("since")),
-        message=text_of(raw.get("message") or ""),
-    )
-
-
-class _Metadata(TypedDict):
-    name: str
-    uid: str
-    resource_version: str
-    generation: int
-    created: float
-
-
-def _metadata(meta: ReadOnlyJson) -> _Metadata:
-    """What each kind has of it; only a name must be readable."""
-    return _Metadata(
-        name=name_of(meta),
-        uid=meta.get("uid") or "",
-        resource_version=meta.get("resourceVersion") or "",
-        generation=_read(lambda: number_of(meta.get("generation") or 0), 0),
-        created=_read(lambda: optional_time(meta.get("creationTimestamp")), None) or 0.0,
-    )
-
-
-def _read(read: Callable[[], T], otherwise: T) -> T:
-    try:
-        return read()
-    except (InvalidSpec, *RAW_FAULTS):
-        return otherwise
-
-
-def _words(error: Exception) -> str:
-    """What is wrong, by fields."""
-    if isinstance(error, InvalidSpec):
-        error = _Fault("; ".join(f"{f'spec.{place}' if place else 'spec'}: {said}" for place, said in error.problems))
-    return one_line(str(error))
 
 
 def _selector(raw: ReadOnlyJson) -> LabelSelector | None:
@@ -346,7 +176,7 @@ def _drain(raw: ReadOnlyJson) -> DrainRules | None:
 def _zone(name: str) -> str:
     found = zone_named(name)
     if found is None:
-        raise _Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin")
+        raise Fault(f"spec.timeZone: {shown(name)} is no time zone like Europe/Berlin")
     return found
 
 
@@ -363,22 +193,23 @@ def _window(given: PolicyWindow, place: str) -> Window:
 def _rate(given: PolicyRate, place: str) -> Rate:
     per = parse_seconds(given.per)
     if not SHORTEST <= per <= LONGEST:
-        raise _Fault(f"{place}.per: {shown(given.per)} is not between 1m and 168h")
+        raise Fault(f"{place}.per: {shown(given.per)} is not between 1m and 168h")
     return Rate(nodes=given.nodes, per=per, reasons=frozenset(given.reasons or ()))
 
 
 def _health(given: PolicyHealth) -> HealthRule:
     stable_for = parse_seconds(given.stable_for)
     if stable_for > LONGEST:
-        raise _Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
-    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for)
+        raise Fault(f"spec.health.stableFor: {shown(given.stable_for)} is more than 168h")
+    alerts = None if given.alerts is None else parse_alerts(given.alerts, "spec.health.alerts")
+    return HealthRule(max_not_ready=given.max_not_ready, stable_for=stable_for, alerts=alerts)
 
 
 def _breaker(given: PolicyBreaker) -> BreakerRule:
     durations = {"within": given.within, "first": given.first, "longest": given.longest}
     for name, text in durations.items():
         if not SHORTEST <= parse_seconds(text) <= LONGEST:
-            raise _Fault(f"spec.breaker.{name}: {shown(text)} is not between 1m and 168h")
+            raise Fault(f"spec.breaker.{name}: {shown(text)} is not between 1m and 168h")
     within, first, longest = map(parse_seconds, durations.values())
     return BreakerRule(failures=given.failures, within=within, first=first, longest=longest)
 
@@ -387,7 +218,7 @@ def _dates(text: str, place: str) -> Dates:
     first, _, last = text.partition("/")
     found = Dates(*(_date(part, place) for part in (first, last or first)))
     if len(found.first) == 3 and found.last < found.first:
-        raise _Fault(f"{place}: {shown(text)} ends before it begins")
+        raise Fault(f"{place}: {shown(text)} ends before it begins")
     return found
 
 
@@ -396,7 +227,7 @@ def _date(text: str, place: str) -> tuple[int, ...]:
     try:
         date(*(2000, *parts)[-3:])  # of every year: 2000 has a 29th of February
     except ValueError:
-        raise _Fault(f"{place}: {shown(text)} is no day of the calendar") from None
+        raise Fault(f"{place}: {shown(text)} is no day of the calendar") from None
     return parts
 
 
@@ -411,20 +242,25 @@ def _status(raw: ReadOnlyJson) -> PolicyStatus:
 
 def _remembered(raw: ReadOnlyJson) -> HealthState | None:
     """Apart from the rest of a status, which may be spoilt while this is not."""
-    return _health_state(_read(lambda: (raw.get("status") or {}).get("health"), None))
+    return _health_state(read_or(lambda: (raw.get("status") or {}).get("health"), None))
 
 
 def _health_state(raw: ReadOnlyJson | None) -> HealthState | None:
     """What cannot be read of it counts as a failure, which a further look may end."""
     if not raw:
         return None
-    message = _read(lambda: text_of(raw.get("message") or ""), "")
-    since = _read(lambda: optional_time(raw["since"]), None)
-    result = _read(lambda: HealthResult(raw["state"]), HealthResult.FAILING)
+    message = read_or(lambda: text_of(raw.get("message") or ""), "")
+    since = read_or(lambda: optional_time(raw["since"]), None)
+    result = read_or(lambda: HealthResult(raw["state"]), HealthResult.FAILING)
     if since is None:
         return HealthState(result=HealthResult.FAILING, since=0.0, message=message or "a status that cannot be read")
-    until = _read(lambda: optional_time(raw.get("until")), None)
+    until = read_or(lambda: optional_time(raw.get("until")), None)
     return HealthState(result=result, since=since, until=until, message=message)
+
+
+def _alerts(raw: ReadOnlyJson | None) -> GateVerdict | None:
+    """What cannot be read was never asked."""
+    return None if not raw else parse_verdict({**raw, "name": ALERTS})
 
 
 def _taken(raw: ReadOnlyJson) -> TakenRate:

@@ -2,11 +2,21 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
+from dovetail.model.gates import AlertsRule, AskedGate, GateVerdict
 from dovetail.model.health import HealthState
 from dovetail.model.json import Json
 from dovetail.model.policies import Opening, PolicyStatus, TakenRate
 from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import NewRollout, NodesGate, Rollout, RolloutFailure, RolloutStatus, RolloutStep
+from dovetail.model.rollouts import (
+    NODES,
+    NewRollout,
+    NodesGate,
+    Passage,
+    Rollout,
+    RolloutFailure,
+    RolloutStatus,
+    RolloutStep,
+)
 from dovetail.model.stable_images import StableImages
 from dovetail.model.time import format_time
 
@@ -18,6 +28,7 @@ def render_status(status: PolicyStatus) -> Json:
         "openings": [_opening(each) for each in status.openings],
         "rates": [_taken(each) for each in status.rates] or None,
         "health": None if status.health is None else _health(status.health),
+        "alerts": None if status.alerts is None else _said(status.alerts),
         "conditions": fields.conditions(status.conditions),
     }
 
@@ -36,8 +47,49 @@ def render_new_rollout(new: NewRollout) -> Json:
             "newLaunches": "Stable" if new.plan.launches_stable else "Target",
             "onFailure": "RollBack" if new.plan.rolls_back else "Pause",
             "maxStableAge": fields.duration(new.plan.longest_stable),
+            "order": str(new.plan.order),
+            **({} if not new.plan.gates else {"gates": [_rule(gate) for gate in new.plan.gates]}),
+            **({} if new.plan.longest is None else {"maxDuration": fields.duration(new.plan.longest)}),
         },
     }
+
+
+def _rule(gate: AskedGate) -> Json:
+    if gate.query is None:
+        alerts = gate.alerts or AlertsRule()
+        return {"name": gate.name, "alerts": {"firing": alerts.firing, **_if_any("ignore", alerts.ignore)}}
+    bounds = {"min": gate.query.least, "max": gate.query.most}
+    asked = {"expr": gate.query.expression, "failures": gate.failures, "every": fields.duration(gate.every)}
+    return {
+        "name": gate.name,
+        "query": {**asked, **{key: repr(bound) for key, bound in bounds.items() if bound is not None}},
+    }
+
+
+def _if_any(key: str, text: str) -> Json:
+    return {key: text} if text else {}
+
+
+def _said(verdict: GateVerdict) -> Json:
+    """A verdict, but for its name."""
+    since, asked = verdict.since, verdict.asked
+    return {
+        "result": str(verdict.result),
+        "since": None if since is None else format_time(since),
+        "asked": format_time(asked) if asked else None,
+        "message": verdict.message or None,
+    }
+
+
+def _verdict(verdict: GateVerdict) -> Json:
+    said = {"name": verdict.name, **_said(verdict), "failed": verdict.failed or None}
+    return {key: value for key, value in said.items() if value is not None}  # an item of a list is written whole
+
+
+def _passage(passage: Passage) -> Json:
+    ended = {} if passage.ended is None else {"ended": format_time(passage.ended)}
+    said = {**_if_any("result", passage.result), **_if_any("message", passage.message)}
+    return {"step": passage.step, "began": format_time(passage.began), **ended, **said}
 
 
 def _step(step: RolloutStep) -> Json:
@@ -75,7 +127,8 @@ def render_rollout(rollout: Rollout, status: RolloutStatus) -> Json:
         },
         "target": {"nodePoolHash": status.target, "begun": format_time(begun), "launches": status.makes or None},
         "nodes": {"total": status.total, "target": status.at_target, "leaving": status.leaving, "old": old},
-        "gates": [_gate(status.gate)],
+        "gates": [_gate(status.gate), *map(_verdict, status.asked)],
+        "history": [_passage(each) for each in status.history] or None,
         "stable": _stable(status.stable),
         "failure": _failure(status.failure),
         "awaits": None if status.awaits is None else _awaits(status.awaits),
@@ -97,7 +150,7 @@ def _failure(failure: RolloutFailure | None) -> Json | None:
 
 def _gate(gate: NodesGate) -> Json:
     since = {} if gate.since is None else {"since": format_time(gate.since)}
-    return {"name": "nodes", "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
+    return {"name": NODES, "result": str(gate.result), **since, **({"message": gate.message} if gate.message else {})}
 
 
 def _health(health: HealthState) -> Json:

@@ -1,7 +1,8 @@
 """The port TimeObjects over the simulated cluster."""
 
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
-from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy, parse_rollout
+from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
+from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_approval,

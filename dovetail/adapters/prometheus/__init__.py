@@ -1,0 +1,1 @@
+"""Prometheus, asked by its HTTP API."""

@@ -1,0 +1,25 @@
+"""In which order a roll-out takes the nodes of its NodePool: the oldest first, or one zone after another.
+
+Nodes of other NodePools keep the places that they have in the list."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dovetail.disruption.nodes.candidates import Candidate
+from dovetail.model.beginnings import rollouts_of
+from dovetail.model.rollouts import Order, Rollout
+
+
+def in_order(rollouts: Mapping[str, Rollout], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, those of each roll-out among themselves in its order. Of one that goes back the newest go first,
+    which is the order that they have."""
+    queues: dict[str, Iterator[Candidate]] = {}
+    for pool in {each.pool.name for each in candidates} if rollouts else ():
+        ours = [each for each in rollouts_of(rollouts, pool) if not each.goes_back]
+        if ours:
+            zones = any(each.order == Order.ZONE for each in ours)
+            queues[pool] = iter(_ordered([each for each in candidates if each.pool.name == pool], zones))
+    return [next(queues[each.pool.name]) if each.pool.name in queues else each for each in candidates]
+
+
+def _ordered(candidates: Sequence[Candidate], zones: bool) -> list[Candidate]:
+    return sorted(candidates, key=lambda each: (each.zone if zones else "", each.claim.created, each.name))

@@ -1,0 +1,46 @@
+"""The story of a roll-out, step by step, as its status keeps it: when each began and ended, and how."""
+
+from dataclasses import replace
+from typing import Final
+
+from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, RolloutState, RolloutStatus
+
+MOST: Final = 20  # passages that are kept; the latest
+_WORDS: Final = 200  # characters of a message
+_OVER: Final = frozenset({RolloutState.COMPLETE, RolloutState.FAILED})
+
+
+def with_history(rollout: Rollout, after: RolloutStatus, now: float) -> RolloutStatus:
+    """The status after a move, with what it ended and what it began."""
+    before, moment, known = rollout.status, float(int(now)), list(after.history)
+    changed = _place(before) != _place(after)
+    if known and known[-1].ended is None and (changed or after.state in _OVER):
+        result, message = _ending(rollout, after)
+        known[-1] = replace(known[-1], ended=moment, result=result, message=message)
+    if changed and (after.state in BEGUN or after.state == RolloutState.ROLLING_BACK):
+        known.append(Passage(step=after.step, began=moment))
+    history = tuple(known[-MOST:])
+    return after if history == after.history else replace(after, history=history)
+
+
+def _place(status: RolloutStatus) -> tuple[str, float, bool, bool]:
+    return status.step, status.begun, status.state in REFUSED, status.state == RolloutState.ROLLING_BACK
+
+
+def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
+    """How what was open has ended, and what a person should know of that."""
+    before = rollout.status
+    if before.state in REFUSED:
+        return ("RolledBack", "") if after.state == RolloutState.FAILED else ("Left", "the target is tried anew")
+    if after.state in REFUSED:
+        return "Failed", after.failure.message[:_WORDS] if after.failure is not None else ""
+    if after.begun != before.begun:
+        return "Superseded", "the NodePool has another target"
+    if after.step != before.step and rollout.intent == Intent.PROMOTE:
+        return "Promoted", ""
+    steps = [step.name for step in rollout.steps]
+    known = before.step in steps and after.step in steps
+    if after.step != before.step and not (known and steps.index(after.step) > steps.index(before.step)):
+        return "Left", "nodes of an earlier step are gone, or the steps were changed"
+    approval = rollout.approval if before.state == RolloutState.AWAITING else None
+    return "Passed", "" if approval is None else f"approved by {approval.by}"[:_WORDS]
