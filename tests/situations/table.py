@@ -172,8 +172,9 @@ SITUATIONS: Final = (
                 NEEDS,
             ),
             Asks("top --once", ("! Temporal does not answer for",)),
-            Asks("explain pod default/lone", ("Temporal has not answered for",), ("no worker answers",)),
-            Asks(POD, ("a new node of NodePool default", "Temporal has not answered for"), ("busy",)),
+            Asks(
+                POD, ("a new node of NodePool default", "Temporal has not answered for"), ("busy", "no worker answers")
+            ),
             Asks("plan", ("1 new node", "Temporal has not answered for")),
             Asks("nodes", ("no nodes",)),
             Asks("doctor", ("FAIL Temporal server", "1 check of 15 failed", "ok API server"), ("see its log",), 1),

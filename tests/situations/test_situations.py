@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.browser import Browser
+from tests.situations import page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
 from tests.waiting import until_answered
@@ -67,3 +68,7 @@ def test_no_situation_stands_twice_and_each_asks() -> None:
     assert len({each.name for each in SITUATIONS}) == len(SITUATIONS)
     assert all(each.asks and all(asks.says for asks in each.asks) for each in SITUATIONS)
     assert all(bool(each.ends) == bool(each.after) for each in SITUATIONS)
+
+
+def test_the_page_is_made_of_the_tables() -> None:
+    assert page.FILE.read_text() == page.text(), "python -m tests.situations.page"

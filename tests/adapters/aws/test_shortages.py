@@ -87,3 +87,26 @@ async def test_an_older_worker_s_entry_is_as_old_as_its_reading_and_it_takes_our
     await one.reread()
     assert one.pools() == {POOL: Span(until=1100.0, since=1000.0)}
     assert read_key(M5.key) == M5 and read_key(M5.since_key) is None
+
+
+async def test_what_one_worker_could_buy_again_is_short_for_none() -> None:
+    """Two and a half minutes long `status` of the other said that it had run out, and no plan asked for it."""
+    shared = Shared()
+    one, two = shared.worker(), shared.worker()
+    await one.remember([M5])
+    await two.reread()
+    before = two.revision
+    await one.forget(M5)
+    shared.now += 4.0
+    await two.reread()
+    assert (two.pools(), two.holds(M5), two.revision > before) == ({}, False, True)
+
+
+async def test_what_only_this_worker_knows_stays_short_where_it_could_not_be_written() -> None:
+    shared = Shared()
+    one = shared.worker()
+    await one.remember([M5])
+    shared.data.clear()
+    shared.now += 4.0
+    await one.reread()
+    assert one.holds(M5)

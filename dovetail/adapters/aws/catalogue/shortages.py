@@ -88,6 +88,7 @@ class Shortages:
         self._clock = clock
         self._until: dict[Shortage, float] = {}
         self._since: dict[Shortage, float] = {}
+        self._stored: frozenset[str] = frozenset()  # keys that were read last
         self._read_at = float("-inf")
         self._revision = 0
         self._next_end = float("inf")
@@ -151,6 +152,10 @@ class Shortages:
         except Failure as failure:
             _log.warning("shortages of other workers cannot be read: %s", failure)
             return
+        gone, self._stored = self._stored - stored.keys(), frozenset(stored)
+        for ended in [shortage for shortage in self._until if shortage.key in gone]:  # another worker has bought there
+            del self._until[ended]
+            self._revision += 1
         now = self._clock()
         found = {shortage: end for key, end in stored.items() if end > now and (shortage := read_key(key)) is not None}
         first = {shortage: stored.get(shortage.since_key, now) for shortage in found}
