@@ -89,7 +89,7 @@ SITUATIONS = (
             Asks(
                 "status", ("the cloud has run out of m5.xlarge on-demand in us-west-2", " since 20", "asked for again")
             ),
-            Asks("log --since 1h --kind launch", ("NoCapacity",), (FORCEFUL,)),
+            Asks("log --since 1h --kind launch", ("no_capacity",), (FORCEFUL, "Traceback")),
         ),
     ),
     OnServers(

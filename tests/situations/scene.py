@@ -18,7 +18,7 @@ from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.time import format_time
 from dovetail.wiring.world import open_world
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.http_server import Endpoint
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.test_troubles import Stage, a_state
 from tests.cli.worlds import a_world, settings_of
