@@ -169,7 +169,7 @@ async def _send(request: web.BaseRequest, answer: Answer | Pieces | Followed) ->
     if isinstance(data, bytes) and len(data) >= LEAST_COMPRESSED:
         response.enable_compression()
     pieces = _pieces(data)
-    response.content_length = sum(map(len, pieces))
+    response.headers["Content-Length"] = str(sum(map(len, pieces)))
     async with asyncio.timeout(ANSWER_SECONDS):
         await response.prepare(request)
         for piece in gathered(pieces):  # the loop has heartbeats to send between two of them

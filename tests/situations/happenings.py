@@ -77,6 +77,13 @@ async def recommended(ground: Ground, sick: Hurt) -> AsyncIterator[None]:
     await asyncio.to_thread(
         ground.cloud.control, "POST", f"instances/{instance_of(claim)}/interrupt", {"kind": "rebalance"}
     )
+
+    async def told() -> bool:
+        events = (await ground.api.get("/api/v1/events")).body.get("items") or []
+        about = {e["involvedObject"]["name"] for e in events if e["reason"] == "SpotRebalanceRecommendation"}
+        return claim["metadata"]["name"] in about
+
+    await ground.until(told, SECONDS, "its Event stands")
     yield
 
 

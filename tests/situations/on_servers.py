@@ -119,7 +119,7 @@ SITUATIONS = (
         happens=recommended,
         pool=a_pool("spot"),
         asks=(
-            Asks("history {node}", ("SpotRebalanceRecommendation",), ("terminate",)),
+            Asks("history {node}", ("ends: initialised",), ("terminate",)),
             Asks(CHECK, ("nothing is under way", NOTHING), ("drain",)),
         ),
     ),

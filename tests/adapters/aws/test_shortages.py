@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, Span, read_key
+from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, ShortFor, read_key
 
 M5 = Shortage(capacity_type="on-demand", instance_type="m5.large", zone="us-west-2a")
 POOL = ("on-demand", "m5.large", "us-west-2a")
@@ -37,7 +37,7 @@ async def test_a_shortage_that_is_refused_again_is_as_old_as_its_first_refusal()
     await one.remember([M5])
     shared.now += 45.0
     await one.remember([M5])
-    assert one.pools() == {POOL: Span(until=1225.0, since=1000.0)}
+    assert one.pools() == {POOL: ShortFor(until=1225.0, since=1000.0)}
 
     restarted = shared.worker()
     await restarted.reread()
@@ -46,7 +46,7 @@ async def test_a_shortage_that_is_refused_again_is_as_old_as_its_first_refusal()
     await restarted.remember([M5])
     shared.now += 4.0
     await one.reread()
-    assert one.pools() == restarted.pools() == {POOL: Span(until=1270.0, since=1000.0)}
+    assert one.pools() == restarted.pools() == {POOL: ShortFor(until=1270.0, since=1000.0)}
 
 
 async def test_what_two_workers_find_at_once_is_as_old_as_the_first_of_them_says() -> None:
@@ -85,7 +85,7 @@ async def test_an_older_worker_s_entry_is_as_old_as_its_reading_and_it_takes_our
     shared = Shared(data={M5.key: 1100.0})
     one = shared.worker()
     await one.reread()
-    assert one.pools() == {POOL: Span(until=1100.0, since=1000.0)}
+    assert one.pools() == {POOL: ShortFor(until=1100.0, since=1000.0)}
     assert read_key(M5.key) == M5 and read_key(M5.since_key) is None
 
 

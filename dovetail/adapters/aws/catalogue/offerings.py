@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, Span
+from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, ShortFor
 from dovetail.adapters.aws.instance_types.region_types import Region
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instance_types.type_labels import never, one_of
@@ -23,7 +23,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.requirements import RequirementSet, from_expressions
 
-_OPEN: Final = Span(0.0, 0.0)
+_OPEN: Final = ShortFor(0.0, 0.0)
 RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of on-demand: first choice, yet comparable
 
 
@@ -89,7 +89,7 @@ class _Shared:
     now: Circumstances
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
-    short: Mapping[tuple[str, str, str], Span]  # by capacity type, instance type ("" for all) and zone
+    short: Mapping[tuple[str, str, str], ShortFor]  # by capacity type, instance type ("" for all) and zone
     fresh_from: float  # a shortage with a later end may not be asked about again yet
     partitions: int
     before: Mapping[str, OfferedType]
@@ -108,7 +108,7 @@ class _Shared:
         now, zone = self.now, kind.zone
         return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
 
-    def span_of(self, capacity_type: str, name: str, zone: str) -> Span:
+    def span_of(self, capacity_type: str, name: str, zone: str) -> ShortFor:
         """How long it is short; of moments that are 0 where no shortage is known."""
         return max(self.short.get((capacity_type, name, zone), _OPEN), self.short.get((capacity_type, "", ""), _OPEN))
 

@@ -25,7 +25,7 @@ _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
 _SINCE: Final = "since__"  # before a key: an entry that versions without it take for none of theirs
 
 
-class Span(NamedTuple):
+class ShortFor(NamedTuple):
     """From the first refusal of a shortage until it is asked for again."""
 
     until: float
@@ -100,11 +100,11 @@ class Shortages:
             self._take({}, {})
         return self._revision
 
-    def pools(self, group: str = "") -> dict[tuple[str, str, str], Span]:
+    def pools(self, group: str = "") -> dict[tuple[str, str, str], ShortFor]:
         """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
         those of a placement group count only for launches into it (AWS-73)."""
         return {
-            (short.capacity_type, short.instance_type, short.zone): Span(until, self._since[short])
+            (short.capacity_type, short.instance_type, short.zone): ShortFor(until, self._since[short])
             for short, until in self.known().items()
             if not short.scope or short.scope == group
         }
