@@ -84,7 +84,7 @@ class TypeReader:
         draft.capacity_override = None if override is None else parse_resources(override)
         draft.overhead_override = None if overhead is None else parse_resources(overhead)
         draft.price_overlay = draft.may_be_asked = draft.unpriced = False
-        draft.short_until = 0.0
+        draft.short_until = draft.short_since = 0.0
         draft.__class__ = Offering
         made: Offering = draft
         return made

@@ -14,13 +14,12 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from dovetail.activities.identity.search_attributes import attributes
+from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.disruption.nodes.resting import CalledOff
-from dovetail.disruption.nodes.written_requests import UNNAMED
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.messages.workflow_types import DISRUPT_NODES
-from dovetail.model import names
 from dovetail.ports.objects import NodeClaims
 
 _log = logging.getLogger(__name__)
@@ -37,9 +36,7 @@ class DroppedPlans:
         none was asked for. What cannot be kept is dropped all the same."""
         command = next(command for command in plan.commands if target in command.targets)
         plan_id = str(uuid5(NAMESPACE_URL, f"{target.claim_uid}/{plan.seen.decided_at}"))
-        by = off.by
-        if by == UNNAMED:
-            by = await self.claims.annotated_by(target.claim, names.CANCEL) or UNNAMED
+        by = await called_off_by(self.claims, target.claim, off.by)
         try:
             await activity.client().start_workflow(
                 DISRUPT_NODES,

@@ -14,11 +14,12 @@ from typing import Final
 from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.activities.shared.cancel_authors import called_off_by
 from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.disruption.nodes.resting import read_rest, rest_text
-from dovetail.disruption.nodes.written_requests import UNNAMED, cancel_reason, cancelled_by
+from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
 from dovetail.model.beginnings import Cause
@@ -107,8 +108,7 @@ class CancelUpkeep:
             await self.notices.publish(cancel_too_late(claim, words))
 
     async def _author(self, claim: NodeClaim) -> str:
-        """As `dovetail cancel` wrote it down, else the program by whose name the API server has the annotation."""
-        return cancelled_by(claim) or await self.claims.annotated_by(claim.name, names.CANCEL) or UNNAMED
+        return await called_off_by(self.claims, claim.name, cancelled_by(claim))
 
 
 def _frozen(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, str]]:

@@ -71,6 +71,7 @@ class NodeExplanation:
     goes_for: tuple[str, ...] = field(default=())  # methods that would take it in this round
     step: Command | None = None  # the set of nodes that a cheaper set would replace now, where it is one of them
     passed_over: tuple[Answer, ...] = ()  # by methods that have a reason to take it
+    held: tuple[Answer, ...] = ()  # methods that have a reason to take it, and that people do not let begin
 
 
 def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) -> NodeExplanation:
@@ -136,6 +137,7 @@ def _in_depth(round_: Round, found: NodeExplanation, candidate: Candidate) -> No
         goes_for=tuple(name for name, found in commands.items() if found is not None),
         step=commands[CHEAPER.name],
         passed_over=tuple(answer for done in attempts for answer in _passed_over(done, candidate)),
+        held=tuple(_held(round_, candidate)),
     )
 
 
@@ -153,6 +155,17 @@ def _passed_over(done: Attempt, candidate: Candidate) -> Iterator[Answer]:
     for other, block in done.found.blocks:
         if other.name == candidate.name:
             yield Answer(method=done.method.name, why=block.why, message=block.message)
+
+
+def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
+    """By a pause, a Freeze, a window, a rate or a breaker, where nothing else keeps the method from the node."""
+    for method in METHODS:
+        block = round_.held(candidate, method.reason)
+        known = {c.name for c in round_.screening.candidates(method.eventual)}
+        if block is None or candidate.name not in known:
+            continue
+        if round_.judging.judge(candidate.member.node, method.name, method.why_not, round_, candidate) is None:
+            yield Answer(method=method.name, why=block.why, message=block.message)
 
 
 def _command_with(done: Attempt, candidate: Candidate) -> Command | None:

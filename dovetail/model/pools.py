@@ -90,6 +90,7 @@ class Offering:
     overhead_override: Resources | None = None
     price_overlay: bool = False
     short_until: float = 0.0  # where it is not available because the cloud had none: when it is asked for again
+    short_since: float = 0.0  # and when it said so first
     may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
     unpriced: bool = False  # a price is all that keeps it from being available
 

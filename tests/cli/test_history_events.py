@@ -9,7 +9,7 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
 from dovetail.answers.record.facts import HARMLESS, Began, Ended, StepEnded, read_run
-from dovetail.answers.record.story import StoryLines
+from dovetail.answers.record.story import StoryLines, outcome_text
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord
 from dovetail.messages.plans import DisruptionCommand, PlannedPod, ProposedNode, Seen, Target
@@ -182,3 +182,12 @@ def test_every_fact_of_a_recorded_history_is_a_line_of_its_story(file: Path) -> 
     assert run.ended == end, "nothing happens after the end"
     assert len(story.lines) == len(run.facts) - bool(run.began.before), "each fact is a line"
     assert all(fact.step in run.steps for fact in run.facts if isinstance(fact, StepEnded))
+
+
+def test_a_termination_says_why_the_node_went_and_not_how_it_goes() -> None:
+    """`history` said "Forceful Termination" of six causes of which `log` told one from the other."""
+    departure = {"claim": {"name": "c"}, "deadline": None, "reason": "Forceful Termination", "nodes": ["n1"]}
+    gone = {**departure, "because": "NeverRegistered", "because_words": "no node within 900 s"}
+
+    assert outcome_text(gone) == "NeverRegistered of n1: no node within 900 s"
+    assert outcome_text(departure) == "Forceful Termination of n1", "of a version that knew no more"

@@ -16,6 +16,7 @@ from dovetail.answers.status.text import status_text
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
+from dovetail.model.time import format_time
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked
@@ -42,14 +43,17 @@ def a_refused_claim(pod: str) -> Json:
 
 
 def sold_out(look: Look, seconds: float) -> Look:
-    """Everything is short for so many seconds."""
+    """Everything is short for so many seconds, and has been for two hours."""
     now = look.snapshot.now
     catalogues = {
         name: Catalogue(
             types=tuple(
                 replace(
                     item,
-                    offerings=tuple(replace(o, available=False, short_until=now + seconds) for o in item.offerings),
+                    offerings=tuple(
+                        replace(o, available=False, short_since=now - 7200, short_until=now + seconds)
+                        for o in item.offerings
+                    ),
                 )
                 for item in catalogue.types
             )
@@ -67,6 +71,8 @@ async def test_status_has_a_line_for_each_pool_that_something_is_short_for(tmp_p
     shown = status_text(ClusterStatus(cluster="demo", **vars_of(answer)), Screen(width=width))
 
     assert len(answer.shortages) == 1 and "NodePool ice: the cloud has run out of" in " ".join(shown.split())
+    now = look.snapshot.now
+    assert f"since {format_time(now - 7200)}; asked for again at {format_time(now + 150)} at" in answer.shortages[0]
     assert max(len(line) for line in shown.splitlines()) <= width
 
 

@@ -26,7 +26,7 @@ from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.status.status import status_of
 from dovetail.connection.presence import TemporalPresence
 from dovetail.wiring.world import World, open_world
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.http_server import Endpoint
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.test_answers import a_change
 from tests.cli.test_reading import HEAD, LAUGHS, bomb, carried
@@ -35,6 +35,7 @@ from tests.held_loop import HELD, MOST_SECONDS
 from tests.waiting import until
 
 Reply = tuple[int, dict[str, Any]]
+HEADERS = "Host: localhost\r\nConnection: close\r\n"
 
 
 class Door:
@@ -47,7 +48,7 @@ class Door:
         """GET /api/v1/TARGET over the network, from an address that the API server's proxy names."""
         assert self._endpoint.server is not None
         reader, writer = await asyncio.open_connection(*self._endpoint.server.sockets[0].getsockname()[:2])
-        writer.write(f"GET /api/v1/{target} HTTP/1.1\r\nX-Forwarded-For: {asker}\r\n\r\n".encode())
+        writer.write(f"GET /api/v1/{target} HTTP/1.1\r\n{HEADERS}X-Forwarded-For: {asker}\r\n\r\n".encode())
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         return int(head.split()[1]), json.loads(body)

@@ -1,6 +1,7 @@
 """A worker that is asked by its own address: no kubeconfig, no Service, and an embedded world's variables beside it."""
 
 import asyncio
+import gzip
 import threading
 import urllib.request
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ from dovetail.cli.remote.workers import Where, Workers
 from dovetail.cli.top.web import forwarder
 from dovetail.connection.presence import TemporalPresence
 from dovetail.wiring.world import open_world
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.http_server import Endpoint
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.worlds import a_ready_pool, a_world, settings_of
 
@@ -65,7 +66,12 @@ async def test_the_page_comes_from_there_too(url: str) -> None:
         try:
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
             with urllib.request.urlopen(server.address, timeout=60) as answer:
-                return str(answer.read().decode())
+                plain = str(answer.read().decode())
+            compressed = urllib.request.Request(server.address, headers={"Accept-Encoding": "gzip"})
+            with urllib.request.urlopen(compressed, timeout=60) as answer:
+                assert answer.headers["Content-Encoding"] == "gzip"
+                assert gzip.decompress(answer.read()).decode() == plain
+            return plain
         finally:
             server.shutdown()
             server.server_close()

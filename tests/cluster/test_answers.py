@@ -24,7 +24,7 @@ from dovetail.answers.serving.askers import Askers, Visitor
 from dovetail.answers.serving.replies import ASKER
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model import names
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.http_server import Endpoint
 from testbed.service import POD, SPACE, make_service, network
 from testbed.up import give_rights
 from testing.cluster.ground import Ground, node_pool

@@ -23,7 +23,7 @@ WORDED_IN = (
     "workflows",
     "worker",
 )
-HELD_ELSEWHERE = {"metrics.md", "logs.md", "api.md"}  # tests/metrics, tests/log; the last is written by hand
+HELD_ELSEWHERE = {"metrics.md", "logs.md", "situations.md", "api.md"}  # by tests of their own; the last by hand
 MAKERS = {
     "Notice",
     "notice_about",

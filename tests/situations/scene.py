@@ -6,9 +6,10 @@ import io
 import json
 import shlex
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.time import format_time
 from dovetail.wiring.world import open_world
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker.http_server import Endpoint
+from testbed.simulated_world import SimulatedWorld
 from tests.cli.test_troubles import Stage, a_state
 from tests.cli.worlds import a_world, settings_of
 
@@ -52,11 +54,13 @@ async def answered(asks: Asks, address: str) -> tuple[int, str]:
 
 
 Happens = Callable[[Stage], None]
+Ends = Callable[[Stage], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What stands in the cluster, what has happened to the worker, and what it must say."""
+    """What stands in the cluster, what has happened to the worker, and what it must say: by its commands, and, where
+    `page` has words, by the page as well; `after` is asked once `ends` has come about."""
 
     name: str
     objects: tuple[Json, ...] = ()
@@ -65,20 +69,43 @@ class Situation:
     happens: Happens | None = None
     away: bool = False  # Temporal has not answered for longer than a blip
     asks: tuple[Asks, ...]
+    page: tuple[str, ...] = ()
+    ends: Ends | None = None
+    after: tuple[Asks, ...] = ()
 
 
 JUST_NOW: Final = "{just now}"  # in an object: when its situation is played, which may be long after the table was read
+SECONDS_NOW: Final = "{seconds}"  # the same since the epoch
+ITS_UID: Final = "{uid}"  # in an object: that of the pod lone, which the simulated API server has given
 
 
-def _dated(body: Json) -> Json:
-    found: Json = json.loads(json.dumps(body).replace(JUST_NOW, format_time(time.time())))
+def _dated(body: Json, uid: str = "") -> Json:
+    text = json.dumps(body).replace(JUST_NOW, format_time(time.time())).replace(SECONDS_NOW, f"{time.time():.0f}")
+    found: Json = json.loads(text.replace(ITS_UID, uid))
     return found
 
 
+def _with_uids(simulated: SimulatedWorld, objects: tuple[Json, ...]) -> None:
+    """Those that name the pod lone, which must stand before."""
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in simulated.objects("Pod")}
+    for body in objects:
+        simulated.apply(_dated(body, uids["lone"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The address at which the worker answers, and how what has happened ends."""
+
+    address: str
+    ends: Callable[[], Awaitable[None]]
+
+
 @asynccontextmanager
-async def played(situation: Situation, folder: Path) -> AsyncIterator[str]:
-    """The address at which the worker answers."""
-    simulated = a_world(folder, *map(_dated, situation.objects))
+async def played(situation: Situation, folder: Path) -> AsyncIterator[Played]:
+    """The situation has come about."""
+    named = tuple(body for body in situation.objects if ITS_UID in json.dumps(body))
+    simulated = a_world(folder, *(_dated(body) for body in situation.objects if body not in named))
+    _with_uids(simulated, named)
     for each in situation.deletes:
         simulated.delete(*each)
     world = await open_world(settings_of(simulated))
@@ -94,19 +121,39 @@ async def played(situation: Situation, folder: Path) -> AsyncIterator[str]:
     await endpoint.start()
     assert endpoint.server is not None
     try:
-        yield f"http://127.0.0.1:{endpoint.server.sockets[0].getsockname()[1]}"
+        address = f"http://127.0.0.1:{endpoint.server.sockets[0].getsockname()[1]}"
+        yield Played(address, partial(situation.ends or _nothing, stage))
     finally:
         await endpoint.stop()
         await world.close()
 
 
-# What happens
+async def _nothing(stage: Stage) -> None:
+    return None
+
+
+# What happens, and how it ends
 
 
 def scheduler_silent(stage: Stage) -> None:
     """It is known not to answer, so that nobody waits for it."""
     stage.server.scheduler = lambda: None
     stage.source._unanswered = "the Scheduler could not be asked (no worker answers)"
+
+
+async def scheduler_back(stage: Stage) -> None:
+    stage.server.scheduler = lambda: a_state(stage.world)
+
+
+async def temporal_back(stage: Stage) -> None:
+    """It was looked for every second."""
+    await scheduler_back(stage)
+    stage.server.hangs = False
+    await stage.presence.look()
+
+
+async def step_done(stage: Stage) -> None:
+    stage.fails.clear()
 
 
 def step_fails(stage: Stage) -> None:
@@ -125,8 +172,17 @@ def watch_broken(*kinds: str) -> Happens:
     return happens
 
 
+async def watch_whole(stage: Stage) -> None:
+    view: Any = stage.world.view
+    view._problem, view.silent_for = (lambda _: ""), (lambda _: 0.0)
+
+
+async def sold_again(stage: Stage) -> None:
+    stage.source.opened = replace(stage.source.opened, catalogues=stage.world.catalogues)
+
+
 def sold_out(stage: Stage) -> None:
-    """The cloud has run out of everything, for two and a half minutes more."""
+    """The cloud has run out of everything, for an hour by now and for two and a half minutes more."""
     stage.source.opened = replace(stage.world, catalogues=_SoldOut(stage.world.catalogues))
 
 
@@ -147,7 +203,7 @@ class _SoldOut:
         until = time.time() + 150.0
 
         def short(each: Any) -> Any:
-            return replace(each, available=False, short_until=until)
+            return replace(each, available=False, short_since=until - 3750.0, short_until=until)
 
         return replace(
             found, types=tuple(replace(t, offerings=tuple(short(o) for o in t.offerings)) for t in found.types)

@@ -9,24 +9,33 @@ from copy import deepcopy
 from typing import Any, Final
 
 from dovetail.model import names
+from dovetail.model.endings import Ending
 from dovetail.model.json import Json
 from tests.adapters.simulator.manifests import a_pdb, a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_shortages import a_refused_claim
 from tests.cli.worlds import a_ready_pool
 from tests.situations.scene import (
+    ITS_UID,
     JUST_NOW,
+    SECONDS_NOW,
     Asks,
     Situation,
     a_worker_alone,
+    scheduler_back,
     scheduler_silent,
+    sold_again,
     sold_out,
+    step_done,
     step_fails,
+    temporal_back,
     watch_broken,
+    watch_whole,
 )
 
 LONG_AGO: Final = "2026-01-01T00:00:00Z"
 NOTHING: Final = "nothing needs a person"
+FORCEFUL: Final = "Forceful Termination"
 NO_REASON: Final = "no method has a reason to take it"
 ON_ITS_WAY: Final = "on its way"
 POD: Final = "explain pod default/lone"
@@ -69,6 +78,31 @@ def leaving(**annotations: str) -> tuple[Json, ...]:
     claim, found = node(**annotations)
     claim["metadata"]["finalizers"] = [names.TERMINATION_FINALIZER]
     return pool(), claim, found
+
+
+def drifted() -> tuple[Json, Json]:
+    claim, found = node()
+    mark = {"type": "Drifted", "status": "True", "reason": "NodeClassDrift", "message": ""}
+    claim["status"]["conditions"].append({"lastTransitionTime": LONG_AGO, **mark})
+    return claim, found
+
+
+def own_object(kind: str, **spec: Any) -> Json:
+    return {"apiVersion": "dovetail.sh/v1alpha1", "kind": kind, "metadata": {"name": kind.lower()}, "spec": spec}
+
+
+def goes_for(ending: Ending, name: str, words: str, *never: str) -> Situation:
+    """A node that leaves, as `status` and `explain node` say it."""
+    said = f"{ending}: {words}" if words else ending.value
+    return Situation(
+        name=name,
+        objects=leaving(ended_because=said),
+        deletes=(("NodeClaim", "claim-n1"),),
+        asks=(
+            Asks("status", (f"{ending} drain", "too late (deleted)"), (FORCEFUL, " Deleted ", *never)),
+            Asks(NODE, ("it is being terminated",), ("Each way to take it", NO_REASON)),
+        ),
+    )
 
 
 def sick() -> tuple[Json, Json]:
@@ -138,13 +172,22 @@ SITUATIONS: Final = (
                 NEEDS,
             ),
             Asks("top --once", ("! Temporal does not answer for",)),
-            Asks(POD, ("a new node of NodePool default", "Temporal has not answered for"), ("busy",)),
+            Asks(
+                POD, ("a new node of NodePool default", "Temporal has not answered for"), ("busy", "no worker answers")
+            ),
             Asks("plan", ("1 new node", "Temporal has not answered for")),
             Asks("nodes", ("no nodes",)),
             Asks("doctor", ("FAIL Temporal server", "1 check of 15 failed", "ok API server"), ("see its log",), 1),
             Asks("log", ("Temporal has not answered for", "it keeps the history"), ("Traceback",), 1),
             Asks("history n1", ("Temporal has not answered for",), ("Traceback",), 1),
             Asks("savings", ("Temporal has not answered for",), ("Traceback", "$"), 1),
+        ),
+        page=("Temporal does not answer", "nothing is launched, disrupted or called off"),
+        ends=temporal_back,
+        after=(
+            Asks(CHECK, (NOTHING, "Scheduler: planning"), ("!", "has not answered")),
+            Asks("plan", ("1 new node",), ("has not answered",)),
+            Asks(POD, ("a new node of NodePool default",), ("has not answered",)),
         ),
     ),
     Situation(
@@ -154,6 +197,12 @@ SITUATIONS: Final = (
         asks=(
             Asks(CHECK, ("! the Scheduler does not answer", "Scheduler: no answer"), (f" {NOTHING}",), NEEDS),
             Asks("plan", ("the Scheduler could not be asked",)),
+        ),
+        page=("the Scheduler does not answer", "perhaps no launch and no disruption begins"),
+        ends=scheduler_back,
+        after=(
+            Asks(CHECK, (NOTHING, "Scheduler: planning"), ("!", "no answer")),
+            Asks("plan", ("no node would go",), ("could not be asked",)),
         ),
     ),
     Situation(
@@ -178,18 +227,31 @@ SITUATIONS: Final = (
             Asks("plan", ("the watch is broken: 503",), ("no node would go",), 1),
             Asks(NODE, ("the watch is broken: 503",), (NO_REASON,), 1),
         ),
+        page=("the API server's objects are not seen", "launches, disruptions and drains"),
+        ends=watch_whole,
+        after=(
+            Asks(CHECK, ("1 node", NOTHING), ("!", "503")),
+            Asks("plan", ("n1",), ("503",)),
+            Asks(NODE, ("it would go now",), ("503",)),
+        ),
     ),
     Situation(
         name="one watch is broken",
         objects=(pool(),),
         happens=watch_broken("CSINode"),
         asks=(Asks(CHECK, ("! CSINode objects are not seen", "for 1m35s"), (f" {NOTHING}",), NEEDS),),
+        page=("CSINode objects are not seen",),
+        ends=watch_whole,
+        after=(Asks(CHECK, (NOTHING,), ("!",)),),
     ),
     Situation(
         name="a step fails again and again",
         objects=(pool(),),
         happens=step_fails,
         asks=(Asks(CHECK, ("! launch_instance of demo/claim/x has failed 4 times", "DovetailStepFailing"), (), NEEDS),),
+        page=("launch_instance of demo/claim/x has failed 4 times",),
+        ends=step_done,
+        after=(Asks(CHECK, (NOTHING,), ("!",)),),
     ),
     Situation(
         name="one worker where two should be",
@@ -197,6 +259,7 @@ SITUATIONS: Final = (
         later=AN_HOUR,
         happens=a_worker_alone,
         asks=(Asks(CHECK, ("! 1 of 2 workers work; not ready: worker-1",), (f" {NOTHING}",), NEEDS),),
+        page=("1 of 2 workers work; not ready: worker-1",),
     ),
     # Why does a pod wait
     Situation(
@@ -204,12 +267,18 @@ SITUATIONS: Final = (
         objects=(ICE, a_pod()),
         happens=sold_out,
         asks=(
-            Asks("status", ("NodePool ice: the cloud has run out of c-2x-amd64-linux", "asked for again at")),
+            Asks("status", ("NodePool ice: the cloud has run out of c-2x-amd64-linux", " since 2", "asked for again")),
             Asks(
                 POD,
                 ("ice: the cloud has run out of c-2x-amd64-linux", "wider types or zones would help"),
                 ("ice: its own requirements let no instance type through",),
             ),
+        ),
+        page=("NodePool ice: the cloud has run out of c-2x-amd64-linux",),
+        ends=sold_again,
+        after=(
+            Asks("status", ("1 pending",), ("run out",)),
+            Asks(POD, ("a new node of NodePool ice",), ("run out",)),
         ),
     ),
     Situation(
@@ -232,6 +301,13 @@ SITUATIONS: Final = (
         ),
     ),
     Situation(
+        name="a pod whose launch is refused",
+        objects=(pool(), a_pod(), a_refused_claim(ITS_UID)),
+        asks=(
+            Asks(POD, ("its launch is refused: NodeClaim default-new: Unauthorized", "ec2:CreateFleet"), (ON_ITS_WAY,)),
+        ),
+    ),
+    Situation(
         name="an instance does not join",
         objects=(pool(), unjoined()),
         later=AN_HOUR,
@@ -251,6 +327,30 @@ SITUATIONS: Final = (
         ),
     ),
     Situation(
+        name="a pod and a pool whose class is not ready",
+        objects=(
+            not_ready_pool("SubnetsReady=False: SubnetSelector did not match any Subnets"),
+            a_pod(),
+        ),
+        asks=(
+            Asks("status", ("SubnetSelector did not match any Subnets",), (f" {NOTHING}",)),
+            Asks("plan", ("SubnetSelector did not match any Subnets",), (ON_ITS_WAY,)),
+        ),
+    ),
+    Situation(
+        name="pods of an interrupted instance that a PodDisruptionBudget forbids to leave",
+        objects=(
+            *leaving(ended_because=f"{Ending.SPOT}: of i-1"),
+            a_bound_pod("web-1", "n1"),
+            a_pdb(maxUnavailable=0),
+        ),
+        deletes=(("NodeClaim", "claim-n1"),),
+        asks=(
+            Asks("plan", ("1 new node",)),
+            Asks("status", ("SpotInterrupted drain", "1 pod left", "PDB default/web-pdb"), (FORCEFUL,)),
+        ),
+    ),
+    Situation(
         name="the brake has stopped launches",
         objects=(pool(launches_stopped=STOP), a_pod()),
         asks=(
@@ -265,6 +365,19 @@ SITUATIONS: Final = (
         asks=(
             Asks(CHECK, ("! Temporal does not answer", "launches are stopped since"), (), NEEDS),
             Asks("doctor", ("FAIL Temporal server", "NodePool default", "launches are stopped"), (), 1),
+        ),
+    ),
+    Situation(
+        name="Temporal is away beside a refused launch and a NodePool that is not ready: doctor has each once",
+        objects=(not_ready_pool("SubnetsReady=False: no subnets match"), a_refused_claim("of-nobody")),
+        away=True,
+        asks=(
+            Asks(
+                "doctor",
+                ("FAIL Temporal server", "no subnets match", "launches", "ec2:CreateFleet"),
+                ("see its log",),
+                1,
+            ),
         ),
     ),
     Situation(
@@ -328,6 +441,54 @@ SITUATIONS: Final = (
         asks=(Asks(NODE, ("lets no node go for Empty until 20", "when its window closes"), (NO_REASON,)),),
     ),
     Situation(
+        name="a rate of a DisruptionPolicy that is used up",
+        objects=(
+            noted(pool(), begun=f"Empty@{SECONDS_NOW}*1"),
+            own_object("DisruptionPolicy", rates=[{"nodes": "1", "per": "1h"}]),
+            *node(),
+        ),
+        asks=(
+            Asks(
+                NODE,
+                (
+                    "it stays: no more for Empty may begin for NodePool default until",
+                    "by DisruptionPolicy disruptionpolicy: rates[0], 1 of at most 1 nodes have begun within 1h",
+                ),
+                (NO_REASON,),
+            ),
+            Asks("plan", ("held back Empty (emptiness): n1",), ("no limit",)),
+        ),
+    ),
+    Situation(
+        name="a window of a DisruptionPolicy that is closed",
+        objects=(pool(), own_object("DisruptionPolicy", deny=[{"from": "00:00", "to": "00:00"}]), *node()),
+        asks=(
+            Asks(
+                NODE,
+                ("it stays: Empty may not begin for NodePool default until it is changed, by DisruptionPolicy",),
+                (NO_REASON,),
+            ),
+            Asks("plan", ("held back Empty (emptiness): n1",)),
+        ),
+    ),
+    Situation(
+        name="a Freeze",
+        objects=(pool(), own_object("Freeze", until="9999-01-01T00:00:00Z", reason="a sale"), *node()),
+        asks=(
+            Asks(NODE, ("it stays:", "Freeze freeze", "a sale"), (NO_REASON,)),
+            Asks("status", ("Freeze freeze", "a sale")),
+        ),
+    ),
+    Situation(
+        name="a drifted node whose replacement is sold out",
+        objects=(pool(), *drifted(), a_bound_pod("web-1", "n1")),
+        happens=sold_out,
+        asks=(
+            Asks(NODE, ("it stays:",), (NO_REASON, "it would go now")),
+            Asks("status", ("NodePool default: the cloud has run out of",)),
+        ),
+    ),
+    Situation(
         name="a budget for one reason leaves the others without a limit",
         objects=(pool({"nodes": "0", "reasons": ["Drifted"]}), *node()),
         asks=(Asks(NODE, ("it would go now, for: emptiness", "Empty, Underutilized: no limit"), ("2147483647",)),),
@@ -389,20 +550,29 @@ SITUATIONS: Final = (
         asks=(Asks(CHECK, ("n1 not ready for", NODE), (f" {NOTHING}",), NEEDS),),
     ),
     # Why does it go
+    goes_for(Ending.SPOT, "a spot interruption", "of i-1"),
+    goes_for(Ending.MAINTENANCE, "an instance that the cloud retires", "of i-1"),
+    goes_for(Ending.HEALTH, "an instance whose checks fail", "of i-1"),
+    goes_for(Ending.STOPPED, "an instance that somebody stopped", "of i-1"),
+    goes_for(Ending.REPAIRED, "a repair", "Ready=False for 10m"),
+    goes_for(Ending.EXPIRED, "expiry", "after 720h"),
+    goes_for(Ending.SCALED_DOWN, "a static NodePool that was scaled down", ""),
+    goes_for(Ending.INSTANCE_GONE, "an instance that is gone", ""),
+    goes_for(Ending.NODE_DELETED, "a Node object that somebody deleted", ""),
+    goes_for(Ending.UNREGISTERED, "an instance that never registered", "no node within 900 s"),
+    goes_for(Ending.NO_CAPACITY, "a launch without capacity", "m5.large is sold out"),
+    goes_for(Ending.REFUSED, "a launch that was refused in the end", "Unauthorized"),
     Situation(
-        name="a spot interruption",
-        objects=leaving(ended_because="SpotInterruption: of i-1"),
+        name="a NodePool that somebody deleted",
+        objects=leaving()[1:],
         deletes=(("NodeClaim", "claim-n1"),),
-        asks=(
-            Asks("status", ("SpotInterruption drain",), ("Forceful Termination",)),
-            Asks(NODE, ("it is being terminated",), ("Each way to take it",)),
-        ),
+        asks=(Asks("status", ("NodePoolDeleted drain",), (FORCEFUL,)),),
     ),
     Situation(
         name="a node that somebody deleted",
         objects=leaving(),
         deletes=(("NodeClaim", "claim-n1"),),
-        asks=(Asks("status", ("Deleted drain", "too late (deleted)"), ("Forceful Termination",)),),
+        asks=(Asks("status", ("Deleted drain", "too late (deleted)"), (FORCEFUL,)),),
     ),
     # What people mistype
     Situation(

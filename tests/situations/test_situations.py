@@ -1,26 +1,74 @@
-"""What commands say in each situation of the table: asked of a worker by the command line itself."""
+"""What commands say in each situation of the table: asked of a worker by the command line itself, and by the page."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.situations.scene import Situation, answered, played
+from tests.cli.browser import Browser
+from tests.situations import page
+from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
+from tests.waiting import until_answered
+
+KEPT_SECONDS = 30.0  # by then no answer of before is given any more, also on a crowded machine
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.name)
-async def test_the_answer_is_true(situation: Situation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CLUSTER_NAME", "DOVETAIL_WORLD", "DOVETAIL_SERVICE", "KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "400")
-    faults = []
-    async with played(situation, tmp_path) as address:
-        for asks in situation.asks:
-            code, text = await answered(asks, address)
-            faults += [f"{asks.command}: {fault}\n{text}" for fault in asks.faults(code, text)]
-    assert not faults, "\n".join(faults)
+
+
+async def faults_of(asks: Asks, address: str) -> str:
+    code, text = await answered(asks, address)
+    return "".join(f"{asks.command}: {fault}\n{text}" for fault in asks.faults(code, text))
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.name)
+async def test_the_answer_is_true(situation: Situation, tmp_path: Path) -> None:
+    async with played(situation, tmp_path) as stage:
+        faults = [await faults_of(asks, stage.address) for asks in situation.asks]
+        assert not any(faults), "\n".join(faults)
+        await stage.ends()
+        for asks in situation.after:
+            await says_in_the_end(asks, stage.address)
+
+
+async def says_in_the_end(asks: Asks, address: str) -> None:
+    """An answer that was given before may be kept for a few seconds."""
+    faults = ""
+
+    async def said() -> bool:
+        nonlocal faults
+        faults = await faults_of(asks, address)
+        return not faults
+
+    try:
+        await until_answered(said, KEPT_SECONDS)
+    except AssertionError:
+        raise AssertionError(f"after it was over: {faults}") from None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("situation", [each for each in SITUATIONS if each.page], ids=lambda each: each.name)
+async def test_the_page_says_it_too(situation: Situation, tmp_path: Path) -> None:
+    async with played(situation, tmp_path) as stage:
+        browser = await asyncio.to_thread(Browser, tmp_path / "profile")
+        try:
+            await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
+            for words in situation.page:
+                await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
+        finally:
+            browser.ends()
 
 
 def test_no_situation_stands_twice_and_each_asks() -> None:
     assert len({each.name for each in SITUATIONS}) == len(SITUATIONS)
     assert all(each.asks and all(asks.says for asks in each.asks) for each in SITUATIONS)
+    assert all(bool(each.ends) == bool(each.after) for each in SITUATIONS)
+
+
+def test_the_page_is_made_of_the_tables() -> None:
+    assert page.FILE.read_text() == page.text(), "python -m tests.situations.page"

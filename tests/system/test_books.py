@@ -1,5 +1,6 @@
 """The operator's books against the cloud's, after a story with kills: `log` has each launch and each end of the cloud
-once, and `savings` is what the cloud's prices and moments make of it, to the cent.
+once, and `savings` is what its rule makes of the cloud's prices and moments, to the cent. That the rule is right is
+held against bills by tests/acceptance/test_week.py.
 
 Two workers on one cluster whose workloads change; one of them is killed now and then, also in the middle of moves. The
 cloud's side is read from its own rows and from the claims as the API server kept them, and from nothing that Temporal
@@ -19,6 +20,13 @@ import pytest
 
 from dovetail.adapters.simulator.cloud.catalogue import default_catalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
+from dovetail.answers.record.entries import Entry as RecordEntry
+from dovetail.answers.record.entries import joined
+from dovetail.answers.record.ledger import ledger_of
+from dovetail.answers.record.prices import Prices
+from dovetail.model import names
+from dovetail.model.pods import Expression
+from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.time import parse_time
 from testing.stage.stage import Stage, node_class, node_pool
 
@@ -31,6 +39,7 @@ MOST_PODS: Final = 6  # of a Deployment
 WORKLOADS: Final = {"small": "700m", "middle": "1500m", "large": "3"}  # by what a pod asks for
 TYPES: Final = ["c-4x-amd64-linux", "c-8x-amd64-linux", "c-16x-amd64-linux"]
 CENT: Final = 0.01
+POOL: Final = "pool"
 
 Entry = Mapping[str, Any]
 
@@ -51,7 +60,12 @@ async def test_the_log_and_the_savings_are_the_cloud_s_own(stage: Stage, capsys:
     saved = await asked(stage, "savings", "--since", moment(began), "--until", moment(ended))
     instances = {row.claim_name: row for row in stage.world.instances()}
     moves = [each for each in entries if each["kind"] == "disruption" and each["outcome"] == "done"]
-    ledger = sum(saved_by(stage, move, instances, ended) for move in moves)
+    ledger = by_the_cloud(
+        stage,
+        [each for each in entries if each["kind"] == "disruption"],
+        [each for each in entries if each["kind"] == "termination"],
+        ended,
+    )
     with capsys.disabled():
         sums = f"{saved['total']['saved']:.4f} $ saved, {ledger:.4f} $ by the cloud"
         counts = f"{len(instances)} instances, {len(moves)} moves, {saved['total']['undone']} undone"
@@ -144,15 +158,71 @@ def wrong_prices(moves: list[Entry], instances: Mapping[str, InstanceRow]) -> li
     return found
 
 
-def saved_by(stage: Stage, move: Entry, instances: Mapping[str, InstanceRow], until: float) -> float:
-    """Dollars: what the nodes cost less an hour, from when the last of the old ones ended until a new one was to go."""
-    price, left = prices(), leaving(stage)
-    rate = sum(price[instances[claim].pool] for claim in move["claims"])
-    rate -= sum(price[instances[claim].pool] for claim in move["replacements"])
-    ends = [instances[claim].ends for claim in move["claims"]]
-    begins = max(end for end in ends if end is not None)
-    stands = min([until, *(left[claim] for claim in move["replacements"] if claim in left)])
-    return rate * max(0.0, stands - begins) / 3600.0
+def by_the_cloud(stage: Stage, moves: list[Entry], ends: list[Entry], until: float) -> float:
+    """Dollars by the rule of `savings` (decision 259), from the cloud's own moments and types. Of the record is only
+    which nodes a move took, what was launched for it, and why a node left."""
+    rows, left = stage.world.instances(), leaving(stage)
+    why = {each["claims"][0]: each["reason"] for each in ends}
+    made = [recorded("launch", row, began=row.launched, outcome="initialised") for row in rows]
+    gone = [
+        recorded("termination", row, began=left[row.claim_name], instance_gone=row.ends, reason=why[row.claim_name])
+        for row in rows
+        if row.claim_name in left
+    ]
+    done = [
+        RecordEntry(
+            kind="disruption",
+            workflow=move["workflow"],
+            run="",
+            began=middle(move["began"]),
+            ended=None,
+            outcome=move["outcome"],
+            reason=move["reason"],
+            pool=POOL,
+            claims=tuple(move["claims"]),
+            replacements=tuple(move["replacements"]),
+            saved=move["saved"],
+        )
+        for move in moves
+        if middle(move["began"]) <= until
+    ]
+    ledger = ledger_of(joined([*done, *made, *gone]), Prices.of({POOL: sold()}), until)
+    return sum(credit.dollars(0.0, until) for credit in ledger.credits)
+
+
+def recorded(kind: Any, row: InstanceRow, **known: Any) -> RecordEntry:
+    """What the cloud has of an instance, as an entry of the record."""
+    return RecordEntry(
+        kind=kind,
+        workflow=row.claim_name,
+        run="",
+        ended=None,
+        pool=POOL,
+        claims=(row.claim_name,),
+        instance_type=row.instance_type,
+        zone=row.zone,
+        capacity_type=row.capacity_type,
+        **{"outcome": "terminated", **known},
+    )
+
+
+def sold() -> Catalogue:
+    """What the cloud sells, as its catalogue has it."""
+    made = default_catalogue()
+    offerings: dict[str, list[Offering]] = {}
+    for offering in made.offerings:
+        where = {names.ZONE: offering.pool.zone, names.CAPACITY_TYPE: offering.pool.capacity_type}
+        said = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in where.items())
+        found = Offering(requirements=said, price=offering.price)
+        offerings.setdefault(offering.pool.instance_type, []).append(found)
+    return Catalogue(
+        types=tuple(
+            InstanceType(
+                name=name, requirements=(), capacity=made.types[name].capacity, overhead={}, offerings=tuple(each)
+            )
+            for name, each in offerings.items()
+        )
+    )
 
 
 def told_apart(

@@ -20,7 +20,8 @@ from dovetail.settings.settings import SettingsError
 from dovetail.telemetry.metrics import catalogue as meters
 from dovetail.telemetry.metrics import disruption as counting_disruption
 from dovetail.telemetry.metrics.scrape import Scrape
-from dovetail.worker.endpoints import Answers, Endpoint
+from dovetail.worker.endpoints import Answers
+from dovetail.worker.http_server import Endpoint
 from dovetail.worker.self_watch import SelfWatch
 from testing.disruption_worlds import CLASS, NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.worker.test_self_watch import Poller, Server

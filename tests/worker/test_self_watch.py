@@ -18,7 +18,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.metrics.sources import Source
-from dovetail.worker.endpoints import Answers, Endpoint, Route
+from dovetail.worker.endpoints import Answers
+from dovetail.worker.http_server import Endpoint, Route
 from dovetail.worker.self_watch import SelfWatch
 
 

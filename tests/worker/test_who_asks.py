@@ -1,8 +1,10 @@
 """Who may ask a worker, what a browser is held to, and that nobody keeps others out by saying or reading nothing."""
 
 import asyncio
+import gzip
 import re
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,8 +14,8 @@ from dovetail.answers.serving.page_files import file_of_page
 from dovetail.answers.serving.replies import ASKER, Answer
 from dovetail.ports.failures import Unreachable
 from dovetail.settings.settings import SettingsError, read_settings
-from dovetail.worker import endpoints
-from dovetail.worker.endpoints import Endpoint
+from dovetail.worker import http_server
+from dovetail.worker.http_server import Endpoint
 from tests.waiting import until
 
 SERVER, STRANGER = "10.0.0.5", "10.244.1.9"
@@ -114,10 +116,16 @@ def test_the_setting_says_what_it_cannot_read() -> None:
             read_settings({"CLUSTER_NAME": "c", "DOVETAIL_API_FROM": wrong})
 
 
+def opened(endpoint: Endpoint) -> int:
+    """Connections to it."""
+    assert endpoint.connections is not None
+    return len(endpoint.connections.connections)
+
+
 async def served(target: str, endpoint: Endpoint) -> tuple[int, dict[str, str], str]:
     assert endpoint.server is not None
     reader, writer = await asyncio.open_connection(*endpoint.server.sockets[0].getsockname()[:2])
-    writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
     first, *lines = head.split("\r\n")
     writer.close()
@@ -146,7 +154,7 @@ async def test_the_page_allows_no_script_but_its_own() -> None:
 
 
 async def test_who_says_nothing_makes_room_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST_OPEN", 3)
+    monkeypatch.setattr(http_server, "MOST_OPEN", 3)
 
     async def alive() -> Answer:
         return 200, "text/plain", "ok\n"
@@ -156,7 +164,7 @@ async def test_who_says_nothing_makes_room_for_who_asks(monkeypatch: pytest.Monk
     assert endpoint.server is not None
     place = endpoint.server.sockets[0].getsockname()[:2]
     silent = [await asyncio.open_connection(*place) for _ in range(3)]
-    await until(lambda: endpoint._open == 3)
+    await until(lambda: opened(endpoint) == 3)
 
     assert [(await served("/healthz", endpoint))[0] for _ in range(5)] == [200] * 5
     [dropped] = await asyncio.gather(silent[0][0].read(), return_exceptions=True)
@@ -167,7 +175,7 @@ async def test_who_says_nothing_makes_room_for_who_asks(monkeypatch: pytest.Monk
 
 
 async def test_an_answer_that_nobody_reads_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "READ_SECONDS", 0.2)
 
     async def large() -> tuple[int, str, list[bytes]]:
         return 200, "text/plain", [b"x" * 65536] * 1000
@@ -176,16 +184,16 @@ async def test_an_answer_that_nobody_reads_is_dropped(monkeypatch: pytest.Monkey
     await endpoint.start()
     assert endpoint.server is not None
     _, writer = await asyncio.open_connection(*endpoint.server.sockets[0].getsockname()[:2], limit=1)
-    writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
-    await until(lambda: endpoint._open == 1)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await until(lambda: opened(endpoint) == 1)
 
-    await until(lambda: endpoint._open == 0)
+    await until(lambda: opened(endpoint) == 0)
     writer.close()
     await endpoint.stop()
 
 
 async def test_one_asker_has_so_many_requests_under_way_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(http_server, "MOST_OF_ONE", 2)
     goes_on, asked = asyncio.Event(), list[str]()
 
     async def waits(target: str) -> Answer:
@@ -203,3 +211,112 @@ async def test_one_asker_has_so_many_requests_under_way_and_others_go_on(monkeyp
     assert [status for status, _, _ in await asyncio.gather(*first)] == [200, 200]
     assert (await served("/a", endpoint))[0] == 200 and not endpoint._asking
     await endpoint.stop()
+
+
+@asynccontextmanager
+async def one_route(body: str = "ok\n") -> AsyncIterator[tuple[Endpoint, tuple[str, int]]]:
+    """An endpoint that answers /a and pages below /p, and where it listens."""
+
+    async def route() -> Answer:
+        return 200, "text/plain", body
+
+    async def page(target: str) -> Answer:
+        return 200, "text/plain", body
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={"/a": route}, pages={"/p": page})
+    await endpoint.start()
+    assert endpoint.server is not None
+    try:
+        yield endpoint, endpoint.server.sockets[0].getsockname()[:2]
+    finally:
+        await endpoint.stop()
+
+
+async def answer_of(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
+    """One answer of a connection that is kept."""
+    first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, await reader.readexactly(int(headers["Content-Length"]))
+
+
+async def test_a_connection_is_kept_for_the_next_request_and_no_longer_than_somebody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.3)
+    async with one_route() as (endpoint, place):
+        reader, writer = await asyncio.open_connection(*place)
+        for _ in range(3):
+            writer.write(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            status, headers, body = await answer_of(reader)
+            assert (status, headers["Server"], body) == (200, "dovetail", b"ok\n")
+            assert headers.get("Connection") != "close"
+        assert await reader.read() == b"" and opened(endpoint) == 0, "ten seconds later it is closed"
+        writer.close()
+
+
+async def test_two_requests_at_once_are_answered_in_turn() -> None:
+    async with one_route() as (_, place):
+        reader, writer = await asyncio.open_connection(*place)
+        writer.write(
+            b"".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in ("/a", "/nowhere"))
+        )
+        assert [(await answer_of(reader))[0] for _ in range(2)] == [200, 404]
+        writer.close()
+
+
+async def test_a_long_answer_is_compressed_for_who_can_read_that() -> None:
+    async with one_route("a node, " * 9999) as (_, place):
+        for accepted, compressed in (("gzip, br", True), ("identity", False)):
+            reader, writer = await asyncio.open_connection(*place)
+            head = f"Accept-Encoding: {accepted}\r\nConnection: close"
+            writer.write(f"GET /p HTTP/1.0\r\n{head}\r\n\r\n".encode())
+            said, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            assert (b"Content-Encoding: gzip" in said, len(body) < 2000) == (compressed, compressed)
+            assert (gzip.decompress(body) if compressed else body) == b"a node, " * 9999
+            writer.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /a HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n", 400),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc", 400),
+    ],
+)
+async def test_what_is_no_request_of_ours_is_refused_and_the_log_stays_empty(
+    said: bytes, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with one_route() as (endpoint, place):
+        reader, writer = await asyncio.open_connection(*place)
+        writer.write(said)
+        assert (await reader.readuntil(b"\r\n")).split()[1] == str(status).encode()
+        writer.close()
+        assert (await served("/a", endpoint))[0] == 200
+    assert caplog.records == []
+
+
+async def test_who_promises_a_body_and_sends_none_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.3)
+    async with one_route() as (endpoint, place):
+        for said in (b"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n", b"GET /a HT"):
+            reader, writer = await asyncio.open_connection(*place)
+            writer.write(said)
+            await asyncio.gather(reader.read(), return_exceptions=True)
+            await until(lambda: opened(endpoint) == 0)
+            writer.close()
+
+
+async def test_an_answer_that_comes_to_nothing_is_said_to_have_and_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def broken() -> Answer:
+        raise KeyError("x")
+
+    endpoint = Endpoint(host="127.0.0.1", port=0, routes={"/a": broken})
+    await endpoint.start()
+    assert (await served("/a", endpoint))[0] == 500
+    await endpoint.stop()
+    assert [record.message for record in caplog.records] == ["a request came to nothing"]

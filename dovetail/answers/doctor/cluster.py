@@ -13,10 +13,12 @@ from dovetail.answers.doctor.findings import Check, failed, fine, rest_skipped, 
 from dovetail.answers.doctor.judged import NAME, judged
 from dovetail.answers.doctor.prometheus import prometheus_check
 from dovetail.answers.look.pause_words import pause_lines
-from dovetail.answers.look.readiness import where_to_mend
+from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model.moves import GUARD
+from dovetail.model.names import READY
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
@@ -30,6 +32,7 @@ CLOCK_WARNS: Final = 2.0
 CLOCK_FAILS: Final = 15.0
 CLOUD_SECONDS: Final = 20.0
 OF_PLACES: Final = "patch pods/status"  # the one right without which nothing else suffers
+NOTHING_FOR_IT: Final = "no node is made for this pool, and none is consolidated"
 SHOWN: Final = 10  # of the objects that are left out
 SHOWN_WORDS: Final = 200
 
@@ -180,36 +183,32 @@ def _unreadable(world: World) -> Check:
 
 
 async def _pools(world: World, snapshot: Snapshot) -> tuple[Check, ...]:
-    """Whether each pool's NodeClass is ready and its instance types can be listed."""
-    supported = world.catalogues.supported_classes()
-    found: list[Check] = []
-    for pool in sorted(snapshot.pools.values(), key=lambda p: p.name):
-        reference = pool.template.node_class
-        name = f"NodePool {pool.name}"
-        if (reference.group, reference.kind) not in supported:
-            found.append(
-                warned(name, f"{reference.kind} is no NodeClass of this cloud: it is left alone", "see nodeClassRef")
-            )
-            continue
-        try:
-            state = await world.catalogues.node_class(reference)
-            catalogue = await world.catalogues.catalogue(pool)
-        except Failure as error:
-            found.append(failed(name, str(error), "no node is made for this pool, and none is consolidated"))
-            continue
-        if not state.found or state.ready == "False":
-            why = state.message or ("not ready" if state.found else "missing")
-            advice = f"{where_to_mend(pool)}: no node is made for this pool until its NodeClass is ready"
-            found.append(failed(name, f"{reference.kind} {reference.name}: {why}", advice))
-        elif catalogue.error or not catalogue.types:
-            why = catalogue.error or "no instance type at all"
-            found.append(failed(name, why, "no node is made for this pool, and none is consolidated"))
-        elif (stop := stop_of(pool)) is not None:
-            advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
-            found.append(failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice))
-        else:
-            found.append(fine(name, f"{plural(len(catalogue.types), 'instance type')}"))
+    """Whether each pool and its NodeClass are ready and its instance types can be listed."""
+    found = [await _pool(world, pool) for _, pool in sorted(snapshot.pools.items())]
     return tuple(found) or (warned("NodePools", "there is none", "apply one: without a NodePool nothing is done"),)
+
+
+async def _pool(world: World, pool: NodePool) -> Check:
+    reference, name = pool.template.node_class, f"NodePool {pool.name}"
+    if (reference.group, reference.kind) not in world.catalogues.supported_classes():
+        return warned(name, f"{reference.kind} is no NodeClass of this cloud: it is left alone", "see nodeClassRef")
+    try:
+        state = await world.catalogues.node_class(reference)
+        catalogue = await world.catalogues.catalogue(pool)
+    except Failure as error:
+        return failed(name, str(error), NOTHING_FOR_IT)
+    if not state.found or state.ready == "False":
+        why = state.message or ("not ready" if state.found else "missing")
+        advice = f"{where_to_mend(pool)}: no node is made for this pool until its NodeClass is ready"
+        return failed(name, f"{reference.kind} {reference.name}: {why}", advice)
+    if (words := not_ready_words(pool)) and not pool.is_true(READY):
+        return failed(name, words, f"{where_to_mend(pool)}: no node is made for this pool until it is ready")
+    if catalogue.error or not catalogue.types:
+        return failed(name, catalogue.error or "no instance type at all", NOTHING_FOR_IT)
+    if (stop := stop_of(pool)) is not None:
+        advice = f"mend the cause, then: dovetail resume --pool {pool.name}"
+        return failed(name, f"launches are stopped since {stop.since}: {stop.why}", advice)
+    return fine(name, f"{plural(len(catalogue.types), 'instance type')}")
 
 
 async def _places(world: World, snapshot: Snapshot) -> tuple[Check, ...]:

@@ -45,6 +45,8 @@ def verdict_of(
         return f"it stays: {blocked[0].message}{more}"
     if found.passed_over:
         return f"it stays: {_passed_over(found, until or {})}"
+    if found.held:
+        return f"it stays: {found.held[0].message}"
     if found.outcome is not None and found.outcome.block is not None and _consolidatable(found):
         return f"it stays: {found.outcome.block.message}"
     paused = next((each for each in found.methods if each.why is WhyNot.PAUSED), None)

@@ -1,9 +1,10 @@
-"""What the cloud has run out of, in words: which types, where, and from when it is asked for them again.
+"""What the cloud has run out of, in words: which types, where, since when, and from when it is asked for them again.
 
 A catalogue has what is short among its offerings; it is the only place where the planners see it as well.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.wording import shown
@@ -15,7 +16,14 @@ from dovetail.model.time import format_time
 
 MOST_TYPES: Final = 3  # in one line of a pool
 
-_Short = tuple[str, str, str, float]  # instance type, capacity type, zone, until when
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Short:
+    name: str
+    capacity_type: str
+    zone: str
+    since: float
+    until: float
 
 
 def short_of_pool(snapshot: Snapshot, pool: NodePool) -> str:
@@ -45,7 +53,13 @@ def _holds(offering: Offering, now: float) -> bool:
 
 def _short(name: str, offering: Offering) -> _Short:
     said = from_expressions(offering.requirements)
-    return name, _only(said[CAPACITY_TYPE].values), _only(said[ZONE].values), offering.short_until
+    return _Short(
+        name=name,
+        capacity_type=_only(said[CAPACITY_TYPE].values),
+        zone=_only(said[ZONE].values),
+        since=offering.short_since,
+        until=offering.short_until,
+    )
 
 
 def _only(values: Iterable[str]) -> str:
@@ -56,8 +70,10 @@ def _words(found: list[_Short]) -> str:
     if not found:
         return ""
     zones: dict[tuple[str, str], list[str]] = {}
-    for name, capacity_type, zone, _ in sorted(set(found)):
-        zones.setdefault((name, capacity_type), []).append(zone)
+    for each in sorted(set(found)):
+        zones.setdefault((each.name, each.capacity_type), []).append(each.zone)
     parts = [f"{name} {kind} in {', '.join(sorted(set(where)))}" for (name, kind), where in zones.items()]
-    until = max(each[3] for each in found)
-    return f"the cloud has run out of {shown(parts, MOST_TYPES)}; asked for again at {format_time(until)} at the latest"
+    first, until = min(each.since for each in found), max(each.until for each in found)
+    since = f" since {format_time(first)}" if first else ""
+    again = f"asked for again at {format_time(until)} at the latest"
+    return f"the cloud has run out of {shown(parts, MOST_TYPES)}{since}; {again}"

@@ -9,6 +9,7 @@ everything else from Temporal.
 import asyncio
 import gzip
 import logging
+import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -43,6 +44,7 @@ LONGEST_BACK: Final = 90 * 86400.0  # how far is looked for hours that are missi
 SHORT_BACK: Final = 3 * 86400.0  # where Temporal does not say how long it keeps
 MOST_AT_ONCE: Final = 20_000  # workflows of one day; above that the day is left for a person to look at
 _GZIP: Final = zlib.MAX_WBITS | 16  # of one object in one piece, which gzip's own reader takes apart
+_HOUR: Final = re.compile(r"(\d{4}-\d\d-\d\d)/(\d\d)\.json\.gz\Z")  # the end of its object's name
 _RUNNING: Final = "ExecutionStatus = 'Running'"
 
 _log = logging.getLogger(__name__)
@@ -130,8 +132,10 @@ async def read_whole(client: Client, archive: Archive, period: Period, most: int
     for entry in (*old.entries, *running.entries, *ended.entries):
         if entry.began >= period.since and (period.until is None or entry.began <= period.until):
             found[entry.workflow, entry.run] = entry
+    with uncollected():
+        entries = joined(tuple(found.values()))
     return Entries(
-        entries=joined(tuple(found.values())),
+        entries=entries,
         cut=running.cut or ended.cut,
         forgotten=old.forgotten + running.forgotten + ended.forgotten,
     )
@@ -197,11 +201,11 @@ def _by_day(hours: list[int]) -> list[list[int]]:
 
 
 def _hour_in(name: str) -> int | None:
+    found = _HOUR.search(name)
     try:
-        found = datetime.strptime(name[-len("2026-05-01/13.json.gz") :], "%Y-%m-%d/%H.json.gz")
+        return int(datetime.fromisoformat(f"{found[1]}T{found[2]}:00+00:00").timestamp()) if found else None
     except ValueError:
         return None
-    return int(found.replace(tzinfo=UTC).timestamp())
 
 
 def _body(data: bytes) -> dict[str, Any]:

@@ -214,8 +214,9 @@ def outcome_text(value: Any) -> str:
             return str(value)
         case {"name": str(name), **_rest}:
             return name
-        case {"claim": {}, "deadline": _, "reason": str(reason), "nodes": list(nodes)}:  # what a termination works on
-            return " of ".join(filter(None, (reason, _names(nodes))))
+        case {"claim": {}, "deadline": _, "reason": str(reason), "nodes": list(nodes), **more}:  # of a termination
+            goes = " of ".join(filter(None, (str(more.get("because") or reason), _names(nodes))))
+            return f"{goes}: {words}" if (words := more.get("because_words")) else goes
         case dict():
             words = [str(value[key]) for key in ("kind", "outcome", "message") if value.get(key)]
             lists = [

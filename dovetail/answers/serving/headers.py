@@ -12,7 +12,7 @@ _PARTS: Final = (
 )
 OF_PAGES: Final = (("X-Frame-Options", "DENY"), ("Referrer-Policy", "no-referrer"), (POLICY, "; ".join(_PARTS)))
 # Handed on by what stands between a worker and a browser.
-HANDED_ON: Final = tuple(name for name, _ in (*ALWAYS, *OF_PAGES))
+HANDED_ON: Final = ("Content-Encoding", *(name for name, _ in (*ALWAYS, *OF_PAGES)))
 
 
 def headers_of(kind: str) -> tuple[tuple[str, str], ...]:

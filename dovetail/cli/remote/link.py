@@ -85,9 +85,9 @@ class Link:
 
         return self._asked(path, whole, Sent(method=method, body=body, headers=headers))
 
-    def opened(self, path: str) -> "http.client.HTTPResponse":
+    def opened(self, path: str, headers: Mapping[str, str]) -> "http.client.HTTPResponse":
         """One GET whose answer is still to be read; CommandFailed where the server cannot be reached."""
-        return self._asked(path, lambda answer: answer)
+        return self._asked(path, lambda answer: answer, Sent(headers=headers))
 
     def _asked(self, path: str, read: "Callable[[http.client.HTTPResponse], Read]", sent: Sent = PLAIN) -> "Read":
         import http.client

@@ -77,7 +77,7 @@ def _handler(prefix: str, service: str, link: Callable[[], Link]) -> type[BaseHT
                 return
             connection = link()
             try:
-                answer = connection.opened(service + path)
+                answer = connection.opened(service + path, {"Accept-Encoding": self.headers.get("Accept-Encoding", "")})
                 self._hand_on(answer)
             except CommandFailed as error:
                 self.send_error(502, explain=str(error))

@@ -7,9 +7,9 @@ from testing.cluster.ground import Ground, deployment, has_condition, is_tainted
 NEVER = 3600.0  # a boot that no test waits for
 
 
-async def settle(ground: Ground, pods: int, cpu: str = "3") -> list[Json]:
+async def settle(ground: Ground, pods: int, cpu: str = "3", pool: Json | None = None) -> list[Json]:
     """That many pods run on nodes that have not drifted; of three cpus each has a node to itself. The claims."""
-    pool = node_pool()
+    pool = pool or node_pool()
     await ground.apply(pool)
     await ground.apply(deployment(pods, cpu))
     colour = pool["spec"]["template"]["metadata"]["labels"]["colour"]

@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.catalogue.prices import Prices
-from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages
+from dovetail.adapters.aws.catalogue.shortages import Shortage, Shortages, ShortFor
 from dovetail.adapters.aws.instance_types.region_types import Region
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instance_types.type_labels import never, one_of
@@ -23,6 +23,7 @@ from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
 from dovetail.model.requirements import RequirementSet, from_expressions
 
+_OPEN: Final = ShortFor(0.0, 0.0)
 RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of on-demand: first choice, yet comparable
 
 
@@ -88,7 +89,7 @@ class _Shared:
     now: Circumstances
     zones: tuple[tuple[str, str], ...]  # name and id
     reserved: Mapping[str, list[OfferingKind]]  # by instance type
-    short: Mapping[tuple[str, str, str], float]  # capacity type, instance type ("" for all), zone; until when
+    short: Mapping[tuple[str, str, str], ShortFor]  # by capacity type, instance type ("" for all) and zone
     fresh_from: float  # a shortage with a later end may not be asked about again yet
     partitions: int
     before: Mapping[str, OfferedType]
@@ -107,10 +108,9 @@ class _Shared:
         now, zone = self.now, kind.zone
         return zone not in now.shifted and (kind.capacity_type, zone) not in now.full_zones
 
-    def short_until(self, capacity_type: str, name: str, zone: str) -> tuple[float, bool]:
-        """Until when it is short (0 where no shortage is known), and whether it may be asked about again already."""
-        until = max(self.short.get((capacity_type, name, zone), 0.0), self.short.get((capacity_type, "", ""), 0.0))
-        return until, 0.0 < until <= self.fresh_from
+    def span_of(self, capacity_type: str, name: str, zone: str) -> ShortFor:
+        """How long it is short; of moments that are 0 where no shortage is known."""
+        return max(self.short.get((capacity_type, name, zone), _OPEN), self.short.get((capacity_type, "", ""), _OPEN))
 
 
 def _offered_type(sized: SizedType, shared: _Shared) -> OfferedType:
@@ -147,15 +147,15 @@ def _offerings(
     for number, (kind, is_open) in enumerate(shared.kinds_open_now(sized.capacity_types, kinds)):
         capacity_type, zone = kind.capacity_type, kind.zone
         price = on_demand if capacity_type == core.CAPACITY_ON_DEMAND else spot(name, zone)
-        available, short_until, may_be_asked = is_open and fits and zone in zones, 0.0, False
+        available, span, may_be_asked = is_open and fits and zone in zones, _OPEN, False
         if available and short:
-            short_until, may_be_asked = shared.short_until(capacity_type, name, zone)
-            available = not short_until
+            span = shared.span_of(capacity_type, name, zone)
+            available, may_be_asked = not span.until, 0.0 < span.until <= shared.fresh_from
         unpriced = available and price is None
         available = available and not unpriced
         if before:
             same = before[number]
-            now = (price or 0.0, available, short_until, may_be_asked, unpriced)
+            now = (price or 0.0, available, span.until, may_be_asked, unpriced)
             if (same.price, same.available, same.short_until, same.may_be_asked, same.unpriced) == now:
                 found.append(same)
                 continue
@@ -165,7 +165,8 @@ def _offerings(
                 requirements=kind.expressions,
                 price=price or 0.0,
                 available=available,
-                short_until=short_until,
+                short_until=span.until,
+                short_since=span.since,
                 may_be_asked=may_be_asked,
                 unpriced=unpriced,
             )

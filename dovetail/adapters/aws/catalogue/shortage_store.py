@@ -1,6 +1,7 @@
 """Shortages in a ConfigMap, shared by all workers and kept over restarts.
 
-An entry per shortage, its value the end as seconds; writers merge, so that none takes away what another has just found.
+Two entries per shortage, its end and its first refusal as seconds; writers merge, so that none takes away what another
+has just found.
 """
 
 from typing import Final

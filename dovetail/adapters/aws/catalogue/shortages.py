@@ -1,8 +1,8 @@
 """Which offerings AWS has refused, and until when they are not launched (AWS-72 to AWS-74).
 
-A refusal is remembered for three minutes and shared: one ConfigMap, an entry per shortage with its end, so that a
-restart forgets nothing and every worker plans around it. A subnet that is full for one capacity type says nothing about
-the offerings of its zone.
+A refusal is remembered for three minutes and shared: one ConfigMap, an entry per shortage with its end and one with
+its first refusal, so that a restart forgets nothing and every worker plans around it. A subnet that is full for one
+capacity type says nothing about the offerings of its zone.
 """
 
 import logging
@@ -10,7 +10,8 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from operator import itemgetter
+from typing import Final, NamedTuple, Protocol
 
 from dovetail.ports.failures import Failure
 
@@ -21,6 +22,14 @@ ASKED_AGAIN_AFTER: Final = 45.0  # seconds; then one claim may find out whether 
 _REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
 _JUST_WRITTEN_SECONDS: Final = 1.0  # a burst of warnings about one offering is one fact
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
+_SINCE: Final = "since__"  # before a key: an entry that versions without it take for none of theirs
+
+
+class ShortFor(NamedTuple):
+    """From the first refusal of a shortage until it is asked for again."""
+
+    until: float
+    since: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -37,6 +46,11 @@ class Shortage:
         """As a ConfigMap's key takes it: no part contains two underscores."""
         return "__".join((self.capacity_type, self.instance_type, self.zone, self.scope)) + "__"
 
+    @property
+    def since_key(self) -> str:
+        """Of the moment of its first refusal."""
+        return _SINCE + self.key
+
 
 def read_key(key: str) -> Shortage | None:
     """The shortage of a key; None where it is none of ours."""
@@ -50,7 +64,7 @@ class ShortageStore(Protocol):
     """Where shortages outlive a process."""
 
     async def read(self) -> dict[str, float]:
-        """Key → end."""
+        """Key → moment."""
 
     async def write(self, changes: dict[str, float | None]) -> None:
         """Set or (None) take away entries, leaving the others alone."""
@@ -73,6 +87,8 @@ class Shortages:
         self._store: ShortageStore = store or NoStore()
         self._clock = clock
         self._until: dict[Shortage, float] = {}
+        self._since: dict[Shortage, float] = {}
+        self._stored: frozenset[str] = frozenset()  # keys that were read last
         self._read_at = float("-inf")
         self._revision = 0
         self._next_end = float("inf")
@@ -81,14 +97,14 @@ class Shortages:
     def revision(self) -> int:
         """Also rises when one has run out, or may be asked for again."""
         if self._clock() >= self._next_end:
-            self._take({})
+            self._take({}, {})
         return self._revision
 
-    def pools(self, group: str = "") -> dict[tuple[str, str, str], float]:
-        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short,
-        each with its end; those of a placement group count only for launches into it (AWS-73)."""
+    def pools(self, group: str = "") -> dict[tuple[str, str, str], ShortFor]:
+        """Short capacity pools as (capacity type, instance type, zone), type and zone empty where all of it is short;
+        those of a placement group count only for launches into it (AWS-73)."""
         return {
-            (short.capacity_type, short.instance_type, short.zone): until
+            (short.capacity_type, short.instance_type, short.zone): ShortFor(until, self._since[short])
             for short, until in self.known().items()
             if not short.scope or short.scope == group
         }
@@ -112,15 +128,17 @@ class Shortages:
 
     async def remember(self, shortages: Iterable[Shortage], seconds: float = SHORTAGE_SECONDS) -> None:
         """From now on; marking again extends. Written for the others before this returns, unless it just was."""
-        until = self._clock() + seconds
+        now = self._clock()
+        until = now + seconds
         marked = {s: until for s in shortages if not 0.0 <= until - self._until.get(s, 0.0) < _JUST_WRITTEN_SECONDS}
         if not marked:
             return
-        ended = [s for s, end in self._until.items() if end <= self._clock() and s not in marked]
-        self._take(marked)
-        changes: dict[str, float | None] = {shortage.key: end for shortage, end in marked.items()}
+        ended = [s for s, end in self._until.items() if end <= now and s not in marked]
+        self._take(marked, dict.fromkeys(marked, now))
+        changes = {shortage.key: end for shortage, end in marked.items()}
+        changes.update({shortage.since_key: self._since[shortage] for shortage in marked})
         try:
-            await self._store.write({**{shortage.key: None for shortage in ended}, **changes})
+            await self._store.write({**_without(ended), **changes})
         except Failure as failure:
             _log.warning("shortages are known to this worker only: %s", failure)
 
@@ -134,9 +152,14 @@ class Shortages:
         except Failure as failure:
             _log.warning("shortages of other workers cannot be read: %s", failure)
             return
+        gone, self._stored = self._stored - stored.keys(), frozenset(stored)
+        for ended in [shortage for shortage in self._until if shortage.key in gone]:  # another worker has bought there
+            del self._until[ended]
+            self._revision += 1
         now = self._clock()
         found = {shortage: end for key, end in stored.items() if end > now and (shortage := read_key(key)) is not None}
-        self._take({s: end for s, end in found.items() if end > self._until.get(s, 0.0)})
+        first = {shortage: stored.get(shortage.since_key, now) for shortage in found}
+        self._take({s: end for s, end in found.items() if end > self._until.get(s, 0.0)}, first)
 
     async def forget(self, sold: Shortage) -> None:
         """There is capacity again."""
@@ -144,12 +167,13 @@ class Shortages:
             return
         self._revision += 1
         try:
-            await self._store.write({sold.key: None})
+            await self._store.write(_without([sold]))
         except Failure as failure:
             _log.warning("the end of a shortage is known to this worker only: %s", failure)
 
-    def _take(self, marked: dict[Shortage, float]) -> None:
-        """What ran out is forgotten; a catalogue shows more of an old shortage than of a new one."""
+    def _take(self, marked: dict[Shortage, float], first: dict[Shortage, float]) -> None:
+        """What ran out is forgotten; a catalogue shows more of an old shortage than of a new one. `first`: when they
+        began, by what was just learnt."""
         now = self._clock()
         if now >= self._next_end:
             self._revision += 1
@@ -158,8 +182,16 @@ class Shortages:
             before = self._until.get(shortage, 0.0)
             if before <= now or before <= again < end:
                 self._revision += 1
-        self._until = {**self.known(), **marked}
+        known = self.known()
+        began = [*first.items(), *((shortage, self._since[shortage]) for shortage in known)]
+        held = known.keys() | marked
+        self._since = {s: since for s, since in sorted(began, key=itemgetter(1), reverse=True) if s in held}
+        self._until = {**known, **marked}
         moments = [
             moment for end in self._until.values() for moment in (end, end - SHORTAGE_SECONDS + ASKED_AGAIN_AFTER)
         ]
         self._next_end = min((moment for moment in moments if moment > now), default=float("inf"))
+
+
+def _without(shortages: Iterable[Shortage]) -> dict[str, float | None]:
+    return {key: None for shortage in shortages for key in (shortage.key, shortage.since_key)}
