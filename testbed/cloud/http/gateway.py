@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from testbed.cloud.control.faults import Fault, Faults
+from testbed.cloud.control.faults import Fault, Faults, spoiled
 from testbed.cloud.control.routes import Control
 from testbed.cloud.http.errors import AwsError, dry_run_passed
 from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
@@ -104,7 +104,7 @@ class Gateway:
                 self._record(call, error=broken, notes=notes)
                 return write_error(call, broken)
             self._record(call, error=None, notes=notes)
-        return write_answer(call, result)
+        return write_answer(call, spoiled(result, fault))
 
     def _ask_moto(self, work: Work, environ: Environ, body: bytes) -> Answer:
         call = work.call
