@@ -18,7 +18,15 @@ from testbed.cloud.control.routes import Control
 from testbed.cloud.http.errors import AwsError, dry_run_passed
 from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
 from testbed.cloud.json_object import Json
-from testbed.cloud.operations import fleet, instance_answers, offerings, other_services, surroundings, templates
+from testbed.cloud.operations import (
+    fleet,
+    instance_answers,
+    offerings,
+    other_services,
+    reserving,
+    surroundings,
+    templates,
+)
 from testbed.cloud.rights.guard import Guard
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 
@@ -29,6 +37,7 @@ OPERATIONS: Operations = {
     **instance_answers.OPERATIONS,
     **offerings.OPERATIONS,
     **other_services.OPERATIONS,
+    **reserving.OPERATIONS,
     **surroundings.OPERATIONS,
     **templates.OPERATIONS,
 }
