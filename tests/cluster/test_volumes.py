@@ -71,7 +71,12 @@ async def test_an_instance_lives_until_its_volume_is_detached(ground: Ground) ->
             assert answer.status == 201, answer.text[:300]
         await ground.until(lambda: ground.settled(1), 120, "the pod runs, with its volume")
         [claim] = await ground.claims()
-        [attachment] = (await ground.api.get(ATTACHMENTS)).body["items"]
+
+        async def attached() -> list[Json]:
+            found: list[Json] = (await ground.api.get(ATTACHMENTS)).body["items"]
+            return [each for each in found if (each.get("status") or {}).get("attached")]
+
+        [attachment] = await ground.until(attached, 120, "the volume is attached")
         held = f"{ATTACHMENTS}/{attachment['metadata']['name']}"
         assert attachment["spec"]["nodeName"] == claim["status"]["nodeName"]
         assert (await ground.api.patch(held, {"metadata": {"finalizers": [HOLD]}})).status == 200

@@ -33,6 +33,13 @@ async def create_hopeless(ground: Ground) -> None:
     await asyncio.gather(*(create() for _ in range(AT_ONCE)))
 
 
+async def all_given_up(ground: Ground) -> bool:
+    """By the kube-scheduler, which takes pods in their order: before that it has not looked at those that fit."""
+    pods = (await ground.api.get(PODS)).body["items"]
+    given_up = [p for p in pods if any(c.get("reason") == "Unschedulable" for c in p["status"].get("conditions") or ())]
+    return len(given_up) == HOPELESS
+
+
 async def running(ground: Ground) -> int:
     """Of those that fit."""
     answer = await ground.api.get(f"{PODS}?labelSelector=app%3Dweb")
@@ -44,6 +51,7 @@ async def test_pods_get_nodes_beside_twenty_thousand_that_fit_nowhere(ground: Gr
     await ground.apply(node_pool(consolidate_after="Never"))
     await create_hopeless(ground)
     try:
+        await ground.until(lambda: all_given_up(ground), 900, "the kube-scheduler has given them up")
         waits = []
         for pods in range(GOOD // 4, GOOD + 1, GOOD // 4):
             began = time.monotonic()
