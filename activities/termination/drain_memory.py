@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.activities.shared.repeated_looks import longest_pause
-from dovetail.activities.termination.evictor import EvictionOutcome
+from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
 from dovetail.activities.termination.holds import HoldMemory
 from dovetail.model.drain_rules import Blocker
 from dovetail.model.judging import Judging, Unjudged
@@ -34,6 +34,8 @@ class DrainMemory:
     started: float
     next_try: dict[str, float] = field(default_factory=dict)  # pod UID -> moment
     pauses: dict[str, float] = field(default_factory=dict)  # pod UID -> the last pause
+    accepted: set[str] = field(default_factory=set)  # UIDs of pods whose eviction was accepted
+    forced: set[str] = field(default_factory=set)  # UIDs of pods that were deleted by force
     why: dict[str, str] = field(default_factory=dict)  # pod UID -> what holds it
     blockers: dict[str, Blocker | None] = field(default_factory=dict)  # pod UID -> the same, of the closed list
     cause: str = ""  # of the last pod that stayed, for the notice on the node
@@ -55,6 +57,16 @@ class DrainMemory:
     def is_due(self, pod: Pod, now: float) -> bool:
         """Whether the pod has been left alone for long enough."""
         return now >= self.next_try.get(pod.uid, 0.0)
+
+    def is_due_by_force(self, pod: Pod, now: float) -> bool:
+        """The first time at once, however long it was to be left alone before it is asked again: its own grace counts
+        from then."""
+        return pod.uid not in self.forced or self.is_due(pod, now)
+
+    def request(self, pod: Pod, pool: str, reason: str) -> EvictionRequest:
+        """For its eviction."""
+        repeated, accepted = pod.uid in self.next_try, pod.uid in self.accepted
+        return EvictionRequest(pool=pool, reason=reason, repeated=repeated, accepted=accepted)
 
     def hold(self, pod: Pod, why: str, now: float) -> None:
         """It waits for its turn."""
@@ -86,8 +98,11 @@ class DrainMemory:
     def note(self, pod: Pod, outcome: EvictionOutcome, now: float) -> None:
         """The pause of a pod that stays doubles each time (TRM-26)."""
         pause = min(timing.LONGEST_PAUSE, self.pauses.get(pod.uid, timing.FIRST_PAUSE / 2) * 2)
-        if outcome.leaving:
-            pause = max(pause, timing.ACCEPTED_PAUSE)
+        if outcome.accepted:
+            pause = timing.ACCEPTED_PAUSE
+            self.accepted.add(pod.uid)
+        elif outcome.leaving:
+            pause = max(pause, timing.LEAVING_PAUSE)
         self.pauses[pod.uid], self.next_try[pod.uid], self.why[pod.uid] = pause, now + pause, outcome.why
         self.blockers[pod.uid], self.cause = outcome.blocker, outcome.cause
 

@@ -20,7 +20,7 @@ from dovetail.activities.termination.begin_and_end_departure import FORCEFUL, re
 from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.holds import Holds, LeavingClaim
 from dovetail.activities.termination.mover import Mover, MoveTerms
 from dovetail.activities.termination.owner_turns import OwnerTurns
@@ -227,12 +227,10 @@ class DrainNode:
         self._look_at_budgets(evictions, memory)
         asked = () if memory.paused or memory.hooked else evictions.evict
         due = [pod for pod in asked if memory.is_due(pod, now) and self._has_turn(pod, deadline, memory)]
-        requests = [
-            self.evictor.evict(pod, EvictionRequest(pool=pool, reason=reason, repeated=pod.uid in memory.next_try))
-            for pod in due
-        ]
+        requests = [self.evictor.evict(pod, memory.request(pod, pool, reason)) for pod in due]
         if deadline is not None:
-            forced = [pod for pod in evictions.force if memory.is_due(pod, now)]
+            forced = [pod for pod in evictions.force if memory.is_due_by_force(pod, now)]
+            memory.forced |= {pod.uid for pod in forced}
             requests += [self.evictor.force(pod, deadline, reason) for pod in forced]
             due += forced
             for pod in forced:

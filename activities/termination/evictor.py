@@ -24,18 +24,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionRequest:
-    """Why a pod is to leave, the pool whose share of the evictions it uses, and whether it was asked for before."""
+    """Why a pod is to leave, the pool whose share of the evictions it uses, and whether it was asked for before.
+
+    `accepted`: so it was, and the watch has not shown it yet, as with an API server that is slow. Asking again is
+    harmless then, and neither counted nor told a second time.
+    """
 
     pool: str
     reason: str
     repeated: bool = False
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionOutcome:
-    """What came of one request. `leaving`: accepted, or the pod is gone; else `why` says what holds it."""
+    """What came of one request. `leaving`: accepted, or the pod is gone; else `why` says what holds it.
+
+    `accepted`: an eviction was, just now."""
 
     leaving: bool
+    accepted: bool = False
     why: str = ""
     cause: str = ""  # the same for the notice on the node (EVT-3)
     blocker: Blocker | None = None  # the same for what people have said about drains that are held
@@ -50,13 +58,13 @@ class Evictor:
     async def evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
         """Evict the pod, as soon as the pace allows it (TRM-25, TRM-26)."""
         await self.pace.wait(request.pool, repeated=request.repeated)
-        return await to_the_end(self._evict(pod, request.reason))
+        return await to_the_end(self._evict(pod, request))
 
     async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
         """Delete with what is left of the deadline (TRM-27). At no pace: a deadline does not wait."""
         return await to_the_end(self._force(pod, deadline, reason))
 
-    async def _evict(self, pod: Pod, reason: str) -> EvictionOutcome:
+    async def _evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
         try:
             answer = await self.pods.evict(pod)
         except Failure as failure:
@@ -64,8 +72,8 @@ class Evictor:
         eviction_answered(answer.code)
         match answer.outcome:
             case "evicted":
-                pod_drained(reason)
-                await self.notices.publish(evicted(pod, reason))
+                await self._accepted(pod, request)
+                return EvictionOutcome(leaving=True, accepted=True)
             case "blocked":
                 return _refused("a PDB blocks", f"evicting pod {pod.key} violates a PDB", Blocker.PDB_BLOCKS)
             case "unsupported":
@@ -74,6 +82,11 @@ class Evictor:
             case "gone" | "replaced":
                 pass
         return EvictionOutcome(leaving=True)
+
+    async def _accepted(self, pod: Pod, request: EvictionRequest) -> None:
+        if not request.accepted:
+            pod_drained(request.reason)
+            await self.notices.publish(evicted(pod, request.reason))
 
     async def _force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
         grace = forced_grace(deadline, self.now())

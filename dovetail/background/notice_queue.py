@@ -1,13 +1,19 @@
 """Publishes notices beside the steps, so that no plan, claim or eviction waits for an Event.
 
 Ten thousand pods that fit nowhere make ten thousand requests; an API server that is slow rather than away would hold
-back what matters for hours. The queue is bounded: when it is full the oldest notice is dropped and counted. A notice
-that waits already is not queued twice; the later words count. What is still queued when the worker stops is published
-for a few seconds more; what a killed worker had queued is lost, as it is only an explanation.
+back what matters for hours. They also share the event loop with everything else, so between two handfuls the queue
+rests for longer than a handful took: where the machine is short, Events come later and claims do not. Notices about
+other objects than pods go first.
+
+The queue is bounded: when it is full the oldest notice is dropped and counted. A notice that waits already is not
+queued twice; the later words count. What is still queued when the worker stops is published for a few seconds more;
+what a killed worker had queued is lost, as it is only an explanation.
 """
 
 import asyncio
-from itertools import islice
+import time
+from collections.abc import Callable
+from itertools import chain, islice
 from typing import Final
 
 from dovetail.background.supervised import stop, supervised
@@ -18,6 +24,8 @@ from dovetail.telemetry.metrics.background import notices_dropped
 LONGEST: Final = 20_000  # notices, of about a kilobyte each
 AT_ONCE: Final = 100  # handed over together, so that the rest can still be dropped
 FLUSH_SECONDS: Final = 5.0
+REST: Final = 2.0  # times as long as a handful took; so Events have a third of the loop at most
+LONGEST_REST: Final = 5.0  # seconds: an API server that is slow takes nothing of the loop
 
 _Key = tuple[object, ...]
 
@@ -25,9 +33,11 @@ _Key = tuple[object, ...]
 class NoticeQueue:
     """The port Notices: `publish` returns at once."""
 
-    def __init__(self, notices: Notices, longest: int = LONGEST) -> None:
+    def __init__(self, notices: Notices, longest: int = LONGEST, clock: Callable[[], float] = time.monotonic) -> None:
         self._notices = notices
         self._longest = longest
+        self._clock = clock
+        self._closing = asyncio.Event()
         self._waiting: dict[_Key, Notice] = {}
         self._count = 0
         self._news = asyncio.Event()
@@ -54,6 +64,7 @@ class NoticeQueue:
         """Publish what waits, for that time at most; what is left is dropped and counted."""
         if self._task is None:
             return
+        self._closing.set()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -61,6 +72,7 @@ class NoticeQueue:
             notices_dropped(len(self._waiting))
         await stop(self._task)
         self._task = None
+        self._closing.clear()
 
     def _put(self, notice: Notice) -> None:
         self._count += 1
@@ -72,7 +84,23 @@ class NoticeQueue:
         while True:
             await self._news.wait()
             while self._waiting:
-                batch = [self._waiting.pop(key) for key in list(islice(self._waiting, AT_ONCE))]
-                await self._notices.publish(*batch)
+                began = self._clock()
+                await self._notices.publish(*self._next())
+                if self._waiting:
+                    await self._rest(REST * (self._clock() - began))
             self._news.clear()
             self._idle.set()
+
+    def _next(self) -> list[Notice]:
+        """The oldest, but what is about pods last: of these there may be ten thousand."""
+        of_pods = (key for key, notice in self._waiting.items() if notice.kind == "Pod")
+        others = (key for key, notice in self._waiting.items() if notice.kind != "Pod")
+        return [self._waiting.pop(key) for key in list(islice(chain(others, of_pods), AT_ONCE))]
+
+    async def _rest(self, seconds: float) -> None:
+        """Until then, or until the worker stops."""
+        try:
+            async with asyncio.timeout(min(seconds, LONGEST_REST)):
+                await self._closing.wait()
+        except TimeoutError:
+            return

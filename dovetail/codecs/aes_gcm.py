@@ -4,7 +4,9 @@ DOVETAIL_CODEC_KEYS is a folder, as Kubernetes mounts a Secret: a file for each 
 16, 24 or 32 bytes in base64) and the file `current`, which names the key that encrypts, or says `none`: encrypt nothing
 any more, decrypt what is there. The folder is read again while the process runs. A new key is first added everywhere,
 and named in `current` only then, because all workers must be able to read what one of them writes; an old key stays for
-as long as histories are kept. After 2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
+as long as histories are kept. A file that is written over with another key is not taken, because one process would
+write what no other can read into histories that are kept: it goes on with the key that it knows, and says so. After
+2**32 payloads a key has to be changed, as AES-GCM demands of random nonces.
 
 A payload is bound to the workflow that it is encrypted for (decision 248): it carries that workflow's id, which the key
 authenticates, and is refused in any other. Where no workflow is known, as in a list or a history, it is read all the
@@ -18,6 +20,7 @@ too. Needs the extra package: dovetail[codec].
 
 import base64
 import binascii
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +42,8 @@ PLACE: Final = "encryption-place"  # in a payload's metadata: the id of its work
 READ_AGAIN_SECONDS: Final = 10.0
 _NONCE: Final = 12
 
+_log = logging.getLogger(__name__)
+
 
 class KeyTrouble(Exception):
     """A key is missing or is none; the message names its file."""
@@ -50,6 +55,8 @@ class Keys:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder, self._clock = folder, clock
         self._keys: dict[str, AESGCM] = {}
+        self._contents: dict[str, bytes] = {}
+        self._overwritten: set[str] = set()
         self._current = ""
         self.strict = self.placed = False
         self._read_at = 0.0
@@ -59,17 +66,31 @@ class Keys:
         """All files of the folder; what it held before stays where it cannot be read."""
         try:
             names = sorted(file.name for file in self._folder.iterdir() if not file.name.startswith("."))
-            keys = {name: _key(self._folder / name) for name in names if name not in {CURRENT, STRICT}}
+            contents = {name: _content(self._folder / name) for name in names if name not in {CURRENT, STRICT}}
             current = (self._folder / CURRENT).read_text().strip()
             strict = (self._folder / STRICT).read_text().strip() if STRICT in names else ""
         except OSError as error:
             raise KeyTrouble(f"{error.filename}: {error.strerror}") from None
-        if current != NONE and current not in keys:
+        if current != NONE and current not in contents:
             raise KeyTrouble(f"{self._folder / CURRENT}: names {current!r}, and there is no such key in the folder")
         if current == NONE and STRICT in names:
             raise KeyTrouble(f"{self._folder / STRICT}: nothing is encrypted any more, so nothing could be read")
-        self._keys, self._current, self._read_at = keys, current, self._clock()
+        self._take(contents)
+        self._current, self._read_at = current, self._clock()
         self.strict, self.placed = STRICT in names, strict == PLACES
+
+    def _take(self, contents: dict[str, bytes]) -> None:
+        """Keys that are new, and those that are known as they were."""
+        others = {name for name, content in contents.items() if self._contents.get(name, content) != content}
+        for name in sorted(others - self._overwritten):
+            _log.warning(
+                "%s holds another key than before under the same name, which is not taken: nothing that was encrypted "
+                "with the one before could be read. Write that back; a new key gets a name of its own",
+                self._folder / name,
+            )
+        self._overwritten = others
+        self._contents = {name: self._contents.get(name, content) for name, content in contents.items()}
+        self._keys = {name: AESGCM(content) for name, content in self._contents.items()}
 
     def current(self) -> tuple[str, AESGCM] | None:
         """The key that encrypts, and its name; None: nothing is encrypted."""
@@ -86,11 +107,13 @@ class Keys:
         return self._keys[name]
 
 
-def _key(file: Path) -> AESGCM:
+def _content(file: Path) -> bytes:
     try:
-        return AESGCM(base64.b64decode(file.read_bytes().strip(), validate=True))
+        content = base64.b64decode(file.read_bytes().strip(), validate=True)
+        AESGCM(content)
     except (binascii.Error, ValueError) as error:
         raise KeyTrouble(f"{file}: not 16, 24 or 32 bytes in base64: {error}") from None
+    return content
 
 
 class AesGcmCodec(PayloadCodec):

@@ -15,7 +15,8 @@ SLOW_DRAIN: Final = 5.0  # after this a notice says what holds the node (TRM-16:
 # Asking for the eviction of one pod again: doubled from the first pause to the longest (TRM-26).
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
-ACCEPTED_PAUSE: Final = 1.0  # at least, where the eviction was accepted: the watch shows it by then
+LEAVING_PAUSE: Final = 1.0  # at least, where it leaves or is gone: the watch shows it by then
+ACCEPTED_PAUSE: Final = 10.0  # where its eviction was accepted: the watch of a slow API server shows it by then
 
 # The share of an owner's pods that may be on their way at once, without any PDB.
 OWNER_SHARE: Final = 0.1  # unless DOVETAIL_DRAIN_OWNER_SHARE says otherwise

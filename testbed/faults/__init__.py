@@ -8,14 +8,14 @@
 
 `HttpProxy.to(url)` stands before AWS (`AWS_ENDPOINT_URL`), `TcpProxy` before Temporal (`TEMPORAL_ADDRESS`): it knows
 bytes only. `paused(process)` stops a worker as SIGSTOP does and lets it go on; `skewed(command, seconds)` is the
-command of a worker whose clock is off. Everything that was done to a request is kept in `proxy.done`, so that a test
-can say that its fault was really met.
+command of a worker whose clock is off, `jumping(command, file)` of one whose clock is set while it runs. Everything
+that was done to a request is kept in `proxy.done`, so that a test can say that its fault was really met.
 """
 
-from testbed.faults.clock import skewed
+from testbed.faults.clock import jumping, set_clock, skewed
 from testbed.faults.fault import Fault
 from testbed.faults.http_proxy import HttpProxy
 from testbed.faults.pause import paused
 from testbed.faults.tcp_proxy import TcpProxy
 
-__all__ = ["Fault", "HttpProxy", "TcpProxy", "paused", "skewed"]
+__all__ = ["Fault", "HttpProxy", "TcpProxy", "jumping", "paused", "set_clock", "skewed"]

@@ -320,6 +320,38 @@ async def test_a_pod_that_lingers_is_forced_again_after_growing_pauses(stage: St
     assert all(pause <= 11.0 for pause in pauses)
 
 
+class SlowWatch(FakePods):
+    """Evictions are accepted, and the cache shows it much later."""
+
+    async def evict(self, pod: Pod) -> Eviction:
+        self.world.ledger.append(f"evict {pod.name} {self.world.clock:.1f}")
+        return Eviction(outcome="evicted", code=201)
+
+
+async def test_an_eviction_that_the_watch_is_slow_to_show_is_told_once_and_asked_for_seldom(stage: Stage) -> None:
+    """TRM-26: asking again does no harm, since the pod leaves; but it is one pod that was drained, not twenty."""
+    pod = a_pod()
+    stage.holds(pod)
+    stage.drain.evictor.pods = SlowWatch(stage.world)
+    stage.world.at(1015.0, lambda: stage.world.kill(pod))
+
+    await stage.run()
+
+    assert stage.evictions() == ["web-1", "web-1"]
+    assert [n.reason for n in stage.world.notices].count("Evicted") == 1
+
+
+async def test_a_pod_that_was_to_be_left_alone_is_forced_as_soon_as_its_grace_no_longer_fits(stage: Stage) -> None:
+    """TRM-14: the pause between two evictions, which grows to ten seconds, takes nothing from a pod's own grace."""
+    stage.holds(a_pod(grace_seconds=30))
+    stage.pods.answers["uid-web-1"] = "blocked"
+
+    await stage.run(deadline=1098.0)
+
+    (first, *_) = stage.forced()
+    assert 28 <= first[1] <= 29
+
+
 @pytest.mark.parametrize(("first", "then"), [(5000.0, 1020.0), (1020.0, 5000.0)])
 async def test_an_earlier_deadline_counts_and_a_later_one_does_not(stage: Stage, first: float, then: float) -> None:
     """DUR-30, EVT-5, GCR-15: a repair writes a deadline on a claim that is leaving already."""

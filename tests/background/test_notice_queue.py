@@ -110,3 +110,63 @@ def test_what_has_ended_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert recent.is_new(a_notice("c"), 10.0)
 
     assert not recent.is_new(a_notice("long", window=900.0), 10.0)
+
+
+class Working:
+    """A server whose answers take a while, by the clock that the queue is given, and the moments of its handfuls."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now = seconds, 0.0
+        self.handfuls: list[list[str]] = []
+        self.rested: list[float] = []
+        self.third = asyncio.Event()
+
+    def clock(self) -> float:
+        return self.now
+
+    async def publish(self, *notices: Notice) -> None:
+        self.now += self.seconds
+        self.handfuls.append([notice.name for notice in notices])
+        if len(self.handfuls) == 3:
+            self.third.set()
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.1, 0.2), (1.0, 2.0), (60.0, 5.0)])
+async def test_between_two_handfuls_it_rests_for_twice_as_long_as_one_took(
+    monkeypatch: pytest.MonkeyPatch, took: float, rest: float
+) -> None:
+    """So that twenty thousand Events leave most of the event loop to the claims of pods that fit."""
+    server = Working(took)
+    queue = NoticeQueue(server, clock=server.clock)
+    timeout = asyncio.timeout
+
+    def at_once(seconds: float) -> asyncio.Timeout:
+        server.rested.append(seconds)
+        return timeout(0.0)
+
+    monkeypatch.setattr(asyncio, "timeout", at_once)
+    await queue.publish(*[a_notice(f"pod-{number}") for number in range(250)])
+    await server.third.wait()
+
+    assert server.rested == [pytest.approx(rest)] * 2
+    await queue.close()
+
+
+async def test_what_is_about_pods_comes_last() -> None:
+    server = Working(0.0)
+    queue = NoticeQueue(server, clock=server.clock)
+    claim = Notice(kind="NodeClaim", name="pool-1", reason="Launched", message="m", window=120.0)
+    await queue.publish(*[a_notice(f"pod-{number}") for number in range(250)], claim)
+    await queue.close()
+
+    assert server.handfuls[0][0] == "pool-1"
+    assert [len(handful) for handful in server.handfuls] == [100, 100, 51]
+
+
+async def test_a_worker_that_stops_does_not_rest() -> None:
+    server = Working(60.0)
+    queue = NoticeQueue(server, clock=server.clock)
+    await queue.publish(*[a_notice(f"pod-{number}") for number in range(1000)])
+    await asyncio.wait_for(queue.close(60.0), 4)
+
+    assert sum(map(len, server.handfuls)) == 1000

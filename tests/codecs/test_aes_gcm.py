@@ -153,3 +153,29 @@ async def test_a_folder_that_has_gone_for_a_moment_does_not_end_what_is_known(tm
     (tmp_path / "current").unlink()
 
     assert await codec.decode([old]) == [SECRET]
+
+
+async def test_a_key_that_is_written_over_is_not_taken_and_that_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else one worker would write into histories what no other can read."""
+    key, clock = a_key(), Clock()
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    ours.mkdir()
+    others.mkdir()
+    keys = Keys(a_folder(ours, first=key), clock)
+    codec = AesGcmCodec(keys)
+    (ours / "first").write_bytes(a_key())
+    (ours / "second").write_bytes(a_key())
+    for clock.now in (11.0, 22.0):
+        [new] = await codec.encode([SECRET])
+
+    assert await from_folder(a_folder(others, first=key)).decode([new]) == [SECRET]
+    assert keys.named("second") is not None
+    [said] = [record.getMessage() for record in caplog.records]
+    assert f"{ours / 'first'} holds another key than before under the same name" in said
+
+    (ours / "first").write_bytes(key)
+    clock.now = 33.0
+    await codec.encode([SECRET])
+    assert len(caplog.records) == 1

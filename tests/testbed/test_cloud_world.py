@@ -301,6 +301,23 @@ def test_the_example_class_finds_everything_in_the_default_world(aws: Aws) -> No
     assert aws.client("iam").get_role(RoleName=spec["role"])["Role"]["RoleName"] == spec["role"]
 
 
+@pytest.mark.parametrize(("answer", "shown"), [("half", ["a"]), ("double", ["a", "a", "b", "b"])])
+def test_an_answer_can_be_partial_or_say_everything_twice(aws: Aws, answer: str, shown: list[str]) -> None:
+    subnets = [{"id": each, "zone": "us-west-2a", "free": 9} for each in "ab"]
+    aws.patch_world(subnets=subnets, fail=[{"op": "DescribeSubnets", "answer": answer, "times": 1}])
+
+    spoiled, whole = aws.ec2.describe_subnets()["Subnets"], aws.ec2.describe_subnets()["Subnets"]
+
+    assert [each["SubnetId"] for each in spoiled] == shown
+    assert [each["SubnetId"] for each in whole] == ["a", "b"]
+
+
+def test_a_fault_can_strike_a_share_of_the_calls(aws: Aws) -> None:
+    aws.patch_world(fail=[{"op": "DescribeSubnets", "share": 0.5, "answer": "half"}])
+    found = {len(aws.ec2.describe_subnets()["Subnets"]) for _ in range(30)}
+    assert len(found) == 2
+
+
 def test_an_instance_that_no_caller_launched_can_be_declared_and_changed(aws: Aws) -> None:
     """What garbage collection and drift are tested with."""
     made = aws.server.control("POST", "instances", {"type": "m5.large", "tags": {"k": "v"}, "age": 60})

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
+from testbed.faults import Fault, HttpProxy, TcpProxy, jumping, paused, set_clock, skewed
+from testbed.faults.clock import offset_of
 
 
 async def _page(request: web.BaseRequest) -> web.StreamResponse:
@@ -146,3 +147,16 @@ def test_the_clock_of_a_command_is_off_before_the_product_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "300 ['dovetail', 'worker']"
+
+
+def test_a_clock_jumps_when_its_file_is_written(tmp_path: Path) -> None:
+    file, moment = tmp_path / "clock", [0.0]
+    set_clock(file, 600.0)
+    command = jumping([sys.executable, "-m", "dovetail.cli.main", "worker"], file)
+    assert command[1:] == ["-m", "testbed.faults.clock", str(file), "worker"]
+
+    offset = offset_of(str(file), lambda: moment[0])
+    before = offset()
+    set_clock(file, -600.0)
+    moment[0] = 1.0
+    assert (before, offset()) == (600.0, -600.0)

@@ -1,24 +1,25 @@
 """Declared faults: what goes wrong with a call, and whether before its effect or after it.
 
 A fault *after* the effect is the one that matters: the instance is launched and the caller does not learn of it. A
-rule: `op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`, `skip` choose the call; `when`,
-`answer`, `code`, `message`, `status`, `delay` say what happens. Missing keys match anything.
+rule: `op`, `service`, `has` (text in the JSON of the input), `dryRun`, `times`, `skip`, `share` choose the call;
+`when`, `answer`, `code`, `message`, `status`, `delay` say what happens. Missing keys match anything.
 """
 
 import json
+import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from testbed.cloud.http.errors import AwsError
 from testbed.cloud.http.wire import Call
 from testbed.cloud.json_object import Json
 from testbed.cloud.state.world import World
 
-Spoiling = Literal["error", "late", "drop", "truncate", "cut"]
-ANSWERS = ("error", "late", "drop", "truncate", "cut")
-NEEDS_AN_ANSWER = ("truncate", "cut")  # there is no body to spoil before the effect
+Spoiling = Literal["error", "late", "drop", "truncate", "cut", "half", "double"]
+ANSWERS = ("error", "late", "drop", "truncate", "cut", "half", "double")
+NEEDS_AN_ANSWER = ("truncate", "cut", "half", "double")  # there is no body to spoil before the effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,19 @@ class Fault:
     def as_note(self) -> Json:
         """How the ledger records it."""
         return {"when": self.when, "answer": self.answer, "code": self.error.code, "delay": self.delay}
+
+
+def spoiled(result: Json, fault: Fault | None) -> Json:
+    """The answer with the first half of each list, or with each member of its lists twice, where the fault says so."""
+    if fault is None or fault.answer not in ("half", "double"):
+        return result
+
+    def of(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return value[: len(value) // 2] if fault.answer == "half" else [one for one in value for _ in range(2)]
+
+    return {name: of(value) for name, value in result.items()}
 
 
 def read_fault(rule: Json) -> Fault:
@@ -66,6 +80,7 @@ class Faults:
         self._world = world
         self._lock = threading.Lock()
         self._skipped: dict[int, int] = {}
+        self._chance = random.Random(0)
         self._buckets: dict[str, tuple[float, float]] = {}
         world.on_change(self._forget)
 
@@ -81,7 +96,8 @@ class Faults:
         text = json.dumps(call.params, default=str)
         with self._world.lock:
             for index, rule in self._world.rules_left("fail"):
-                if _strikes(rule, call, text) and not self._let_pass(index, rule):
+                strikes = _strikes(rule, call, text) and self._chance.random() < float(rule.get("share", 1.0))
+                if strikes and not self._let_pass(index, rule):
                     self._world.use("fail", index)
                     return read_fault(rule)
         return self._throttled(call)

@@ -13,12 +13,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from testbed.cloud.control.faults import Fault, Faults
+from testbed.cloud.control.faults import Fault, Faults, spoiled
 from testbed.cloud.control.routes import Control
 from testbed.cloud.http.errors import AwsError, dry_run_passed
 from testbed.cloud.http.wire import Answer, Call, read_call, write_answer, write_error
 from testbed.cloud.json_object import Json
-from testbed.cloud.operations import fleet, instance_answers, offerings, other_services, surroundings, templates
+from testbed.cloud.operations import (
+    fleet,
+    instance_answers,
+    offerings,
+    other_services,
+    reserving,
+    surroundings,
+    templates,
+)
 from testbed.cloud.rights.guard import Guard
 from testbed.cloud.state.cloud import Cloud, Operations, Work
 
@@ -29,6 +37,7 @@ OPERATIONS: Operations = {
     **instance_answers.OPERATIONS,
     **offerings.OPERATIONS,
     **other_services.OPERATIONS,
+    **reserving.OPERATIONS,
     **surroundings.OPERATIONS,
     **templates.OPERATIONS,
 }
@@ -104,7 +113,7 @@ class Gateway:
                 self._record(call, error=broken, notes=notes)
                 return write_error(call, broken)
             self._record(call, error=None, notes=notes)
-        return write_answer(call, result)
+        return write_answer(call, spoiled(result, fault))
 
     def _ask_moto(self, work: Work, environ: Environ, body: bytes) -> Answer:
         call = work.call

@@ -12,6 +12,7 @@ from testbed.cloud.state.catalogue import architecture
 
 KUBELET = "dovetail.test/kubelet"  # kwok looks after the nodes that carry this label with the value `alive`
 ALIVE, SILENT = "alive", "silent"
+CONTROLLER_ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"  # else nobody attaches volumes
 ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
 
 
@@ -52,7 +53,11 @@ def make_node(instance: Json, facts: Json, version: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": instance["nodeName"], "labels": _labels(instance, dict(setup.labels), arch, system)},
+        "metadata": {
+            "name": instance["nodeName"],
+            "labels": _labels(instance, dict(setup.labels), arch, system),
+            "annotations": {CONTROLLER_ATTACHES: "true"},
+        },
         "spec": {"providerID": instance["providerID"], "taints": list(setup.taints)},
         "status": {
             "capacity": capacity,

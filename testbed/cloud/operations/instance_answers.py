@@ -24,12 +24,17 @@ def _state(instance: Instance) -> Json:
     return {"Name": name, "Code": CODES[name]}
 
 
+def volume_id(instance: Instance, index: int) -> str:
+    """Of one of its block devices."""
+    return f"vol-{instance.number:08x}{index:09x}"
+
+
 def _volumes(instance: Instance) -> list[Json]:
     return [
         {
             "DeviceName": each.get("DeviceName"),
             "Ebs": {
-                "VolumeId": f"vol-{instance.number:08x}{index:09x}",
+                "VolumeId": volume_id(instance, index),
                 "Status": "attached",
                 "DeleteOnTermination": each["Ebs"].get("DeleteOnTermination", True),
                 "AttachTime": moment(instance.launched_at),

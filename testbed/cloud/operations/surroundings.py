@@ -198,10 +198,11 @@ def describe_reservations(work: Work) -> Json:
     declared = _chosen(work, work.world["reservations"], ("CapacityReservationIds", "id"), unknown)
     found = filters.select(declared, params.get("Filters"), RESERVATION_FILTERS, _tags)
     shown, following = filters.page(found, params)
-    return filters.paged("CapacityReservations", [_reservation(work.cloud, each) for each in shown], following)
+    return filters.paged("CapacityReservations", [reservation_shown(work.cloud, each) for each in shown], following)
 
 
-def _reservation(cloud: Cloud, declared: Json) -> Json:
+def reservation_shown(cloud: Cloud, declared: Json) -> Json:
+    """As EC2 shows it."""
     room = launching.reservation_room(cloud, declared["id"])
     end = _end_of(cloud, declared)
     return {

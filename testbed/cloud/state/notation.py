@@ -37,7 +37,8 @@ MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "bootSeconds": frozenset((*_POOL, "seconds", "times")),
     "fail": frozenset(
         (
-            "op", "service", "has", "dryRun", "times", "skip", "when", "answer", "code", "message", "status", "delay",
+            "op", "service", "has", "dryRun", "times", "skip", "share", "when", "answer", "code", "message", "status",
+            "delay",
         )
     ),
 }  # fmt: skip
