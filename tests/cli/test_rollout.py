@@ -59,6 +59,18 @@ def test_each_is_listed_and_one_is_shown_step_by_step(tmp_path: Path, capsys: py
     ]
 
 
+def test_status_shows_it_and_ends_with_4_where_it_stands_still(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DIQ-37."""
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+
+    assert main(["status", "--local", "--check", "--cluster", CLUSTER, "--world", str(world.file)]) == 4
+    said = capsys.readouterr().out.splitlines()
+    assert f"!  NodeRollout {NAME}  GateFails: web does worse  dovetail rollout status {NAME}" in said
+    assert said[said.index("ROLL-OUTS") + 1].startswith(f"{NAME}  ░") and "  ▸ canary 0   · rest 0" in said
+
+
 @pytest.mark.parametrize(
     ("order", "intent"), [("pause", "Pause"), ("abort", "Abort"), ("promote", "Promote"), ("resume", "Run")]
 )
