@@ -30,11 +30,16 @@ def rollout_lines(shown: RolloutShown, now: float, cells: int = CELLS) -> Iterat
 
 
 def progress_bar(shown: RolloutShown, cells: int = CELLS) -> str:
+    """That of a roll-out."""
+    return bar_of(shown.target, shown.leaving, shown.total, cells)
+
+
+def bar_of(target: int, leaving: int, total: int, cells: int = CELLS) -> str:
     """Those at the target, those that leave for it, the others."""
-    if not shown.total:
+    if not total:
         return "░" * cells
-    full = min(cells, cells * shown.target // shown.total)  # never full before the last node is there
-    on_way = min(cells - full, -(-cells * shown.leaving // shown.total))
+    full = min(cells, cells * target // total)  # never full before the last node is there
+    on_way = min(cells - full, -(-cells * leaving // total))
     return "▇" * full + "▒" * on_way + "░" * (cells - full - on_way)
 
 
