@@ -11,12 +11,15 @@ import pytest
 
 from dovetail.answers.change.answer import ChangeAnswer
 from dovetail.answers.change.text import change_markdown, change_text
+from dovetail.cli.main import main
+from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class
 from tests.cli.test_forecast import forecast, of_kind
 from tests.cli.test_planned_changes import DAY, a_fleet, hashed, labelled, planned
 from tests.cli.test_rollout import a_rollout
+from tests.cli.worlds import CLUSTER
 
 ASKS: Final = {"expiresAfter": "24h"}
 
@@ -194,3 +197,32 @@ async def test_a_forecast_takes_nobody_to_answer_and_names_each_step_and_the_end
     )
     assert len(of_kind(answer, "wave")) == waves
     assert [stay.reason for stay in answer.staying] == (["RolloutHolds"] * 3 if asks else [])
+
+
+def test_explain_node_says_with_which_step_a_drifted_node_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DIQ-37."""
+    soaks = {"state": "Soaking", "since": "2026-05-01T00:00:00Z", "until": "2126-05-01T00:00:00Z"}
+    world, _ = a_fleet(tmp_path, 3, a_running(**soaks))
+    drifted(world)
+    [pool], [first, *others] = world.objects("NodePool"), world.objects("NodeClaim")
+    stamps = pool["metadata"]["annotations"]
+    first["metadata"]["annotations"] = stamps
+    begun = {"nodePoolHash": stamps[names.NODE_POOL_HASH], "begun": "2126-04-30T00:00:00Z"}
+    world.patch("NodeRollout", "new-image", {"status": {"target": begun}}, "status")
+    for claim in others:
+        condition = {"type": names.DRIFTED, "status": "True", "reason": "NodePoolDrifted", "message": ""}
+        claim["status"]["conditions"].append({**condition, "lastTransitionTime": "2026-05-01T00:00:00Z"})
+    for claim in (first, *others):
+        world.put_raw(claim)
+
+    place = ("--local", "--cluster", CLUSTER, "--world", str(world.file))
+    assert main(["explain", "node", "n3", *place]) == 0
+    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  roll-out  "))
+    assert said.startswith(
+        "  roll-out  it goes with step rest (2 of 2) of NodeRollout new-image at the earliest, which "
+    )
+    assert "waits for the end of the soak of step canary, until 2126-05-01T00:00:00Z" in said
+    assert main(["explain", "node", "n1", *place]) == 0
+    assert "roll-out" not in capsys.readouterr().out, "it is at the target"

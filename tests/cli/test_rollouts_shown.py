@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import Allowed, Need, PoolStatus, RolloutShown, Use
-from dovetail.answers.status.rollouts import rollout_needs, rollouts_shown, shown_of
+from dovetail.answers.status.rollouts import awaited_step, rollout_needs, rollouts_shown, shown_of
 from dovetail.answers.status.rollouts_text import one_line, progress_bar, rollouts_block
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
@@ -189,6 +189,35 @@ def test_two_policies_with_a_roll_out_for_one_pool_need_a_person() -> None:
     [need] = rollout_needs(with_rules(a_cluster(9), *policies))
     assert (need.about, need.pool) == ("NodePool a", "a")
     assert need.what.startswith("DisruptionPolicies p and q each have a roll-out")
+
+
+SOAKS: Final = a_rollout(a_status(state=RolloutState.SOAKING, until=NOW + 600))
+HELD: Final = a_status(state=RolloutState.FAILED, failure=RolloutFailure(generation=1, message="web fails"))
+GOES: Final = "of NodeRollout r at the earliest, which waits for"
+SOAK_ENDS: Final = f"the end of the soak of step canary, until {format_time(NOW + 600)} (in 10m)"
+ANSWER: Final = f"a person's approval: {SHOWS}, until {format_time(NOW + HOUR)} (in 1h)"
+AGAIN: Final = "another target, or somebody to try this one again: web fails"
+
+
+@pytest.mark.parametrize(
+    ("rollout", "at_target", "says"),
+    [
+        (SOAKS, 1, f"it goes with step quarter (2 of 3) {GOES} {SOAK_ENDS}"),
+        (ASKS, 3, f"it goes with step rest (3 of 3) {GOES} {ANSWER}"),
+        (a_rollout(), 0, f"it goes with step canary (1 of 3) {GOES} 1 node to begin"),
+        (a_rollout(HELD), 0, f"NodeRollout r keeps it, Failed, and waits for {AGAIN}"),
+        (a_rollout(a_status("rest", RolloutState.COMPLETE)), 0, ""),
+    ],
+)
+def test_a_node_that_waits_for_a_step_says_for_which_and_for_what_that_waits(
+    rollout: Rollout, at_target: int, says: str
+) -> None:
+    """DIQ-37."""
+    world = with_rules(a_cluster(9 - at_target, at_target), rollout)
+
+    assert awaited_step(world, world.claims["claim-old0"]) == says
+    if at_target:
+        assert awaited_step(world, world.claims["claim-new0"]) == "", "it has not drifted"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.answers.status.answer import GateShown, Need, PoolStatus, RolloutShown, StepShown
+from dovetail.answers.status.rollouts_text import waits_words
 from dovetail.answers.wording import plural
-from dovetail.model.beginnings import Cause, HeldBy, hold_of, said_in
+from dovetail.model import names
+from dovetail.model.beginnings import Cause, HeldBy, hold_of, rollouts_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.nodes import NodeClaim
 from dovetail.model.policies import policies_of
 from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
@@ -73,6 +76,24 @@ def shown_of(rollout: Rollout, snapshot: Snapshot, budgets: Mapping[str, str] | 
         needs_person=_asks(rollout) or _stalled(rollout) is not None,
         commands=(f"dovetail rollout {waits.order} {rollout.name}",) if waits.order else (),
     )
+
+
+def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
+    """With which step a drifted node goes, and what that waits for; empty where no roll-out is about it."""
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    leaves = claim.deleting_since is not None or claim.is_true(names.DISRUPTION_REASON)
+    if pool is None or leaves or not claim.is_true(names.DRIFTED):
+        return ""
+    rollout = next((each for each in rollouts_of(snapshot.rollouts, pool.name) if is_news(each)), None)
+    if rollout is None:
+        return ""
+    found, of = shown_of(rollout, snapshot), f"NodeRollout {rollout.name}"
+    ahead = [each for each in found.steps if each.place != "done" and each.nodes > found.target + found.leaving]
+    if rollout.fault or rollout.status.state in REFUSED or not ahead:
+        return f"{of} keeps it, {found.state}, and waits for {waits_words(found, snapshot.now)}"
+    number = found.steps.index(ahead[0]) + 1
+    step = f"step {ahead[0].name} ({number} of {len(found.steps)}) of {of}"
+    return f"it goes with {step} at the earliest, which waits for {waits_words(found, snapshot.now)}"
 
 
 def rollout_needs(snapshot: Snapshot) -> Iterator[Need]:
