@@ -196,8 +196,8 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
         await ground.apply(a_pool(colour="red"))
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
         await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
-        code, said = await ground.dovetail("rollout", "abort", "careful")
-        assert code == 0, said
+        answer = await ground.api.patch(rule_path("NodeRollout", "careful"), {"spec": {"intent": "Abort"}})
+        assert answer.status == 200, answer.text
         await watched.shows('max(dovetail_rollout_stalled{rollout="careful",reason="Aborted"})', 1, "it stands still")
     finally:
         await ground.api.delete(rule_path("NodeRollout", "careful"))
