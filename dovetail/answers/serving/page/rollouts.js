@@ -19,7 +19,7 @@ const rollout = found => make("article", { class: found.needsPerson ? "box rollo
   make("h3", {}, found.name, found.pool ? [make("span", { class: "soft" }, " NodePool "), toPool(found.pool)] : "", " ", make("span", { class: found.needsPerson ? "needs" : found.isOver ? "soft" : "goes" }, found.state),
     found.since ? [" ", make("span", { class: "soft" }, "since ", when(found.since))] : ""),
   bar(found), make("ol", { class: "steps-list" }, found.steps.map(step)), make("ul", {}, found.gates.map(gate)),
-  found.waitsFor ? make("p", { class: found.needsPerson ? "needs" : "waits" }, `waits for ${found.waitsFor}`, found.until ? [" (", when(found.until), ")"] : "") : null,
+  found.waitsFor ? make("p", { class: found.needsPerson ? "needs" : "waits" }, `waits for ${found.waitsFor}`, found.until ? make("span", { class: "soft" }, " · ends ", when(found.until)) : "") : null,
   found.commands.map(typed));
 
 /* Of an older worker there are none. */
