@@ -72,6 +72,7 @@ from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
+from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
@@ -314,6 +315,7 @@ class Wiring:
             TimeRuleUpkeep(w.times, now, w.catalogues, w.notices, self.questions),
             RolloutUpkeep(w.times, w.notices),
             BreakerUpkeep(w.pools, w.notices, now),
+            WaitingDriftUpkeep(w.notices),
             CancelUpkeep(settings.cluster, w.claims, w.notices, now),
         ]
 

@@ -2,8 +2,8 @@
 
 A heartbeat says that a process lives, an attempt that is started says that Temporal has handed it out; neither says
 that a step comes to its end. Kept in memory: after a failure the next attempt may go to another worker, so what fails
-is forgotten when it has not failed here again for five minutes. A loop that sleeps is well sooner: its step comes to its
-end after up to an hour only.
+is forgotten when it has not failed here again for five minutes. A loop that sleeps is well sooner: its step comes to
+its end after up to an hour only.
 """
 
 import time

@@ -15,7 +15,7 @@ from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.disruption.upkeep.rollout_conditions import STALLED, conditions_of
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
-from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
+from dovetail.lifecycle.conditions import FALSE, TRUE
 from dovetail.model.beginnings import readiness_for
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.gates import Answer, GateVerdict
@@ -28,8 +28,7 @@ from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import pace_of, slides_at
 from dovetail.model.rollout_nodes import is_old, nodes_of
-from dovetail.model.gates import GateResult
-from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
 from dovetail.ports.cloud import Catalogues

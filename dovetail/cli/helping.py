@@ -60,7 +60,7 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "rollout": (
         "Says how far a change is that goes step by step, and approves, pauses, aborts or promotes it.",
-        "dovetail rollout",
+        "dovetail rollout status new-image --watch",
         "dovetail rollout approve new-image",
         "dovetail rollout abort new-image",
     ),

@@ -244,13 +244,13 @@ def _ordered(given: argparse.Namespace) -> int:
     from dovetail.ports.failures import Failure
 
     try:
-        asyncio.run(given.act(given, None))
+        code: int | None = asyncio.run(given.act(given, None))
     except OtherWorkers as error:
         complain(str(error))
         return OTHER_CLUSTER
     except Failure as error:
         raise CommandFailed(str(error)) from None
-    return 0
+    return code or 0
 
 
 def _carried_out(given: argparse.Namespace) -> int:

@@ -30,6 +30,8 @@ SEEN_WITHIN: Final = 20  # seconds
 
 def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     """Register it."""
+    from dovetail.cli.shown.watching import add_every
+
     rollout = commands.add_parser(
         "rollout", parents=[shared], help="how far changes of NodePools are, and pause, abort or promote one"
     )
@@ -41,42 +43,65 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
         "--back", action="store_true", help="abort: replace the nodes at its target by such as were there before"
     )
     rollout.add_argument("--yes", action="store_true", help="approve: do not ask whether what is shown may happen")
+    rollout.add_argument(
+        "-w", "--watch", action="store_true", help="status: again and again, until it is complete (0) or refused (4)"
+    )
+    add_every(rollout, "with --watch")
     rollout.set_defaults(act=_rollout, order=True, service="", local=False, url="")
 
 
-async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> None:
+async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> int:
     from dovetail.cli.orders import opened_objects
     from dovetail.cli.target import checked_target
 
-    if given.back and given.what != "abort":
-        raise CommandFailed(f"rollout {given.what}: --back belongs to abort")
-    if given.what != LIST and not given.name:
-        raise CommandFailed(f"rollout {given.what}: name a NodeRollout; `dovetail rollout` lists them")
+    _check(given)
     async with opened_objects(given, settings) as objects:
         times = objects.times()
         known = (await times.read("")).rollouts
         if given.what == LIST:
             for line in [_line(known[name]) for name in sorted(known)] or ["there is no NodeRollout"]:
                 say(line)
-            return
+            return 0
         found = known.get(given.name)
         if found is None:
             raise CommandFailed(f"{given.name}: there is no such NodeRollout")
-        if given.what in (STATUS, HISTORY):
+        if given.what == STATUS:
+            return await _seen(times, found, given)
+        if given.what == HISTORY:
             from dovetail.cli.rollout_story import story_of
 
-            for line in _lines(found) if given.what == STATUS else story_of(found):
+            for line in story_of(found):
                 say(line)
-            return
+            return 0
         target = await checked_target(settings, objects, given)
         if given.what == APPROVE:
             from dovetail.cli.rollout_approval import approve
 
             say(await approve(objects, found, given))
-            say(target.words)
-            return
-        say(await _ordered(times, found, BACK if given.back else ORDERS[given.what]))
+        else:
+            say(await _ordered(times, found, BACK if given.back else ORDERS[given.what]))
         say(target.words)
+        return 0
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.back and given.what != "abort":
+        raise CommandFailed(f"rollout {given.what}: --back belongs to abort")
+    if given.watch and given.what != STATUS:
+        raise CommandFailed(f"rollout {given.what}: --watch belongs to status")
+    if given.what != LIST and not given.name:
+        raise CommandFailed(f"rollout {given.what}: name a NodeRollout; `dovetail rollout` lists them")
+
+
+async def _seen(times: "TimeObjects", found: "Rollout", given: argparse.Namespace) -> int:
+    """Its picture: once, or until it ends."""
+    if given.watch:
+        from dovetail.cli.rollout_watch import watch_rollout
+
+        return await watch_rollout(times, found, given.every, _lines)
+    for line in _lines(found):
+        say(line)
+    return 0
 
 
 async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
@@ -152,21 +177,24 @@ def _approvals(rollout: "Rollout") -> Iterator[str]:
 
 def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
+    from dovetail.answers.status.rollouts_text import bar_of
     from dovetail.answers.wording import duration_text
     from dovetail.cli.rollout_story import gate_lines
 
+    status = rollout.status
     yield _line(rollout)
+    yield bar_of(status.at_target, status.leaving, status.total)
     for step in rollout.steps:
-        mark = ">" if step.name == rollout.status.step else " "
+        mark = ">" if step.name == status.step else " "
         asks = "" if step.approve is None else f", then asks for {duration_text(round(step.approve))}"
         yield f"{mark} {step.name}: to {step.to}, soak {duration_text(round(step.soak))}{asks}"
-    yield f"intent {rollout.intent}; gate nodes: {rollout.status.gate.result}"
+    yield f"intent {rollout.intent}; gate nodes: {status.gate.result}"
     yield from gate_lines(rollout)
-    stable = rollout.status.stable
+    stable = status.stable
     if stable.since:
         images = ", ".join(image.id for image in stable.images) or "none"
         yield f"images of before: {images}{f' ({stable.why_not})' if stable.why_not else ''}"
     yield from _approvals(rollout)
-    for condition in rollout.status.conditions:
+    for condition in status.conditions:
         if condition.type == "Stalled" and condition.status == "True":
             yield f"stalled ({condition.reason}): {condition.message}"

@@ -4,6 +4,7 @@ It listens on loopback only and keeps what it has scraped in its folder until it
 """
 
 import json
+import math
 import signal
 import subprocess
 import time
@@ -43,8 +44,10 @@ class Prometheus:
         return [(each["metric"], [_point(each["value"])]) for each in found]
 
     def throughout(self, expression: str, since: float) -> list[Series]:
-        """What it has given at each scrape since then."""
-        asked = {"query": expression, "start": since, "end": time.time(), "step": SCRAPE_SECONDS}
+        """What it has given at each scrape since then, the last time now: what has come just now is seen too."""
+        now = time.time()
+        start = now - math.ceil((now - since) / SCRAPE_SECONDS) * SCRAPE_SECONDS
+        asked = {"query": expression, "start": start, "end": now, "step": SCRAPE_SECONDS}
         found = self._ask("query_range", **asked)["result"]
         return [(each["metric"], [*map(_point, each["values"])]) for each in found]
 

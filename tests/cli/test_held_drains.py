@@ -30,6 +30,7 @@ LADDER = DrainRules(
     )
 )
 POLICY = Policy(name="p", drain=LADDER)
+NONE_OVERDUE = 'dovetail_drift_overdue_nodes{nodepool="a"} 0'
 NOTHING: Mapping[str, str] = {}
 MESH = {f"{names.PRE_DRAIN_HOOK}mesh": "mesh-team"}
 
@@ -129,6 +130,7 @@ def test_what_is_held_and_what_asks_is_measured() -> None:
     assert lines(held(1)) == {
         'dovetail_drain_held_seconds{blocker="PdbBlocks"} 3600',
         'dovetail_drains_asking{nodepool="a"} 0',
+        NONE_OVERDUE,
     }
     assert 'dovetail_drains_asking{nodepool="a"} 1' in lines(held(5, levels="Notify,Ask"))
-    assert lines(held(50)) == set()
+    assert lines(held(50)) == {NONE_OVERDUE}

@@ -18,6 +18,7 @@ from tests.cli.paged import VIEWS, a_stream, an_empty_page, forwarded, page_of, 
 pytestmark = pytest.mark.slow
 
 NODES: Final = 5000
+ASKS: Final = "dovetail decide ip-10-0-3-17 force|wait 6h|cancel"
 BROKEN: Final = "the worker is busy with other questions; ask again"
 HOSTILE: Final = "<img src=x onerror=document.title='taken'>"
 ONES: Final = ("node/batch-00002", "pod/shop/cart-7f9c4d-x2x9z", "pool/default")
@@ -123,6 +124,37 @@ def test_the_state_of_a_node_is_seen_without_colours(tmp_path: Path) -> None:
         assert browser.says(f"new Set({tiles}.values()).size") == browser.says(f"{tiles}.size") == 5
         said = browser.says("document.querySelector('#map .tile.leaving[href]').getAttribute('aria-label')")
         assert ": leaves, " in said and "/h, cpu " in said
+
+
+def test_a_roll_out_shows_its_steps_and_what_answers_it_and_each_answer_of_a_drain_is_copied_alone(
+    tmp_path: Path,
+) -> None:
+    """DIQ-37."""
+    held = {"about": "ip-10-0-3-17", "what": "drain held by a PDB", "command": ASKS, "since": None, "pool": "default"}
+    with looking(tmp_path, {**the_page(5), "stream": a_stream(needsPerson=[held])}) as browser:
+        named(browser)
+        [asks, goes] = browser.until("[...document.querySelectorAll('.rollout')].map(each => each.innerText)")
+        assert "waits for a person's approval: step rest" in asks and "▸ quarter: 30 nodes, soaks 1h, then asks" in asks
+        assert "dovetail rollout approve default-7f3c9a51d0" in asks and "dovetail rollout approve" not in goes
+        assert "gate nodes: Unknown, no pod is ready yet" in goes
+        states = "document.querySelectorAll('.rollout h3 > span:nth-of-type(2)')"
+        assert browser.says(f"[...{states}].map(each => each.className)") == ["needs", "goes"]
+        label = browser.says("document.querySelector('.rollout [role=img]').getAttribute('aria-label')")
+        assert label == "default-7f3c9a51d0: 30 of 120 nodes at the target"
+        width = "e => Math.round(100 * e.getBoundingClientRect().width / e.parentElement.getBoundingClientRect().width)"
+        assert browser.says(f"[...document.querySelectorAll('.rollout .bar')].map({width})") == [25, 25, 50, 25]
+        decided = browser.says("[...document.querySelectorAll('#needs code')].map(each => each.textContent)")
+        assert decided == [f"dovetail decide ip-10-0-3-17 {each}" for each in ("force", "wait 6h", "cancel")]
+
+
+def test_where_a_worker_knows_of_no_roll_outs_their_part_is_hidden(tmp_path: Path) -> None:
+    status = {**documents(1)["status"]}
+    del status["rollouts"]
+    stream = f"event: status\ndata: {json.dumps(status)}\n\n"
+    with looking(tmp_path, {**the_page(5), "stream": stream}) as browser:
+        named(browser)
+        browser.until("document.getElementById('totals').innerText.includes('Scheduler')")
+        assert browser.says("document.getElementById('rollouts-part').hidden") is True
 
 
 @pytest.mark.soak

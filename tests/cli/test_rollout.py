@@ -1,11 +1,13 @@
 """`dovetail rollout` shows NodeRollouts and writes what a person wants of one, with neither a worker nor Temporal."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dovetail.cli.main import main
+from dovetail.ports.failures import Unreachable
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.worlds import CLUSTER, a_ready_pool, a_world
 
@@ -53,6 +55,7 @@ def test_each_is_listed_and_one_is_shown_step_by_step(tmp_path: Path, capsys: py
     assert typed(world, "status", NAME) == 0
     assert capsys.readouterr().out.splitlines() == [
         line,
+        "▇▇░░░░░░░░░░░░░░░░░░",
         "> canary: to 1, soak 30m",
         "  rest: to 100%, soak 0s",
         "intent Run; gate nodes: Passing",
@@ -94,6 +97,18 @@ def test_one_that_has_not_begun_has_no_story(tmp_path: Path, capsys: pytest.Capt
 
     assert typed(world, "history", NAME) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["no step of it has begun"]
+
+
+def test_status_shows_it_and_ends_with_4_where_it_stands_still(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DIQ-37."""
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+
+    assert main(["status", "--local", "--check", "--cluster", CLUSTER, "--world", str(world.file)]) == 4
+    said = capsys.readouterr().out.splitlines()
+    assert f"!  NodeRollout {NAME}  GateFails: web does worse  dovetail rollout status {NAME}" in said
+    assert said[said.index("ROLL-OUTS") + 1].startswith(f"{NAME}  ░") and "  ▸ canary 0   · rest 0" in said
 
 
 @pytest.mark.parametrize(
@@ -273,3 +288,108 @@ def test_what_is_asked_and_what_was_answered_is_shown(tmp_path: Path, capsys: py
     assert "> canary: to 1, soak 30m, then asks for 1d" in lines
     assert f"asks until 2026-05-02T00:30:00Z: {AWAITS['shows']}; `dovetail rollout approve {NAME}`" in lines
     assert "approval of step canary by alice: refused, as late" in lines
+
+
+COMPLETE = {"step": {"name": "rest", "state": "Complete", "since": "2026-05-01T01:00:00Z", "until": None}}
+REFUSED = {
+    "step": {"name": "canary", "state": "Failed", "since": "2026-05-01T01:00:00Z", "until": None},
+    "failure": {"generation": 1, "message": "web does worse"},
+}
+
+
+@pytest.fixture
+def rests(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """What happens while a watch rests, one after the other, and then a person interrupts."""
+    coming: list[Callable[[], object]] = []
+
+    async def rest(seconds: float) -> None:
+        assert seconds == 5.0
+        if not coming:
+            raise KeyboardInterrupt
+        coming.pop(0)()
+
+    monkeypatch.setattr("dovetail.cli.rollout_watch.asyncio.sleep", rest)
+    return coming
+
+
+def watched(world: SimulatedWorld) -> int:
+    return typed(world, "status", NAME, "--watch", "--every", "5")
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        (lambda world: world.patch("NodeRollout", NAME, {"status": COMPLETE}, "status"), 0, "Complete at step rest"),
+        (lambda world: world.patch("NodeRollout", NAME, {"status": REFUSED}, "status"), 4, "Failed: web does worse"),
+        (lambda world: world.patch("NodeRollout", NAME, {"spec": {"intent": "Abort"}}), 4, "its intent is Abort"),
+    ],
+)
+def test_a_watch_ends_with_the_roll_out_and_says_how_by_its_exit_code(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rests: list[Callable[[], object]],
+    ends: tuple[Callable[[SimulatedWorld], object], int, str],
+) -> None:
+    end, code, says = ends
+    world = a_world(tmp_path, a_ready_pool(), a_rollout("Judging"))
+    two = {"status": {"nodes": {"total": 9, "target": 2, "leaving": 0, "old": 7}}}
+    rests += [
+        lambda: None,
+        lambda: world.patch("NodeRollout", NAME, two, "status"),
+        lambda: end(world),
+    ]
+
+    assert watched(world) == code and rests == []
+    said = [line.split("  ", 1) for line in capsys.readouterr().out.splitlines()]
+    assert {len(moment) for moment, _ in said} == {len("2026-05-01T00:00:00Z")}, "each line has its moment"
+    lines = [line for _, line in said]
+    assert len(lines) == len(set(lines)), "what says nothing new is not written again"
+    assert [line for line in lines if "2 of 9 nodes" in line] and "▇▇▇▇░░░░░░░░░░░░░░░░" in lines
+    assert says in next(line for line in reversed(lines) if line.startswith(f"{NAME}: "))
+
+
+def test_a_watch_in_a_terminal_draws_one_picture_anew(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    rests: list[Callable[[], object]],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+    rests += [lambda: None, lambda: world.patch("NodeRollout", NAME, {"status": COMPLETE}, "status")]
+
+    assert watched(world) == 0
+    pictures = capsys.readouterr().out.split("\x1b[H\x1b[2J\x1b[3J")[1:]
+    assert len(pictures) == 3 and pictures[0] == pictures[1]
+    assert all("▇▇░░░░░░░░░░░░░░░░░░" in picture for picture in pictures) and "Complete" in pictures[2]
+
+
+def test_a_watch_outlives_the_api_server_and_ends_with_1_where_the_object_is_gone(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    rests: list[Callable[[], object]],
+) -> None:
+    world = a_world(tmp_path, a_ready_pool(), a_rollout())
+    with monkeypatch.context() as broken:
+        rests += [
+            lambda: broken.setattr(
+                "dovetail.adapters.simulator.answers.time_objects.SimulatedTimeObjects.read", refused
+            ),
+            lambda: None,
+            broken.undo,
+            lambda: world.delete("NodeRollout", NAME),
+        ]
+        assert watched(world) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "dovetail: no answer: NodeRollouts: the API server is away; what was seen last stands until there is one",
+        f"dovetail: {NAME}: it has been deleted",
+    ]
+    assert typed(world, "pause", NAME, "--watch") == 1
+    assert "--watch belongs to status" in capsys.readouterr().err
+
+
+async def refused(*_: object) -> None:
+    """Nobody answers."""
+    raise Unreachable("NodeRollouts", "the API server is away")

@@ -20,12 +20,15 @@ from dovetail.answers.status.answer import (
     Allowed,
     ClusterStatus,
     Done,
+    GateShown,
     Move,
     Need,
     NodeRow,
     NodesAnswer,
     PoolStatus,
+    RolloutShown,
     StatusAnswer,
+    StepShown,
     Totals,
     Use,
 )
@@ -36,6 +39,45 @@ from dovetail.cli.shown.formats import as_json, as_yaml
 GOLDEN = Path(__file__).parent / "golden"
 NOW = 1_780_000_000.0
 GIB = 2.0**30
+
+
+ROLLOUTS = (
+    RolloutShown(
+        name="default-7f3c9a51d0",
+        pool="default",
+        state="Awaiting",
+        total=120,
+        target=30,
+        leaving=0,
+        steps=(
+            StepShown(name="canary", nodes=1, place="done", soak=1800.0),
+            StepShown(name="quarter", nodes=30, place="now", soak=3600.0, asks=True),
+            StepShown(name="rest", nodes=120, place="to come", soak=900.0),
+        ),
+        gates=(GateShown(name="nodes", result="Passing"),),
+        since=NOW - 2700,
+        waits_for="a person's approval: step rest: from 25% to 100%, 90 more of 120 nodes are replaced",
+        until=NOW + 83_700,
+        needs_person=True,
+        commands=("dovetail rollout approve default-7f3c9a51d0",),
+    ),
+    RolloutShown(
+        name="gpu-0b1d44e9c2",
+        pool="gpu",
+        state="Replacing",
+        total=4,
+        target=1,
+        leaving=1,
+        steps=(
+            StepShown(name="canary", nodes=1, place="done", soak=1800.0),
+            StepShown(name="rest", nodes=4, place="now"),
+        ),
+        gates=(GateShown(name="nodes", result="Unknown", message="no pod is ready yet: StatefulSet ml/train"),),
+        since=NOW - 120,
+        waits_for="1 node to begin and 1 node to leave",
+        commands=("dovetail rollout pause gpu-0b1d44e9c2",),
+    ),
+)
 
 
 def a_status() -> Document:
@@ -144,6 +186,7 @@ def a_status() -> Document:
         ),
         recent=(Done(at=NOW - 65, text="created 2 NodeClaims"),),
         unreadable=("NodePool odd: spec.limits: 'many' is no quantity",),
+        rollouts=ROLLOUTS,
     )
     return {**document("ClusterStatus", "prod-eu1", answer), "workers": 2, "workflows": ""}
 

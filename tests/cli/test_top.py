@@ -270,7 +270,15 @@ def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> N
         top.until("a reason is needed")
         top.presses("N")
         top.until("--now: why?")
-        top.presses("\x1bq")
+        top.presses("\x1bo")
+        top.until("dovetail rollout approve default-7f3c9a51d0")
+        top.presses("qD")
+        top.until("force, wait 6h or cancel?")
+        top.presses("\r")
+        top.until("nothing was decided")
+        top.presses("Dwait 1y\r")
+        top.until("wait and for how long")
+        top.presses("q")
         top.process.wait(SECONDS)
 
     assert top.process.returncode == 0

@@ -16,7 +16,7 @@ from tests.cluster.test_pauses import SYSTEM, annotate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
-KINDS = {"DisruptionPolicy": "disruptionpolicies", "Freeze": "freezes"}
+KINDS = {"DisruptionPolicy": "disruptionpolicies", "Freeze": "freezes", "NodeRollout": "noderollouts"}
 ALL_DAY = {"from": "00:00", "to": "00:00", "reasons": ["Drifted"]}
 
 

@@ -1,8 +1,9 @@
 """A real Prometheus scrapes two workers through a story; then everything that anybody asks it is asked.
 
 The story: launches that fail at first, a wave of drift, a drain that a PodDisruptionBudget holds, a kill -9 of the
-worker that speaks for the cluster in the middle of it, a node that is empty, a pause, two policies that hold for ever,
-a move that fails. Whatever finds nothing in it is named here with the reason.
+worker that speaks for the cluster in the middle of it, a roll-out that asks, a drain that asks, a node that is not
+well, an open breaker, a node that is empty, a pause, two policies that hold for ever, a move that fails. Whatever finds
+nothing in it is named here with the reason.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ import yaml
 from docs.tools.dashboards_upstream import CAPACITY, PERFORMANCE, asked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model.json import Json
-from dovetail.model.names import MOVE
+from dovetail.model.names import BREAKER, MOVE, NODE_POOL_HASH
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping
@@ -186,6 +187,64 @@ async def a_held_drain_and_a_kill(watched: Watched) -> None:
     await on_nodes(watched, NODES)
 
 
+async def a_roll_out_that_asks(watched: Watched) -> None:
+    """The next change goes step by step: one node, then a person is asked, who gives it up; then it goes by budgets."""
+    ground = watched.ground
+    steps = [{"name": "canary", "to": "1", "approve": {"expiresAfter": "1h"}}, {"name": "rest", "to": "100%"}]
+    await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps))
+    try:
+        await ground.apply(a_pool(colour="red"))
+        await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
+        await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
+        answer = await ground.api.patch(rule_path("NodeRollout", "careful"), {"spec": {"intent": "Abort"}})
+        assert answer.status == 200, answer.text
+        await watched.shows('max(dovetail_rollout_stalled{rollout="careful",reason="Aborted"})', 1, "it stands still")
+    finally:
+        await ground.api.delete(rule_path("NodeRollout", "careful"))
+
+    async def red() -> bool:
+        return {n["metadata"]["labels"].get("colour") for n in await ground.nodes()} == {"red"}
+
+    await ground.until(red, PATIENCE, "all nodes are replaced")
+    await on_nodes(watched, NODES)
+
+
+async def a_drain_that_asks_and_what_holds_a_beginning(watched: Watched) -> None:
+    """A held drain asks and is decided; a node is not well; a breaker is open. Each for less than its alert takes."""
+    ground, drain = watched.ground, {"escalation": [{"after": "1m", "do": "Ask"}]}
+    health = {"maxNotReady": "1%", "stableFor": "1m"}
+    try:
+        await create(ground, a_rule("DisruptionPolicy", "asks", drain=drain))
+        await ground.apply(no_eviction())
+        leaving = (await ground.claims())[0]
+        await ground.delete("NodeClaim", leaving["metadata"]["name"])
+        await watched.shows('max(dovetail_drains_asking{nodepool="web"})', 1, "a drain asks")
+        code, said = await ground.dovetail("decide", leaving["metadata"]["name"], "force")
+        assert code == 0, said
+
+        async def left() -> bool:
+            return await gone(ground, leaving)
+
+        await ground.until(left, PATIENCE, "what was decided is done")
+        await ground.delete("PodDisruptionBudget", "web")
+        await on_nodes(watched, NODES)
+        await create(ground, a_rule("DisruptionPolicy", "well", health=health))
+        node = (await ground.nodes())[0]["metadata"]["name"]
+        await ground.hear(node, alive=False)
+        await watched.shows('max(dovetail_beginnings_held{rule="health",pool="web"})', 1, "a node is not ready")
+        await ground.hear(node, alive=True)
+    finally:
+        for name in ("asks", "well"):
+            await ground.api.delete(rule_path("DisruptionPolicy", name))
+    [pool] = [each for each in await ground.objects("NodePool") if each["metadata"]["name"] == "web"]
+    template, now = pool["metadata"]["annotations"][NODE_POOL_HASH], int(time.time())
+    open_breaker = f"Expired@{template}={now}:00000001/{now}x0"
+    pool = a_pool(colour="red", annotations={BREAKER: open_breaker})
+    await ground.apply(pool)
+    await watched.shows('max(dovetail_beginnings_held{rule="breaker",pool="web"})', 1, "a breaker is open")
+    assert (await ground.dovetail("resume", "--pool", "web"))[0] == 0
+
+
 async def an_empty_node_and_a_pause(watched: Watched) -> None:
     """A node that nobody needs goes, which saves; then the pool is paused."""
     ground = watched.ground
@@ -249,6 +308,8 @@ def alert_expressions() -> list[str]:
 async def test_what_two_workers_show_answers_every_query_and_alert(watched: Watched) -> None:
     await launches_and_a_wave(watched)
     await a_held_drain_and_a_kill(watched)
+    await a_roll_out_that_asks(watched)
+    await a_drain_that_asks_and_what_holds_a_beginning(watched)
     await an_empty_node_and_a_pause(watched)
     await time_rules_and_a_move_that_fails(watched)
 

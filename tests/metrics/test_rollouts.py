@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.model.gates import GateResult
 from dovetail.model.nodes import Condition
-from dovetail.model.rollouts import NodesGate, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rollouts import NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.rollouts import HELP, rollout_samples
 from testing.disruption_worlds import a_pool, a_world
@@ -39,3 +39,13 @@ def test_one_that_waits_for_a_person_says_why_and_one_that_is_complete_nothing()
         'dovetail_rollout_stalled{rollout="r",pool="a",reason="GateFails"} 1'
     }
     assert lines(RolloutStatus(state=RolloutState.COMPLETE, total=9, at_target=9)) == set()
+
+
+def test_its_step_is_counted_from_one_and_a_refused_target_is_shown() -> None:
+    steps = (RolloutStep(name="canary", to="1"), RolloutStep(name="rest", to="100%"))
+    status = RolloutStatus(step="rest", state=RolloutState.ROLLING_BACK, total=9, at_target=2)
+    world = with_rules(a_world(pools=[a_pool("a")]), Rollout(name="r", pool="a", steps=steps, status=status))
+    found = {line for line in measured(rollout_samples(world), HELP, "dovetail_") if not line.startswith("#")}
+
+    assert 'dovetail_rollout_step{rollout="r",pool="a"} 2' in found
+    assert 'dovetail_rollout_state{rollout="r",pool="a",state="RollingBack"} 1' in found

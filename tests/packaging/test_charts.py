@@ -341,7 +341,7 @@ class TestRendering:
         assert named(objects, "PrometheusRule")["spec"] == own
         shown = named(objects, "ConfigMap", "dovetail-dashboards")["data"]
         files = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))
-        assert len(files) == 5
+        assert len(files) == 6
         assert {name: json.loads(text) for name, text in shown.items()} == {
             f"dovetail-{file.name}": json.loads(file.read_text()) for file in files
         }

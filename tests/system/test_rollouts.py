@@ -1,7 +1,10 @@
 """The stories of the guide: "A change, step by step", in which one node goes and the rest waits until a person promotes
 it, or approves it where a policy made the roll-out, and "Back to the image of before"."""
 
+import asyncio
+
 import pytest
+import yaml
 
 from dovetail.adapters.simulator.cloud.node_classes import GONE_IMAGES
 from dovetail.adapters.simulator.play.kubelet import BREAKS_ON
@@ -179,6 +182,12 @@ async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_
         return [each["reason"] for each in stage.world.objects("Event") if each["involvedObject"]["name"] == name]
 
     pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    file = stage.folder / "change.yaml"
+    file.write_text(yaml.safe_dump(pool))
+    planned = await shown(stage, "plan", "-f", str(file), "--local")
+    assert "is made of it by DisruptionPolicy careful and goes by 2 steps, if its gates pass: canary, to 1" in planned
+    assert f"then a person is asked, for 1d rest, to 100% ({NODES} nodes): from " in planned
+
     stage.world.apply(pool)
     await stage.until(lambda: is_at("canary", "Awaiting"), 240, "the canary has soaked, and a person is asked")
     await stage.until(lambda: len(old()) == NODES - 1, 120, "the node that it replaced is gone")
@@ -194,7 +203,15 @@ async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_
     assert "by mallory: refused, as it is of another target" in await shown(stage, "rollout", "status", name)
     assert len(old()) == NODES - 1 and is_at("canary", "Awaiting")
 
+    code, out, err = await stage.dovetail("status", "--check", "--local")
+    assert code == 4 and f"dovetail rollout approve {name}" in out, (code, out, err)
+    held = await shown(stage, "explain", "node", old()[0]["status"]["nodeName"], "--local")
+    assert f"it goes with step rest (2 of 2) of NodeRollout {name} at the earliest" in held
+
+    watch = asyncio.create_task(stage.dovetail("rollout", "status", name, "--watch", "--every", "1"))
     words = await shown(stage, "rollout", "approve", name, "--yes")
     assert f"step rest: from 1 to 100%, {NODES - 1} more of {NODES} nodes are replaced" in words
     await stage.until(lambda: is_at("rest", "Complete"), 240, "it has a copy of the steps and goes on")
     assert not old() and "ApprovalAccepted" in said(name)
+    code, out, err = await watch
+    assert (code, err) == (0, "") and "Complete at step rest" in out, (out, err)

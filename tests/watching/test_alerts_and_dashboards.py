@@ -89,6 +89,8 @@ def test_a_gauge_is_never_summed_over_workers_that_each_print_it(dashboard: Path
         assert not (query.startswith("sum") and any(name in query for name in everybodys)), query
 
 
-def test_there_are_five_dashboards() -> None:
-    assert [path.stem for path in DASHBOARDS] == ["capacity", "cost", "disruption", "performance", "temporal"]
-    assert len({json.loads(path.read_text())["uid"] for path in DASHBOARDS}) == 5
+def test_there_are_six_dashboards() -> None:
+    assert [path.stem for path in DASHBOARDS] == [
+        *("capacity", "changes", "cost", "disruption", "performance", "temporal"),
+    ]
+    assert len({json.loads(path.read_text())["uid"] for path in DASHBOARDS}) == 6

@@ -91,6 +91,12 @@ WARNINGS: Final = (
         "look again: `dovetail rollout approve NAME` shows what is asked now",
     ),
     Said(
+        "DriftWaits",
+        "Node",
+        "it has drifted and has not begun to leave for seven days; said each hour, of 20 nodes of a NodePool at most",
+        "the message has the rule that keeps it; `dovetail explain node NODE` says more",
+    ),
+    Said(
         "DrainHeld",
         "Node, Pod, its owner",
         "the same thing has held a drain for as long as the step `Notify` of a DisruptionPolicy says",

@@ -11,12 +11,13 @@ from typing import Final
 
 from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.fields import FieldChange, field_changes
+from dovetail.answers.change.rollouts import RolloutAnswer, rollouts_of
 from dovetail.answers.change.supposition import ChangedObject, Supposed
 from dovetail.disruption.nodes.costs import node_price
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.after import Departure
 from dovetail.disruption.outlook.paces import FIRST_SECONDS, Source
-from dovetail.disruption.outlook.waves import Outlook, Stay, outlook
+from dovetail.disruption.outlook.waves import Outlook, Stay, Supposing, outlook
 from dovetail.disruption.rounds import never
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
@@ -148,6 +149,7 @@ class ChangeAnswer:
     all_nodes: int
     no_longer_drifted: tuple[str, ...] = ()
     waves: tuple[WaveAnswer, ...] = ()
+    rollouts: tuple[RolloutAnswer, ...] = ()  # by which it goes, if each question is answered at once
     moved_pods: int = 0  # that must move, each counted once
     moves: int = 0  # their moves: a pod whose new node leaves too moves again
     paces: tuple[PaceAnswer, ...] = ()
@@ -172,7 +174,8 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
     look = basis.look
     settings = disruption_settings(look.settings)
     prices = _prices(Fleet(supposed.before, settings))
-    found = outlook(supposed.after, settings, until, basis.paces, FIRST_SECONDS)
+    supposing = Supposing(paces=basis.paces, first=FIRST_SECONDS, approves=True)
+    found = outlook(supposed.after, settings, until, supposing)
     waiting = _waiting(look.settings, supposed)
     nodes = _nodes(supposed, found, prices)
     placed = _homeless(found.stays)
@@ -187,6 +190,7 @@ def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswe
         all_nodes=sum(1 for claim in supposed.before.claims.values() if _stands(supposed.before, claim)),
         no_longer_drifted=_no_longer(supposed),
         waves=_waves(found),
+        rollouts=rollouts_of(found, frozenset(supposed.before.rollouts)),
         moved_pods=len(set(moves)),
         moves=len(moves),
         paces=_paces(found),

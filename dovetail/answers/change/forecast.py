@@ -102,7 +102,7 @@ def _lines(answer: ForecastAnswer) -> Iterator[str]:
     for day, of_day in groupby(answer.coming[:MOST], key=lambda each: each.at[:10]):
         yield day
         for each in of_day:
-            yield from wrapped(f"{each.at[11:16]}Z  {each.what:6}  {each.pool or 'all pools'}  ", each.text)
+            yield from wrapped(f"{each.at[11:16]}Z  {each.what:7}  {each.pool or 'all pools'}  ", each.text)
     if len(answer.coming) > MOST:
         yield f"  and {len(answer.coming) - MOST} more (-o json has all)"
     if answer.staying:

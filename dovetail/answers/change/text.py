@@ -6,6 +6,7 @@ from typing import Final
 
 from dovetail.answers.change.answer import HOURS_A_MONTH, ChangeAnswer, Costs, DriftedNode, NodeSize, ObjectAnswer
 from dovetail.answers.change.fields import FieldChange
+from dovetail.answers.change.rollouts import rollout_lines
 from dovetail.answers.wording import duration_text, plural, price_text, shown, wrapped
 from dovetail.model.time import parse_time
 
@@ -73,7 +74,10 @@ def effect_lines(answer: ChangeAnswer) -> Iterator[str]:
         most = max(wave.nodes for wave in answer.waves)
         whole = duration_text(round(parse_time(ends) - parse_time(answer.at)))
         times = f"{begins} to about {ends} ({whole} in all)"
-        yield f"{plural(len(answer.waves), 'wave')} of at most {plural(most, 'node')} by the budgets: {times}"
+        by = "the budgets and roll-outs" if answer.rollouts else "the budgets"
+        yield f"{plural(len(answer.waves), 'wave')} of at most {plural(most, 'node')} by {by}: {times}"
+    for rollout in answer.rollouts:
+        yield from rollout_lines(rollout)
     if answer.moved_pods:
         often = (
             "once" if answer.moves == answer.moved_pods else f"{answer.moves / answer.moved_pods:.2f} times on average"

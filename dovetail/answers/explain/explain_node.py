@@ -13,6 +13,7 @@ from dovetail.answers.explain.node_words import budget_text, step_words, verdict
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.holds import held_text, hooks_text
 from dovetail.answers.look.sources import Look
+from dovetail.answers.status.rollouts import awaited_step
 from dovetail.answers.wording import moment_text
 from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
@@ -119,6 +120,7 @@ class NodeAnswer:
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
     step: str = ""  # what is planned for it together with others
+    rollout: str = ""  # with which step of a roll-out it goes, and what that waits for
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
 
@@ -160,6 +162,7 @@ def explain_node_now(look: Look, name: str) -> NodeAnswer:
         budgets=_budgets(found, windows),
         move=_move(found),
         step="" if found.step is None else step_words(found.step, found.node),
+        rollout=awaited_step(snapshot, claim) if claim is not None else "",
         notes=look.notes,
         pauses=look.pauses,
     )

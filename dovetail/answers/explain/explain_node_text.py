@@ -60,6 +60,8 @@ def _identity(answer: NodeAnswer) -> Iterator[str]:
 
 
 def _timers(answer: NodeAnswer) -> Iterator[str]:
+    if answer.rollout:
+        yield from wrapped("roll-out  ", answer.rollout)
     if answer.expires_at is not None:
         yield f"  expires   {moment_text(answer.expires_at)} ({when(answer.expires_at, answer.now)}){_ageing(answer)}"
     if answer.quiet_since is None or answer.consolidate_after is None:

@@ -26,6 +26,7 @@ def status_of_pool(found: Document, pool: str) -> Document:
         "totals": _totals(found, pools[0]),
         "pools": pools,
         "underWay": [move for move in found["underWay"] if move["pool"] == pool],
+        "rollouts": [each for each in found.get("rollouts", ()) if each["pool"] in ("", pool)],
         "needsPerson": [need for need in found["needsPerson"] if need.get("pool", pool) == pool],
     }
 

@@ -8,6 +8,7 @@ from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
+from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.beginnings import breaker_rule_of
@@ -29,6 +30,7 @@ def needs_of(facts: FleetFacts, under_way: tuple[Move, ...]) -> tuple[Need, ...]
     """Of each kind no more than fifty: a person begins with the first."""
     kinds = (
         _pools(facts.snapshot),
+        rollout_needs(facts.snapshot),
         _asking(facts),
         _drains(facts, under_way),
         _launches(facts, under_way),

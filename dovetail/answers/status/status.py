@@ -8,6 +8,7 @@ from dovetail.answers.status.moves import moves
 from dovetail.answers.status.needs import needs_of
 from dovetail.answers.status.not_ours import count_not_ours
 from dovetail.answers.status.pools import pools_of
+from dovetail.answers.status.rollouts import rollouts_shown
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.deciding import disruption_settings
 
@@ -19,6 +20,7 @@ def status_of(look: Look) -> StatusAnswer:
     snapshot = look.snapshot
     facts = FleetFacts.of(snapshot, closer=_of_interest(snapshot))
     under_way = moves(facts, look.held)
+    pools = pools_of(facts, disruption_settings(look.settings), under_way)
     return StatusAnswer(
         source=look.source,
         now=snapshot.now,
@@ -27,12 +29,13 @@ def status_of(look: Look) -> StatusAnswer:
         pauses=look.pauses,
         under_way=under_way,
         needs_person=needs_of(facts, under_way),
-        pools=pools_of(facts, disruption_settings(look.settings), under_way),
+        pools=pools,
         recent=tuple(Done(at=each.at, text=each.text) for each in look.recent[-MOST_RECENT:]),
         unreadable=tuple(f"{u.kind} {u.name}: {u.field}: {u.message}" for u in look.unreadable),
         notes=look.notes,
         troubles=look.troubles,
         shortages=shortages(snapshot),
+        rollouts=rollouts_shown(snapshot, pools),
     )
 
 

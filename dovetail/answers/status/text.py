@@ -11,6 +11,7 @@ from dovetail.answers.look.troubles import OwnTrouble
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, markdown_table, table
 from dovetail.answers.status.answer import Allowed, ClusterStatus, Move, PoolStatus, Totals
+from dovetail.answers.status.rollouts_text import one_line, rollouts_block
 from dovetail.answers.wording import HOURS_IN_MONTH, age_text, dollars_text, duration_text, plural
 
 MOST_MOVES: Final = 20
@@ -48,6 +49,7 @@ def status_text(found: ClusterStatus, screen: Screen, wide: bool = False) -> str
         _head(found, screen),
         _moves(found.under_way, now, screen, most[0]),
         _needs(found, screen, most[1]),
+        rollouts_block(found.rollouts, now, screen),
         [part for line in found.shortages for part in _wrapped(line, screen.width)],
         table(POOLS, [_pool_row(pool, now) for pool in found.pools], screen) if found.pools else ["no NodePools"],
         _foot(found, screen.width),
@@ -220,6 +222,9 @@ def status_markdown(found: ClusterStatus) -> str:
     lines += [f"- {line}" for line in found.pauses]
     if found.under_way:
         lines += ["", *markdown_table(MOVES, [_move_row(move, found.now) for move in found.under_way])]
+    if found.rollouts:
+        lines += ["", "Roll-outs:", ""]
+        lines += [f"- **{each.name}** ({each.pool}): {one_line(each, found.now)}" for each in found.rollouts]
     if found.needs_person:
         lines += ["", "Needs a person:", ""]
         lines += [f"- **{need.about}**: {need.what} (`{need.command}`)" for need in found.needs_person]

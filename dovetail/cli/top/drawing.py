@@ -12,6 +12,7 @@ from dovetail.answers.shown.tables import Column, bar, table
 from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
 from dovetail.answers.status.columns import NodeColumn, columns_of
 from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
+from dovetail.answers.status.rollouts_text import one_line, rollout_colour
 from dovetail.answers.status.text import nodes_words, trouble_words
 from dovetail.answers.wording import HOURS_IN_MONTH, plural
 from dovetail.cli.top.view import Group, Item, View
@@ -31,6 +32,7 @@ KEYS: Final = (
     "c cancel",
     "R replace",
     "p pause",
+    "o roll-outs",
 )
 ALWAYS: Final = "? keys  q quit"  # whatever the width: the way to all others, and out
 
@@ -197,13 +199,14 @@ def _text(shown: Shown, size: Size, room: int) -> list[str]:
 
 
 def _below(status: ClusterStatus, screen: Screen, room: int) -> list[str]:
-    """What needs a person first, then what moves, then what was done."""
+    """What needs a person first, then roll-outs, then what moves, then what was done."""
     width = screen.width or 80
     needs = [(_named("! ", need.about, need.what, width), NEEDS_PERSON) for need in status.needs_person]
+    rolled = [(f"= {each.name}: {one_line(each, status.now, 8)}", rollout_colour(each)) for each in status.rollouts]
     moves = [(_move_words(move, width), WAITS if move.blockers else GOES_ON) for move in status.under_way]
     recent = [(f"  {format_time(each.at)} {each.text}", "") for each in reversed(status.recent)]
-    lines = [*needs[: max(1, room // 2)], *moves, *recent][:room]
-    left = len(needs) + len(moves) - sum(1 for _, colour in lines if colour)
+    lines = [*needs[: max(1, room // 2)], *rolled, *moves, *recent][:room]
+    left = len(needs) + len(rolled) + len(moves) - sum(1 for _, colour in lines if colour)
     if left > 0 and lines:
         lines[-1] = (f"  … and {left + 1} more: dovetail status -o wide", "")
     return ["", *[screen.paint(_fitted(text, width), colour) for text, colour in lines]] if lines else []

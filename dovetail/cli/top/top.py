@@ -10,6 +10,7 @@ from urllib.parse import quote
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import NOT_OURS, ClusterStatus, NodeRow, NodesAnswer
 from dovetail.answers.status.columns import FIELDS, SORTS
+from dovetail.answers.status.rollouts_text import rollouts_block
 from dovetail.cli.remote.workers import Workers
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines
@@ -35,6 +36,8 @@ HELP: Final = (
     "c   cancel its disruption; asks for the reason",
     "R   replace it: a new node first, then its drain; asks for the reason",
     "N   replace it now: its drain first (replace --now); asks for the reason",
+    "D   decide what becomes of its drain, where that is held: force, wait 6h or cancel",
+    "o   roll-outs: their steps, gates, what each waits for, and the command that lets it go on",
     "p   pause disruption and expiry everywhere; P: of the node's NodePool; both ask for the reason",
     "u   resume everything; U: the node's NodePool",
     "m   what would be done now (dovetail plan); f: windows, expiries and drift of the next 7 days (forecast)",
@@ -156,6 +159,8 @@ class Top:
             "c": lambda: self._change("cancel"),
             "R": lambda: self._change("replace"),
             "N": lambda: self._change("replace", "--now"),
+            "D": self._decide,
+            "o": self._rollouts,
             "p": lambda: self._pause(""),
             "P": lambda: self._of_pool(self._pause),
             "u": lambda: self.questions.command("resume"),
@@ -236,6 +241,30 @@ class Top:
         claim = item.claim
         words = " ".join((verb, item.name, *more))
         self._prompt(f"{words}: why? ", lambda why: self._reasoned(why, verb, claim, *more))
+
+    def _decide(self) -> None:
+        """Ask what becomes of the drain of the node under the cursor."""
+        item = self._under()
+        if item is None or isinstance(item, Group):
+            self._say("move to a node first")
+            return
+        name = item.claim or item.name
+        self._prompt(f"decide {item.name}: force, wait 6h or cancel? ", lambda what: self._decided(name, what))
+
+    def _decided(self, name: str, what: str) -> None:
+        words = what.split()
+        if not words:
+            self._say("nothing was decided")
+            return
+        self._say(f"decide {name} {' '.join(words)} …")
+        self.questions.command("decide", name, *words)
+
+    def _rollouts(self) -> None:
+        """Those of the last look."""
+        assert self.shown is not None
+        status = self.shown.status
+        found = rollouts_block(status.rollouts, status.now, Screen(width=self.columns))
+        self.take(Text(title="roll-outs", lines=found or ["no roll-out is under way"]))
 
     def _of_pool(self, act: Callable[[str], None]) -> None:
         """Do it to the NodePool of the node under the cursor."""

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from dovetail.disruption.budgets.budgets import UNBOUNDED, judge_budgets, limit_for
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
-from dovetail.disruption.outlook.waves import Outlook, outlook
+from dovetail.disruption.outlook.waves import Outlook, Supposing, outlook
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
@@ -24,7 +24,7 @@ from dovetail.model.snapshot import Snapshot
 
 MOST_WINDOWS: Final = 400  # changes of one pool's budgets that are followed
 
-What = Literal["window", "expiry", "pause", "wave"]
+What = Literal["window", "expiry", "pause", "wave", "rollout"]
 
 # The reasons that budgets know, each once: other reasons are limited as one of them is.
 _REASONS: Final = tuple(dict.fromkeys(reason.budget for reason in DisruptionReason))
@@ -51,13 +51,15 @@ class Forecast:
 
 def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None) -> Forecast:
     """Look ahead. `paces`: how long nodes took of late, where the record has it."""
-    fleet, drift = Fleet(snapshot, settings), outlook(snapshot, settings, until, paces)
+    fleet = Fleet(snapshot, settings)
+    drift = outlook(snapshot, settings, until, Supposing(paces=paces or Paces()))
     found = [
         *_windows(fleet, until),
         *_expiries(fleet, until),
         *_openings(fleet, until),
         *_pauses(snapshot, until),
         *_waves(drift),
+        *_rollouts(drift, snapshot.now, until),
     ]
     return Forecast(coming=tuple(sorted(found, key=lambda each: (each.at, each.what, each.pool))), drift=drift)
 
@@ -172,3 +174,19 @@ def _waves(drift: Outlook) -> Iterator[Coming]:
             goes = "1 drifted node goes" if len(nodes) == 1 else f"{len(nodes)} drifted nodes go"
             text = f"{goes}, {'1 new one comes' if made == 1 else f'{made} new ones come'}"
             yield Coming(at=wave.begins, what="wave", pool=pool, text=text, nodes=tuple(sorted(nodes)))
+
+
+def _rollouts(drift: Outlook, now: float, until: float) -> Iterator[Coming]:
+    """Where roll-outs stand then, if gates pass and nobody answers what they ask."""
+    for ahead in drift.steps:
+        of, step = f"NodeRollout {ahead.rollout}", ahead.step.name
+        moments = (
+            (ahead.begins, f"{of}: step {step} may begin, to {ahead.step.to}"),
+            (ahead.soaked if ahead.soaked != ahead.ready else None, f"{of}: step {step} has soaked"),
+            (ahead.asked, f"{of}: a person is asked before what comes after step {step}"),
+            (ahead.paused, f"{of}: nobody has approved what comes after step {step}, and it is Paused"),
+            (ahead.complete, f"{of} is complete"),
+        )
+        for moment, text in moments:
+            if moment is not None and now < moment <= until:
+                yield Coming(at=moment, what="rollout", pool=ahead.pool, text=text)

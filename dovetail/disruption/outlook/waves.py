@@ -21,6 +21,7 @@ from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.outlook.after import Departure, carried_out
 from dovetail.disruption.outlook.paces import Pace, Paces, joins_of
+from dovetail.disruption.outlook.rollouts import RolloutsAhead, StepAhead, moments_of
 from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
@@ -74,6 +75,7 @@ class Outlook:
     after: Snapshot
     paces: Mapping[tuple[str, bool], Pace] = field(default_factory=dict)  # by NodePool, and whether a node comes first
     cut: bool = False  # the looks were used up before everything was settled
+    steps: tuple[StepAhead, ...] = ()  # of roll-outs
 
     @property
     def departures(self) -> tuple[Departure, ...]:
@@ -92,6 +94,7 @@ class _Play:
     taken: dict[tuple[str, bool], Pace] = field(default_factory=dict)  # by NodePool, and whether a node came first
     flying: list[tuple[float, str]] = field(default_factory=list)  # until when a node on its way is counted, its pool
     waves: list[WaveOfNodes] = field(default_factory=list)
+    rollouts: RolloutsAhead = field(default_factory=RolloutsAhead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +105,26 @@ class _Looked:
     attempts: tuple[Attempt, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supposing:
+    """What an outlook takes for granted. `paces`: how long nodes took of late; `first`: seconds until anything begins;
+    `approves`: whether people let roll-outs go on as soon as they are asked."""
+
+    paces: Paces = field(default_factory=Paces)
+    first: float = 0.0
+    approves: bool = False
+
+
 def outlook(
-    snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None, first: float = 0.0
+    snapshot: Snapshot, settings: DisruptionSettings, until: float, supposing: Supposing | None = None
 ) -> Outlook:
-    """Play drift forward until nothing more goes by itself, or until that moment. `first`: seconds until it begins."""
+    """Play drift forward until nothing more goes by itself, or until that moment."""
+    given = supposing or Supposing()
     whole = replace(settings, wave_size=WHOLE, plan_bytes=WHOLE)
-    known = replace(paces or Paces(), joins=joins_of(snapshot))
-    play = _Play(snapshot=replace(snapshot, now=snapshot.now + first), settings=whole, paces=known)
+    known = replace(given.paces, joins=joins_of(snapshot))
+    begins = replace(snapshot, now=snapshot.now + given.first)
+    rollouts = RolloutsAhead(approves=given.approves)
+    play = _Play(snapshot=begins, settings=whole, paces=known, rollouts=rollouts)
     looked, cut = _look(play), True
     for _ in range(MOST_ROUNDS):
         if any(attempt.found.commands for attempt in looked.attempts):
@@ -126,6 +142,7 @@ def outlook(
 def _look(play: _Play) -> _Looked:
     """Static pools first, as the loop does; the pools differ, so that both may go at one time. Where nodes on their way
     use up a pool's budget, its others are left alone until the first of these no longer counts."""
+    play.snapshot = play.rollouts.advanced(play.snapshot)
     play.flying = [each for each in play.flying if each[0] > play.snapshot.now]
     round_ = Round(play.snapshot, play.settings)
     if full := _full(play, round_):
@@ -219,6 +236,7 @@ def _moments(looked: _Looked) -> Iterator[float]:
         if opens is not None:
             yield opens
         yield from changes(said_in(fleet.snapshot, pool))
+    yield from moments_of(fleet.snapshot)
     for member in drifted:
         yield from _protections(fleet, member)
 
@@ -263,6 +281,7 @@ def _answer(play: _Play, looked: _Looked, cut: bool) -> Outlook:
         after=play.snapshot,
         paces=play.taken,
         cut=cut,
+        steps=tuple(play.rollouts.steps.values()),
     )
 
 

@@ -1,10 +1,11 @@
-"""What is counted of drains that something holds. Names of ours alone."""
+"""What is counted of nodes that something keeps from leaving, before their drain and in it. Names of ours alone."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from opentelemetry import metrics
 
+from dovetail.disruption.upkeep.waiting_drift import overdue_drift
 from dovetail.model import names
 from dovetail.model.drain_rules import Level
 from dovetail.model.snapshot import Snapshot
@@ -16,6 +17,7 @@ COUNTERS: Final = {"drain_escalations_total": "Drains that something held for as
 HELP: Final = {
     "drain_held_seconds": "For how long a drain has been held, of each blocker the longest.",
     "drains_asking": "Drains of a NodePool that wait for a person's decision.",
+    "drift_overdue_nodes": "Nodes of a NodePool that have drifted and have not begun to leave for seven days.",
 }
 
 INSTRUMENTS: Final = Instruments(
@@ -29,7 +31,7 @@ def escalated(level: Level) -> None:
 
 
 def hold_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """By the clocks on the NodeClaims."""
+    """By the clocks on the NodeClaims, and by their condition Drifted."""
     longest, asking = dict[str, float](), dict[str, int]()
     for claim in snapshot.claims.values():
         clock = clock_of(claim, began_at(claim)) if names.HELD_SINCE in claim.annotations else None
@@ -42,3 +44,5 @@ def hold_samples(snapshot: Snapshot) -> Iterator[Sample]:
         yield Sample(name="drain_held_seconds", labels=(("blocker", blocker),), value=seconds)
     for pool, count in sorted(asking.items()):
         yield Sample(name="drains_asking", labels=(("nodepool", pool),), value=float(count))
+    for pool, claims in sorted(overdue_drift(snapshot).items()):
+        yield Sample(name="drift_overdue_nodes", labels=(("nodepool", pool),), value=float(len(claims)))

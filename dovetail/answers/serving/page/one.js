@@ -12,7 +12,7 @@ function node(found) {
   const verdict = method => found.goesFor.includes(method.asked) ? make("b", { class: "goes" }, "yes, now") : method.why ? ["no: ", method.message] : "would, but not now: what holds it stands on this page";
   const { move } = found, name = found.claim || found.node;
   return [make("p", { class: "verdict" }, found.says), notes(found),
-    facts([["NodeClaim", found.claim], ["NodePool", toPool(found.pool)], ["instance", found.instance], ["state", found.state], ["workflow", toWorkflow(found.workflow)],
+    facts([["NodeClaim", found.claim], ["NodePool", toPool(found.pool)], ["instance", found.instance], ["state", found.state], ["workflow", toWorkflow(found.workflow)], ["roll-out", found.rollout ?? ""],
       ["expires", found.expiresAt ? when(found.expiresAt) : ""], ["quiet since", found.quietSince ? [when(found.quietSince), found.consolidateAfter !== null ? `, consolidation after ${span(found.consolidateAfter)}` : ""] : ""],
       ["commands", [found.claim ? typed(`dovetail replace ${name}`) : "", typed(`dovetail explain node ${name}`), found.node ? typed(`kubectl describe node ${found.node}`) : typed(`kubectl describe nodeclaim ${name}`)]]]),
     found.checks.length ? part("What holds it, whatever the reason to take it", list(found.checks.map(each => [each.message, words.help[each.why] ? make("span", { class: "soft" }, " → " + words.help[each.why]) : ""]))) : null,

@@ -4,12 +4,13 @@ import { $, make, put, soft, failed, room, money, count, plural, share, percent,
 import { ask } from "./ask.js";
 import { line } from "./plots.js";
 import { showMap } from "./map.js";
+import { showRollouts, answers } from "./rollouts.js";
 
 export const known = { status: null, nodes: null, needing: new Set() };
 const seen = [];  // since this page was opened; the worker has the day before
 
 const about = each => each.about.startsWith("NodePool ") ? [make("span", { class: "soft" }, "NodePool "), toPool(each.about.slice(9))]
-  : /^dovetail explain pod /.test(each.command) || each.about.includes("/") ? toPod(each.about) : toNode(each.about);
+  : each.about.startsWith("NodeRollout ") ? each.about : /^dovetail explain pod /.test(each.command) || each.about.includes("/") ? toPod(each.about) : toNode(each.about);
 const shownPart = (id, is) => { $(id + "-part").hidden = !is; };
 
 /* One line is read at a glance; what goes on and what to read is behind it. */
@@ -46,7 +47,8 @@ export function showStatus(found) {
   showEmpty(found);
   shownPart("needs", found.needsPerson.length);
   put("needs", found.needsPerson.map(each => make("div", { class: "need" },
-    make("span", {}, make("b", {}, about(each)), " ", each.what, each.since ? [" ", make("span", { class: "soft" }, "since ", when(each.since))] : ""), typed(each.command))));
+    make("span", {}, make("b", {}, about(each)), " ", each.what, each.since ? [" ", make("span", { class: "soft" }, "since ", when(each.since))] : ""), answers(each.command))));
+  showRollouts(found.rollouts ?? []);
   shownPart("moves", found.underWay.length);
   put("moves", table("Under way", [{ name: "node" }, { name: "pool" }, { name: "why", text: true }, { name: "step" }, { name: "progress", text: true }, { name: "age", right: true }, { name: "stop it" }],
     found.underWay.slice(0, 200).map(each => [toNode(each.claim || each.name, each.name), toPool(each.pool), each.why + (each.savings ? ` −${money(each.savings)}/h` : ""),

@@ -1,0 +1,16 @@
+"""Notices about nodes that have drifted and cannot begin to leave."""
+
+from typing import Final
+
+from dovetail.model.nodes import Node
+from dovetail.model.notice import Notice
+from dovetail.notices.about import notice_about
+
+DAY: Final = 86_400.0
+
+
+def drift_waits(node: Node, waited: float, why: str) -> Notice:
+    """It has waited for long. `why`: the rule of people that keeps it; empty where another cause does."""
+    cause = why or f"`dovetail explain node {node.name}` says why"
+    message = f"It has drifted and has stayed for {int(waited // DAY)} days: {cause}"
+    return notice_about(node, "DriftWaits", message, "Warning", distinct=why)
