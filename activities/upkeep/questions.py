@@ -1,7 +1,8 @@
 """Asks Prometheus what roll-outs and policies want to know, beside the look of upkeep: one that hangs holds nothing up.
 
 What is wanted is said at each look. Each question is asked again and again as long as it is wanted, with a time limit
-of its own; the answers are kept, and each one that comes wakes upkeep, which writes what it means. Nothing here decides.
+of its own; the answers are kept, and each one that comes wakes upkeep, which writes what it means. Nothing here
+decides.
 """
 
 import asyncio

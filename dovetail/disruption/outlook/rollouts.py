@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
 from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
+from dovetail.model.gates import GateResult
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import (
     BEGUN,
-    GateResult,
     NewRollout,
     NodesGate,
     PoolNodes,
