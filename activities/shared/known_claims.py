@@ -4,17 +4,21 @@ That saves a request for nearly every write. A claim that the cache does not hav
 read live before it counts as gone.
 """
 
+from typing import TYPE_CHECKING
+
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims
-from dovetail.ports.view import ClusterLookups
+
+if TYPE_CHECKING:  # a person's order needs no view of the cluster
+    from dovetail.ports.view import ClusterLookups
 
 
 class KnownClaims:
     """Claims by the cache, or live, and their nodes by the cache."""
 
-    def __init__(self, lookups: ClusterLookups, claims: NodeClaims) -> None:
+    def __init__(self, lookups: "ClusterLookups", claims: NodeClaims) -> None:
         self.lookups, self.claims = lookups, claims
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:

@@ -7,10 +7,9 @@ irreversible.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from dovetail.model.buffers import BufferStatus, CapacityBuffer
-from dovetail.model.moves import MoveChange
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
@@ -22,6 +21,9 @@ from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import Deployment, Namespace
+
+if TYPE_CHECKING:  # what decides about moves is not loaded for an order
+    from dovetail.model.moves import MoveChange
 
 
 class Versioned(Protocol):
@@ -217,7 +219,7 @@ class Deployments(Protocol):
     async def read(self, deployment: Deployment) -> Deployment | None:
         """The same Deployment as the API server has it now; None where it is gone."""
 
-    async def annotate(self, deployment: Deployment, change: MoveChange) -> Deployment | None:
+    async def annotate(self, deployment: Deployment, change: "MoveChange") -> Deployment | None:
         """Change its annotations at the version of `deployment`; None where it is gone, Conflict where it has
         changed."""
 

@@ -106,7 +106,7 @@ async def written(stage: Stage, since: float) -> list[Entry]:
     deadline = time.monotonic() + 120
     while True:
         found = await asked(stage, "log", "--since", moment(since))
-        assert found["notes"] == []
+        assert [each for each in found["notes"] if not each.startswith("disruptions moved")] == []
         if all(entry["outcome"] != "running" for entry in found["entries"]):
             return list(found["entries"])
         assert time.monotonic() < deadline, [e["workflow"] for e in found["entries"] if e["outcome"] == "running"]
