@@ -1,9 +1,9 @@
 """What a node costs the API server: `python -m acceptance.bench.calls [NODES] [--before FILE]`.
 
-A real control plane, one worker, and pods that each need a node of their own: up, and down to none. Every call of the
-worker is counted by the API server's audit log, by verb and resource, Events by their reason; leases are not in it. What
-a worker asks at rest stands apart and is in the other columns too. `--out FILE` keeps the counts, `--before FILE` puts
-kept ones beside those of this run.
+A real control plane, one worker, and pods that each need a node of their own: up, and down to none. The API server's
+audit log counts every call of the worker by verb and resource, Events by their reason; leases are not in it. A part
+that others had changed counts as a conflict too. What a worker asks at rest stands apart, in calls a minute, and is in
+the other columns too. `--out FILE` keeps the counts, `--before FILE` puts kept ones beside those of this run.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Counted:
         kinds = Counter(kind_of(entry) for entry in ours)
         return cls(
             kinds={kind: count / parts for kind, count in kinds.items()},
-            conflicts=sum(1 for e in ours if e.code == 409),
+            conflicts=sum(1 for e in ours if e.code in (409, 422)),
             calls=len(ours),
         )
 
@@ -109,7 +109,9 @@ def table(now: dict[str, Counted], before: dict[str, Counted]) -> list[str]:
         found = [turn[phase] for phase in PHASES for turn in turns]
         return "".join(f"{each.total if of == ALL else each.kinds.get(of, 0.0):13.2f}" for each in found)
 
-    order = sorted(kinds, key=lambda kind: -sum(each.kinds.get(kind, 0.0) for each in (*now.values(), *before.values())))
+    order = sorted(
+        kinds, key=lambda kind: -sum(each.kinds.get(kind, 0.0) for each in (*now.values(), *before.values()))
+    )
     lines += [f"{kind:44}{cells(kind)}" for kind in order]
     return [*lines, f"{ALL:44}{cells(ALL)}"]
 

@@ -214,14 +214,17 @@ class AwaitRegisteredAndInitialized:
             return None
         now = self.now()
         reached = [true(REGISTERED_CONDITION, now)]
-        if node.labels.get(INITIALIZED) == "true":
+        initialised = node.labels.get(INITIALIZED) == "true"
+        if initialised:
             reached += _ready(claim, node, now)
+        elif why := blocker(claim, (node,)):
+            reached.append(unknown(INITIALIZED_CONDITION, now, why))  # it mostly lasts, and here it costs no request
         written = await self._set(claim, node.name, *reached)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         node_created(written)
         arrivals.registered(written, node.name)
-        if len(reached) > 1:
+        if initialised:
             arrivals.initialized(written, node.name)
         return JoinOutcome(
             kind="done",
