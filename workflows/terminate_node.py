@@ -5,6 +5,8 @@ drain with grace period, volumes detached, instance terminated, finalizers relea
 cancels it; each step finds by itself what is already done.
 """
 
+from dataclasses import replace
+
 from temporalio import workflow
 
 from dovetail.workflows.attributes import show_phase
@@ -60,7 +62,7 @@ class TerminateNode:
             self.enter("gone")
             return "gone"
         if departure.nodes and not departure.instance_gone:
-            await self.empty(departure)
+            departure = replace(departure, emptied=await self.empty(departure))
         self.enter("terminating")
         ended = await workflow.execute_activity_method(
             TerminateInstance.terminate_instance, departure, summary="terminate the instance", **leaving(cluster)
@@ -73,16 +75,20 @@ class TerminateNode:
         self.enter("terminated")
         return "terminated"
 
-    async def empty(self, departure: Departure) -> None:
-        """Pods out, then volumes off."""
+    async def empty(self, departure: Departure) -> bool:
+        """Pods out, then volumes off; whether the claim is still to say so, with the end of its instance."""
         cluster = self.given.cluster
         self.enter("draining", unless_known=True)
         drained = await workflow.execute_activity_method(
-            DrainNode.drain_node, departure, summary=f"drain {', '.join(departure.nodes)}", **waiting(cluster)
+            DrainNode.drain_node,
+            replace(departure, hands_over=True),
+            summary=f"drain {', '.join(departure.nodes)}",
+            **waiting(cluster),
         )
         if drained.instance_gone or drained.detached:
-            return
+            return drained.unwritten
         self.enter("detaching")
         await workflow.execute_activity_method(
             AwaitDetached.await_detached, departure, summary="wait for volumes to detach", **waiting(cluster)
         )
+        return False

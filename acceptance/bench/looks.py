@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from acceptance.bench.bench_disruption import cluster
+from dovetail.activities.orders.expiries import Expiries
+from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.labels import LabelUpkeep
@@ -27,7 +29,8 @@ from dovetail.lifecycle import unfinished
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.placement.triggers import asking
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS
+from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World
 
@@ -77,15 +80,15 @@ def all_looks(snapshot: Snapshot) -> dict[str, Look]:
     """Those that a worker makes at a change."""
     world, cloud, movements = World(), ReadyClasses(snapshot.supported_node_classes), Movements()
     claims, notices, now = FakeClaims(world), FakeNotices(world), lambda: snapshot.now
-    settings = DisruptionSettings()
+    settings, known = DisruptionSettings(), Remembered(STANDING_ON, standing)
     return {
         "upkeep, claims": ClaimUpkeep(claims, cloud, now).look,
         "upkeep, pools": PoolStatuses(cloud, now).wanted,
         "upkeep, labels": LabelUpkeep(claims, FakeNodes(world)).look,
         "upkeep, sizes of nodes": ConsistencyUpkeep(claims, notices, now).look,
         "upkeep, notices": NoticeUpkeep(notices).look,
-        "orders": at_once(orders),
-        "provisioning, who is pending": at_once(asking),
+        "orders": at_once(Orders().look),
+        "provisioning, who is pending": at_once(lambda found: asking(found, known.of(found))),
         "disruption, pods that moved": at_once(movements.seen),
         "disruption, decision (in a thread)": at_once(lambda found: decide(replace(found), settings, never)),
     }
@@ -100,10 +103,17 @@ def at_once(question: Callable[[Snapshot], object]) -> Look:
     return look
 
 
-def orders(snapshot: Snapshot) -> object:
+class Orders:
     """What the look for orders goes through before it asks Temporal and the cloud."""
-    found = (unfinished.owners, unfinished.releases, unfinished.marks, unfinished.deserted, unfinished.expired)
-    return [unfinished.leaving_unowned(snapshot), unfinished.next_expiry(snapshot), *[each(snapshot) for each in found]]
+
+    def __init__(self) -> None:
+        found = (unfinished.owners, unfinished.releases, unfinished.marks, unfinished.deserted)
+        self.found = [Remembered(NODES_AND_CLAIMS, each) for each in (unfinished.leaving_unowned, *found)]
+        self.expiries = Expiries()
+
+    def look(self, snapshot: Snapshot) -> object:
+        """All of it."""
+        return [self.expiries.look(snapshot), *[each.of(snapshot) for each in self.found]]
 
 
 async def milliseconds(look: Look, snapshot: Snapshot) -> float:
@@ -119,10 +129,11 @@ async def main() -> None:
     snapshot = quiet_cluster(nodes)
     [first, *_] = snapshot.pods.values()
     another = {**snapshot.pods, "another": replace(first, uid="another", name="another")}
+    snapshot = replace(snapshot, changed={"Pod": 1})  # as a view counts them
     print(f"{nodes} nodes, {len(snapshot.pods)} pods; milliseconds of processor\n{'':36}{'first':>8}{'later':>8}")
     for name, look in all_looks(snapshot).items():
         spent = [await milliseconds(look, replace(snapshot, pods=dict(snapshot.pods))) for _ in range(2)]
-        later = await milliseconds(look, replace(snapshot, pods=another))
+        later = await milliseconds(look, replace(snapshot, pods=another, changed={"Pod": 2}))
         print(f"{name:36}{spent[0]:8.0f}{later:8.0f}")
 
 

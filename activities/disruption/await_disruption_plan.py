@@ -32,7 +32,7 @@ from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS, Kinds
-from dovetail.notices.publishable import publishable
+from dovetail.notices.publishable import publishable, says_enough
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
 from dovetail.telemetry.metrics.disruption import begin, decided, looked_again
@@ -188,8 +188,9 @@ class AwaitDisruptionPlan:
 
     def _publish_beside(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
         """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""
-        if notices:
-            task = asyncio.create_task(self._publish([publishable(snapshot, notice) for notice in notices]))
+        said = [publishable(snapshot, notice) for notice in notices if says_enough(snapshot, notice)]
+        if said:
+            task = asyncio.create_task(self._publish(said))
             self.publishing.add(task)
             task.add_done_callback(self.publishing.discard)
 

@@ -50,6 +50,7 @@ from dovetail.telemetry.metrics.disruption import started
 from dovetail.telemetry.metrics.lifecycle import is_first_attempt
 from dovetail.termination.announced import planned, undone
 from dovetail.termination.ladder import without_hold
+from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels
 
 # Less than a Scheduler that begins anew waits, because asking it takes a while.
 HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
@@ -160,8 +161,9 @@ class MarkAndUnmarkNodes:
             return None
         why_not = paused or await self._held_since(request, target, marks) or await self._mark(request, target, marks)
         if not why_not:
-            node = marks.nodes[target.node]
-            await announce(self.nodes, node, planned(node, self.now(), request.command.reason))
+            if _stays_a_while(request.command):
+                node = marks.nodes[target.node]
+                await announce(self.nodes, node, planned(node, self.now(), request.command.reason))
             keep(target.claim)
             return None
         ref = ClaimRef(name=target.claim, uid=target.claim_uid)
@@ -178,7 +180,7 @@ class MarkAndUnmarkNodes:
         node = await self._untainted_node(target)
         if node is None or node.provider_id != target.provider_id:
             return "the Node is gone"
-        node = await self._taint(node, owned.name)
+        node = await self._taint(node, owned.name, partial(_with_taint, request.command))
         if node is None:
             return "the Node is gone"
         claim = await self._write_reason(owned, request.command.reason)
@@ -222,9 +224,9 @@ class MarkAndUnmarkNodes:
             return await self.nodes.read(target.node)
         return known
 
-    async def _taint(self, node: Node, claim: str) -> Node | None:
+    async def _taint(self, node: Node, claim: str, mark: Callable[[Node], NodeChange]) -> Node | None:
         """The node with upstream's taint; None where it is gone."""
-        tainted = await revise_node(self.nodes, node, _with_taint)
+        tainted = await revise_node(self.nodes, node, mark)
         if tainted is not None and DISRUPTED not in node.taints:
             departures.tainted(node.name, claim, by_mark=True)
         return tainted
@@ -349,16 +351,24 @@ def _without_reason(owner: str, claim: NodeClaim) -> ClaimStatus | None:
     return ClaimStatus(conditions=conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions)
 
 
-def _with_taint(node: Node) -> NodeChange:
-    """With upstream's taint, once."""
+def _stays_a_while(command: DisruptionCommand) -> bool:
+    """Whether something is waited for between the mark and the delete."""
+    return bool(command.replacements) or command.drain_first
+
+
+def _with_taint(command: DisruptionCommand, node: Node) -> NodeChange:
+    """With upstream's taint, once; where the delete follows at once, with all that a leaving node carries."""
+    labels = {} if _stays_a_while(command) else leaving_labels(node)
     if DISRUPTED in node.taints:
         return NodeChange(labels={}, annotations={})
     others = tuple(t for t in node.taints if t.key != names.DISRUPTED_TAINT)
-    return NodeChange(labels={}, annotations={}, taints=(*others, DISRUPTED))
+    return NodeChange(labels=labels, annotations={}, taints=(*others, DISRUPTED))
 
 
 def _without_taint(node: Node) -> NodeChange:
-    """Without our taint, where it carries it and is not leaving."""
+    """Without what the mark has put on it, where it is not leaving."""
     rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
-    stays = rest == node.taints or node.deleting_since is not None
-    return NodeChange(labels={}, annotations={}, taints=None if stays else rest)
+    if node.deleting_since is not None:
+        return NodeChange(labels={}, annotations={})
+    labels = {} if leaving_labels(node) else dict.fromkeys([EXCLUDE_LABEL])
+    return NodeChange(labels=labels, annotations={}, taints=None if rest == node.taints else rest)

@@ -197,32 +197,40 @@ class AwaitRegisteredAndInitialized:
         return claim
 
     async def _register(self, claim: NodeClaim, cached: Node, nominated: Nominated) -> JoinOutcome | None:
+        unmarked = ""
+
+        def registered(found: Node) -> NodeChange:
+            nonlocal unmarked
+            unmarked = "the node came without the unregistered taint" if came_unmarked(found) else ""
+            return registered_and_ready(claim, found)
+
         async with self.slots:
-            # Live: a kubelet that joins writes its node every moment, and a stale version is a sure conflict.
-            live = await self.nodes.read(cached.name)
-            if live is None or live.provider_id != claim.provider_id:
-                return None
-            await self._keep_places(claim, live.name, nominated)  # just before the node is open for pods
+            await self._keep_places(claim, cached.name, nominated)  # just before the node is open for pods
             await self._until_places_stand(claim)
-            node = await revise_node(self.nodes, live, lambda found: registered_and_ready(claim, found))
+            # As the watch has it now: the write is guarded by that version, so only one that is behind costs a read.
+            newest = next((node for node in self.lookups.nodes_of(claim.provider_id) if node.uid == cached.uid), None)
+            node = None if newest is None else await revise_node(self.nodes, newest, registered)
         if node is None:
             return None
         now = self.now()
         reached = [true(REGISTERED_CONDITION, now)]
-        if node.labels.get(INITIALIZED) == "true":
+        initialised = node.labels.get(INITIALIZED) == "true"
+        if initialised:
             reached += _ready(claim, node, now)
+        elif why := blocker(claim, (node,)):
+            reached.append(unknown(INITIALIZED_CONDITION, now, why))  # it mostly lasts, and here it costs no request
         written = await self._set(claim, node.name, *reached)
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         node_created(written)
         arrivals.registered(written, node.name)
-        if len(reached) > 1:
+        if initialised:
             arrivals.initialized(written, node.name)
         return JoinOutcome(
             kind="done",
             node=node.name,
-            message="the node came without the unregistered taint" if came_unmarked(live) else "",
-            unmarked=came_unmarked(live),
+            message=unmarked,
+            unmarked=bool(unmarked),
             writes=(node_write(node), claim_write(written)),
         )
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from temporalio import activity
 
+from dovetail.activities.orders.expiries import Expiries
 from dovetail.activities.orders.finders import MINUTE, Finder
 from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.heartbeats import report
 from dovetail.activities.shared.look import all_due
+from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
@@ -27,7 +29,7 @@ from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET
+from dovetail.model.watched_kinds import FLEET, NODES_AND_CLAIMS
 
 READS = FLEET
 
@@ -81,6 +83,10 @@ class AwaitOrders:
         self.finders = finders
         self.now = now
         self.memory = _Memory()
+        self.leaving = Remembered(NODES_AND_CLAIMS, unfinished.leaving_unowned)
+        self.deserted = Remembered(NODES_AND_CLAIMS, unfinished.deserted)
+        self.needed = Remembered(NODES_AND_CLAIMS, self._needed)
+        self.expiries = Expiries()
 
     @activity.defn
     async def await_orders(self, request: OrdersRequest | None) -> Orders:
@@ -92,11 +98,11 @@ class AwaitOrders:
         while self.now() < until:
             revision, began = self.view.revision(), time.thread_time()
             snapshot = self._snapshot()
-            sight.sees(unfinished.leaving_unowned(snapshot).keys(), snapshot.seen)
+            sight.sees(self.leaving.of(snapshot).keys(), snapshot.seen)
             sight.works()
-            needed = self._needed(snapshot)
-            due_at_once = [*unfinished.deserted(snapshot), *unfinished.expired(snapshot)]
-            expiry = unfinished.next_expiry(snapshot)
+            needed = self.needed.of(snapshot)
+            expired, expiry = self.expiries.look(snapshot)
+            due_at_once = [*self.deserted.of(snapshot), *expired]
             quiet = quiet_after(time.thread_time() - began, QUIET_SECONDS)
             found, again = await self._found(snapshot, [*await self._without_owner(needed), *due_at_once])
             due = self._due(found)

@@ -21,6 +21,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
@@ -36,7 +37,7 @@ from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.held_pools import with_refused_pools
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from dovetail.placement.triggers import Tried, asking, unpromised
+from dovetail.placement.triggers import STANDING_ON, Tried, asking, standing, unpromised
 from dovetail.ports.objects import NodeClaims
 from dovetail.telemetry.log import arrivals
 
@@ -82,6 +83,7 @@ class AwaitProvisioningPlan:
         self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
         self.refused = RefusedClaims(settings.claims, now) if settings.claims is not None else None
+        self.standing = Remembered(STANDING_ON, standing)
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 
@@ -179,7 +181,7 @@ class AwaitProvisioningPlan:
 
     def _asking(self, sight: Sight) -> Tried:
         objects = self.snapshots.objects(self.reads)
-        found = asking(objects)
+        found = asking(objects, self.standing.of(objects))
         sight.sees(unpromised(objects, found.pods | found.leaving), objects.seen)
         return found
 

@@ -85,10 +85,12 @@ class AwaitDetached:
             await self._publish(held)
         raise AssertionError("looks never end")
 
-    async def find_detached(self, departure: Departure) -> tuple[Write, ...] | None:
-        """The same at once where nothing is attached; None where that is to be waited for."""
-        if any(self._held(departure).values()):
-            return None
+    def is_held(self, departure: Departure) -> bool:
+        """Whether volumes are still attached."""
+        return any(self._held(departure).values())
+
+    async def say_detached(self, departure: Departure) -> tuple[Write, ...]:
+        """On the claim, where nothing is attached any more."""
         return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
 
     def _claim(self, departure: Departure) -> NodeClaim | None:

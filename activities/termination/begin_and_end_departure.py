@@ -90,7 +90,7 @@ class BeginAndEndDeparture:
         tainted = tainted_since(written, nodes, self.now())
         writes = [await self._taint_and_delete(node, ref.name, tainted=not gone) for node in nodes]
         await self._give_places_up(written, nodes)
-        if nodes and not gone:
+        if nodes and not gone and (reason_of(written) == FORCEFUL or self._pods_wait(nodes)):
             written = await self._write_draining(written) or written
         ended = self._ended(written, provider_id)
         return Departure(
@@ -265,6 +265,12 @@ class BeginAndEndDeparture:
             return node_write(node)
         version = await self.nodes.delete(node.name, node.uid)
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
+
+    def _pods_wait(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether there is a drain to speak of. An empty node says a moment later that it is drained; that of a
+        disruption has said by its mark since when no pod is sent to it."""
+        pods = [self.known.lookups.pods_on(node.name) for node in nodes]
+        return any(plan_evictions(of_node, None, self.now()).waiting for of_node in pods)
 
     async def _write_draining(self, claim: NodeClaim) -> NodeClaim | None:
         """TRM-12, before the drain begins."""

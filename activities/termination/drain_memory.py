@@ -45,6 +45,7 @@ class DrainMemory:
     hooked: str = ""  # why none is asked to leave yet, where a hook holds the node
     holds: HoldMemory = field(default_factory=HoldMemory)
     minimum_over: float = 0.0  # when the minimum time of a drain is over
+    said: set[str] = field(default_factory=set)  # UIDs of nodes that say that they are being drained
     impossible: set[str] = field(default_factory=set)  # UIDs of pods of which it is said that they cannot be moved
     asked: dict[str, float] = field(default_factory=dict)  # pod UID -> when it first waited for its turn
     budgets: dict[str, tuple[Budgets, Budgets]] = field(default_factory=dict)  # pod UID -> of its namespace, its own

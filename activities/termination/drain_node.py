@@ -98,8 +98,6 @@ class DrainNode:
         """Until nothing waits on any of the departure's nodes."""
         allowed = await self._as_it_is(departure)
         with one_more_waits():
-            for node in self._nodes(allowed):
-                await announce(self.nodes, node, announced.draining(node, self.now(), allowed.reason))
             return await self._drain(allowed, DrainMemory(started=self.now()))
 
     async def _as_it_is(self, departure: Departure) -> Departure:
@@ -145,10 +143,13 @@ class DrainNode:
             try:
                 evictions = await self._evictions(nodes, deadline, ask_server=may_end)
             except NotReadable as failure:
+                await self._say_draining(nodes, departure, memory)
                 if deadline is not None and self.now() > deadline + timing.OVERDUE:
                     return DrainOutcome(message=f"the deadline has passed; one pod could not be read: {failure}")
                 await self._wait_for_unreadable(departure, failure)
                 continue
+            waited_for = [node for node in nodes if evictions[node.name].waiting]
+            await self._say_draining(waited_for, departure, memory)
             moved = await self._end_moves(nodes, deadline)
             may_end = may_end and moved and not memory.hooked
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
@@ -160,6 +161,13 @@ class DrainNode:
             await self._look_at_holds(departure, nodes, evictions, memory)
             report(memory.describe(evictions))
             await self.pause(memory.pause(self.now()))
+
+    async def _say_draining(self, nodes: Iterable[Node], departure: Departure, memory: DrainMemory) -> None:
+        """Once, on nodes that something holds; an empty one is drained a moment later."""
+        for node in nodes:
+            if node.uid not in memory.said:
+                memory.said.add(node.uid)
+                await announce(self.nodes, node, announced.draining(node, self.now(), departure.reason))
 
     async def _end_moves(self, nodes: Iterable[Node], deadline: float | None) -> bool:
         """Whether no pod is being moved from these nodes any more. A node whose time is up waits for none."""
@@ -187,11 +195,11 @@ class DrainNode:
         """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""
         for node in self._nodes(departure):
             await announce(self.nodes, node, announced.drained(node, self.now()))
-        if self.detaching is None or not departure.is_final:
+        if self.detaching is None or not departure.is_final or self.detaching.is_held(departure):
             return DrainOutcome(message="drained")
-        writes = await self.detaching.find_detached(departure)
-        if writes is None:
-            return DrainOutcome(message="drained")
+        if departure.hands_over:
+            return DrainOutcome(message="drained, volumes are off", detached=True, unwritten=True)
+        writes = await self.detaching.say_detached(departure)
         return DrainOutcome(message="drained, volumes are off", detached=True, writes=writes)
 
     def _nodes(self, departure: Departure) -> list[Node]:

@@ -30,11 +30,11 @@ from dovetail.model.names import (
     REGISTERED_CONDITION,
     VOLUMES_DETACHED,
 )
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Refused
+from dovetail.ports.failures import Failure, Refused
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.lifecycle import instance_terminated
+from dovetail.telemetry.metrics.lifecycle import instance_terminated, node_drained
 from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.hooks import words_of
@@ -79,10 +79,10 @@ class TerminateInstance:
         if claim is None or claim.provider_id != provider_id:
             await self._refuse_anothers(departure.claim, provider_id)
         if not departure.instance_gone:
-            await self._wait_for_hooks(departure.claim)
+            await self._wait_for_hooks(departure)
         for look in count(1):
-            answer = await self.cloud.terminate(provider_id, departure.claim.name)
-            writes = await self._write_condition(departure.claim, answer) if look == 1 or answer == "gone" else ()
+            answer = await self._terminate(departure, provider_id)
+            writes = await self._write_condition(departure, answer) if look == 1 or answer == "gone" else ()
             if answer == "gone":
                 break
             report(f"instance {provider_id} is terminating")
@@ -91,11 +91,19 @@ class TerminateInstance:
         keep(provider_id)
         return TerminationOutcome(message=f"{provider_id} is gone", writes=writes)
 
-    async def _wait_for_hooks(self, ref: ClaimRef) -> None:
+    async def _terminate(self, departure: Departure, provider_id: str) -> str:
+        """What the cloud answers; where it does not, the claim says at least how far its leaving has come."""
+        try:
+            return await self.cloud.terminate(provider_id, departure.claim.name)
+        except Failure:
+            await self._say_emptied(departure)
+            raise
+
+    async def _wait_for_hooks(self, departure: Departure) -> None:
         """An instance that has never joined has nothing that a hook could keep, and one that ends is not held up."""
         memory = HoldMemory()
         async for _ in looks(self.pause):
-            claim = await self.known.find(ref)
+            claim = await self.known.find(departure.claim)
             if claim is None or self.holds is None or not claim.is_true(REGISTERED_CONDITION):
                 return
             if claim.is_true(INSTANCE_TERMINATING):
@@ -104,6 +112,7 @@ class TerminateInstance:
             hooks = self.holds.hooks(claim, PRE_TERMINATE_HOOK, began, deadline_of(claim))
             if not hooks:
                 return
+            claim = await self._say_emptied(departure) or claim
             words = f"waiting for {words_of(hooks)}"
             hold = DrainHold(blockers=frozenset({Blocker.HOOK_WAITS}), reason=drain_reason(claim), says=words)
             nodes = self.known.nodes_of(claim.provider_id)
@@ -121,17 +130,33 @@ class TerminateInstance:
         instance = await self.cloud.find(claim_uid=claim_uid) if claim_uid else None
         return "" if instance is None else instance.provider_id
 
-    async def _write_condition(self, ref: ClaimRef, answer: str) -> tuple[Write, ...]:
-        """InstanceTerminating on the claim, once; how long it took is counted at the end."""
-        claim = await self.known.find(ref)
+    async def _write_condition(self, departure: Departure, answer: str) -> tuple[Write, ...]:
+        """InstanceTerminating on the claim, once, with what was not said before; how long it took is counted at the
+        end."""
+        claim = await self.known.find(departure.claim)
         if claim is None:
             return ()
         if answer == "gone":
             instance_terminated(claim, self.now())
         if claim.is_true(INSTANCE_TERMINATING):
             return ()
-        written = await set_conditions(self.claims, claim, true(INSTANCE_TERMINATING, self.now()))
+        written = await self._say(departure, claim, true(INSTANCE_TERMINATING, self.now()))
         return () if written is None else (claim_write(written),)
+
+    async def _say_emptied(self, departure: Departure) -> NodeClaim | None:
+        """That its nodes are drained and its volumes off, before its instance ends; None where it is gone."""
+        claim = await self.known.find(departure.claim)
+        return claim if claim is None or not departure.emptied else await self._say(departure, claim)
+
+    async def _say(self, departure: Departure, claim: NodeClaim, *conditions: Condition) -> NodeClaim | None:
+        """These conditions, and those that the drain has left to this step."""
+        now = self.now()
+        emptied = (true(DRAINED, now), true(VOLUMES_DETACHED, now)) if departure.emptied else ()
+        written = await set_conditions(self.claims, claim, *emptied, *conditions)
+        if written is not None and emptied and not claim.is_true(DRAINED):
+            node_drained(claim)
+            departures.drained(written)
+        return written
 
 
 def _emptied_at(claim: NodeClaim) -> float:

@@ -6,11 +6,13 @@ Without it a node counts as unmanaged, and nothing would ever release it (LIF-70
 from functools import partial
 
 from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.shared.revisions import revise_claim, revise_node
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
 
@@ -19,10 +21,11 @@ class LabelUpkeep:
 
     def __init__(self, claims: NodeClaims, nodes: Nodes) -> None:
         self.claims, self.nodes = claims, nodes
+        self.missing = Remembered(NODES_AND_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due; time alone changes nothing."""
-        writes = [partial(self._write, missing, snapshot) for missing in missing_class_labels(snapshot)]
+        writes = [partial(self._write, missing, snapshot) for missing in self.missing.of(snapshot)]
         return Look(due=writes)
 
     async def _write(self, missing: MissingLabel, snapshot: Snapshot) -> None:

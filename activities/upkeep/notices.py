@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.remembered import Remembered
 from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.notices.about import notice_about
 from dovetail.ports.objects import Notices
 
@@ -27,12 +29,13 @@ class NoticeUpkeep:
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
         self.before: Mapping[str, Observed] | None = None
+        self.observed = Remembered(NODES_AND_CLAIMS | POOLS, _by_uid)
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The notices that are due; time alone changes nothing."""
-        before, after = self.before, _by_uid(snapshot)
+        before, after = self.before, self.observed.of(snapshot)
         self.before = after
-        if before is None:
+        if before is None or before is after:
             return Look()
         notices = [*_transitions(before, after), *_lost_classes(before, after), *_ends(before, after)]
         return Look(due=[partial(self.notices.publish, notice) for notice in notices])
@@ -79,10 +82,12 @@ def _lost_class(pool: NodePool) -> Condition | None:
 
 
 def _ends(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
-    """EVT-14: what carried our finalizer and was leaving is gone."""
+    """EVT-14: what carried our finalizer and was leaving is gone; once of a claim and its Node."""
     for uid, one in before.items():
         if uid in after or isinstance(one, NodePool) or names.TERMINATION_FINALIZER not in one.finalizers:
             continue
+        if isinstance(one, Node) and any(owner.uid in before for owner in one.owners):
+            continue  # its claim says it, and Kubernetes says that the Node is gone
         text = f"Finalized {names.TERMINATION_FINALIZER}"
         yield notice_about(one, "Finalized", text, distinct=text)
 

@@ -7,7 +7,9 @@ beside that, sooner while it is not ready, because pods wait for it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+from dovetail.activities.shared.look import earliest
 from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE, nodes_up_to_date, refused_of
 from dovetail.lifecycle.conditions import ConditionSet
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
@@ -23,6 +25,9 @@ from dovetail.ports.cloud import Catalogues, NodeClassState
 CLASS_GOOD_FOR = 10.0  # seconds after which a NodeClass that is ready is looked at again, although nothing changes
 CLASS_LOOK_AGAIN = 2.0  # and one that is not
 FIGURES_EVERY = 1.0  # between writes of usage alone: twenty nodes that start at once would be forty writes
+
+# What a status is worked out from, beside the state of the pool's NodeClass; the time only dates what changes.
+DEPENDS_ON: Final = frozenset({"NodeClaim", "Node", "NodePool", "NodeRollout"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +46,31 @@ class PoolStatuses:
     def __init__(self, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.catalogues, self.now = catalogues, now
         self.written: dict[str, float] = {}  # pool -> when its status was last written
+        self.settled: tuple[object, ...] | None = None  # by what nothing was to be written
 
     async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, PoolWrites], float | None]:
         """What is to be written, by pool, and when to look again although nothing has changed; None: after a change."""
+        ours = [p for _, p in sorted(snapshot.pools.items()) if snapshot.is_ours(p.template.node_class)]  # NPL-15
+        references = dict.fromkeys(pool.template.node_class for pool in ours)
+        classes = {reference: await self.catalogues.node_class(reference) for reference in references}
+        again = min([self.now() + _good_for(state) for state in classes.values()], default=None)
+        version = snapshot.version_of(DEPENDS_ON)
+        basis = None if version is None else (*version, classes)
+        if basis is not None and basis == self.settled:
+            return {}, again
+        found, moments = self._found(ours, snapshot, classes)
+        self.settled = None if found or moments else basis
+        return found, earliest(again, *moments)
+
+    def _found(
+        self, ours: list[NodePool], snapshot: Snapshot, classes: dict[NodeClassRef, NodeClassState]
+    ) -> tuple[dict[str, PoolWrites], list[float]]:
         usage = pool_usage(snapshot)
-        classes: dict[NodeClassRef, NodeClassState] = {}
         found: dict[str, PoolWrites] = {}
         moments: list[float] = []
-        for name in sorted(snapshot.pools):
-            pool = snapshot.pools[name]
-            reference = pool.template.node_class
-            if not snapshot.is_ours(reference):
-                continue  # NPL-15: of another provider
-            if reference not in classes:
-                classes[reference] = await self.catalogues.node_class(reference)
-            wanted = self._wanted(pool, snapshot, usage[name], classes[reference])
+        for pool in ours:
+            name = pool.name
+            wanted = self._wanted(pool, snapshot, usage[name], classes[pool.template.node_class])
             if wanted is None:
                 continue
             due = self.written.get(name, 0.0) + FIGURES_EVERY
@@ -64,8 +79,7 @@ class PoolStatuses:
                 continue
             self.written[name] = self.now()
             found[name] = wanted
-        moments += [self.now() + _good_for(state) for state in classes.values()]
-        return found, min(moments, default=None)
+        return found, moments
 
     def _wanted(self, pool: NodePool, snapshot: Snapshot, usage: Resources, state: NodeClassState) -> PoolWrites | None:
         now = self.now()

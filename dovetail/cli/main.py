@@ -268,6 +268,7 @@ def _carried_out(given: argparse.Namespace) -> int:
         given.source = environment_with(flags_of(given.flags))
         settings = read_settings(
             given.source,
+            with_cloud=not getattr(given, "without_cloud", False),
             cluster=getattr(given, "cluster", None),
             kubeconfig=_kubeconfig(given),
             context=getattr(given, "context", None) or None,

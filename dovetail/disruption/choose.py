@@ -32,6 +32,7 @@ from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.faults import unjudged_notices
+from dovetail.notices.publishable import is_young
 
 # The order of the methods (DIS-2). Three of them upstream does not have: what a person asks for comes first, because
 # somebody waits for it, expiration after drift, and a cheaper set for pools under the policy cost before the others.
@@ -40,8 +41,7 @@ METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 
 # A node that is starting is no obstacle that people need to know of; upstream names it twice for every replacement.
-STARTING: Final = frozenset({WhyNot.NO_NODE, WhyNot.NOT_INITIALIZED})
-STARTING_SECONDS: Final = 300.0
+STARTING: Final = frozenset({WhyNot.NO_NODE, WhyNot.NOT_INITIALIZED, WhyNot.NOMINATED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ def screening_notices(round_: Round, eventual: bool) -> Iterator[Notice]:
 
 
 def _is_young(round_: Round, member: Member) -> bool:
-    return member.claim is not None and round_.fleet.now - member.claim.created < STARTING_SECONDS
+    return member.claim is not None and is_young(member.claim, round_.fleet.now)
 
 
 def block_notices(candidate: Candidate, block: Block) -> tuple[Notice, ...]:

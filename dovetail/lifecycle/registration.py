@@ -41,7 +41,7 @@ _STAYS_ON_THE_CLAIM: Final = frozenset(
 class NodeChange:
     """What is to change on a Node; None leaves a list as it is."""
 
-    labels: Mapping[str, str]
+    labels: Mapping[str, str | None]
     annotations: Mapping[str, str]
     finalizers: tuple[str, ...] | None = None
     add_owner: Owner | None = None

@@ -143,6 +143,12 @@ def _expired_words(snapshot: Snapshot, claim: NodeClaim) -> str:
     return "expireAfter has passed" + (", and no replacement has come first in time" if left else "")
 
 
+def first_expiry(snapshot: Snapshot) -> float | None:
+    """The first moment at which a claim that stays expires, or has expired. The time alone does not change it."""
+    moments = (_deleted_at(snapshot, claim) for claim in snapshot.claims.values() if claim.deleting_since is None)
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
 def next_expiry(snapshot: Snapshot) -> float | None:
     """The next moment at which a claim expires, or may expire because a pause ends."""
     staying = (claim for claim in snapshot.claims.values() if claim.deleting_since is None)

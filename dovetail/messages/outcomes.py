@@ -136,6 +136,7 @@ class DrainOutcome(StepOutcome):
 
     instance_gone: bool = False
     detached: bool = False  # no volume was attached any more, which is written down
+    unwritten: bool = False  # or is to be, with what the next step writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ class Departure:
     writes: tuple[Write, ...] = ()
     tainted: float | None = None  # since when its nodes carry the taint (TRM-17)
     is_final: bool = False  # the claim is deleted: the drain's step may do the next one's work, and not before that
+    hands_over: bool = False  # the workflow tells the end of the instance that nothing is left on the nodes
+    emptied: bool = False  # drained, and volumes are off, which the claim does not say yet
     # For the record: its claim is gone one day.
     instance_type: str = ""
     zone: str = ""

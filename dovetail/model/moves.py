@@ -368,7 +368,7 @@ def passed_on(snapshot: Snapshot) -> Snapshot:
         return snapshot
     claims = {name: _with_successors(claim, successors) for name, claim in snapshot.claims.items()}
     pods = {uid: pod for uid, pod in snapshot.pods.items() if uid not in successors}
-    return replace(snapshot, claims=claims, pods=pods)
+    return replace(snapshot, claims=claims, pods=pods, changed={})
 
 
 def _successors(snapshot: Snapshot) -> dict[str, str]:

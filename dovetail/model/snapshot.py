@@ -4,7 +4,7 @@ Adapters take it from the cache that their watches feed, and nothing changes it 
 `seen`, the newest resourceVersion of each kind, and not in its time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,6 +41,9 @@ class Snapshot:
 
     now: float
     seen: Mapping[str, int] = field(default_factory=dict)
+    # Kind -> which change of the view was the last of that kind; empty where nobody counts. Of one view, and before
+    # anything was replaced in the snapshot.
+    changed: Mapping[str, int] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     claims: Mapping[str, NodeClaim] = field(default_factory=dict)
@@ -71,6 +74,12 @@ class Snapshot:
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
     refused_pods: Mapping[str, str] = field(default_factory=dict)  # pod -> why the API server takes no claim for it
     unreadable: tuple[Unreadable, ...] = ()  # what is left out because it cannot be read
+
+    def version_of(self, kinds: Collection[str]) -> tuple[object, ...] | None:
+        """The same as long as no object of these kinds says anything new; None where nobody counts."""
+        if not self.changed:
+            return None
+        return (self.supported_node_classes, *[self.changed.get(kind, 0) for kind in sorted(kinds)])
 
     def is_ours(self, reference: NodeClassRef) -> bool:
         """Whether this cloud understands the NodeClass; claims and pools of another are another provider's (PLM-1)."""

@@ -1,12 +1,34 @@
-"""Completes the notices of a decision with the UIDs of their objects, which Events carry."""
+"""Completes the notices of a decision with the UIDs of their objects, which Events carry, and says which are worth it.
+
+That a node which has just come cannot be consolidated surprises nobody, and would be two Events for each node.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+
+STARTING_SECONDS: Final = 300.0  # that a node has been there; what lasts is said after them
+
+
+def is_young(claim: NodeClaim, now: float) -> bool:
+    """Whether its node may still be starting, or have just started."""
+    return now - claim.created < STARTING_SECONDS
+
+
+def says_enough(snapshot: Snapshot, notice: Notice) -> bool:
+    """Whether people need it now: not that a young node cannot be consolidated."""
+    if notice.reason != "Unconsolidatable":
+        return True
+    claim = snapshot.claims.get(notice.name)
+    if notice.kind == "Node":
+        node = snapshot.nodes.get(notice.name)
+        claim = None if node is None else snapshot.pairing.claim_of(node)
+    return claim is None or not is_young(claim, snapshot.now)
 
 
 def publishable(snapshot: Snapshot, notice: Notice) -> Notice:

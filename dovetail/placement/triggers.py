@@ -16,6 +16,7 @@ from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
 from dovetail.placement.earlier_claims import earlier_claims
 from dovetail.placement.pdbs import pdbs_of
@@ -45,27 +46,56 @@ class Tried:
         return BUFFERS_AGAIN_SECONDS if self.buffers else 0.0
 
 
-def asking(snapshot: Snapshot) -> Tried:
-    """The pods and buffers that ask for a round now, and what its answer will depend on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What NodePools, Nodes and NodeClaims alone say of it: much to go through, and the same at most looks."""
+
+    planned: frozenset[str]  # pods for which a claim that is not launched yet is on its way
+    leaving: frozenset[str]  # nodes
+    ending: frozenset[str]  # those of them whose instance is about to be lost
+    room: frozenset[tuple[str, ...]]
+
+
+STANDING_ON: Final = NODES_AND_CLAIMS | POOLS
+
+
+def standing(snapshot: Snapshot) -> Standing:
+    """As the objects are now."""
+    leaving, ending = _leaving_nodes(snapshot)
+    return Standing(planned=_planned(snapshot), leaving=leaving, ending=ending, room=frozenset(_room(snapshot)))
+
+
+def asking(snapshot: Snapshot, known: Standing | None = None) -> Tried:
+    """The pods and buffers that ask for a round now, and what its answer will depend on. `known`: what stands, where
+    that has been worked out."""
+    known = known or standing(snapshot)
     return Tried(
-        pods=pending_uids(snapshot),
+        pods=_pending(snapshot, known.planned),
         buffers=frozenset(_buffers(snapshot)),
-        leaving=leaving_uids(snapshot),
-        room=frozenset(_room(snapshot)),
+        leaving=_leaving(snapshot, known.leaving, known.ending),
+        room=known.room | frozenset(_room_of_buffers(snapshot)),
     )
 
 
 def pending_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that need a node, without those for which a claim is on its way."""
-    planned: set[str] = set()
-    for claim in snapshot.claims.values():
-        if claim.deleting_since is None and not claim.is_true(names.LAUNCHED):
-            planned.update(planned_pods(claim))
-    return frozenset(uid for uid, p in snapshot.pods.items() if needs_a_node(p, snapshot) and uid not in planned)
+    return _pending(snapshot, _planned(snapshot))
+
+
+def _planned(snapshot: Snapshot) -> frozenset[str]:
+    unlaunched = [c for c in snapshot.claims.values() if c.deleting_since is None and not c.is_true(names.LAUNCHED)]
+    return frozenset(uid for claim in unlaunched for uid in planned_pods(claim))
+
+
+def _pending(snapshot: Snapshot, planned: frozenset[str]) -> frozenset[str]:
+    waiting = [(uid, pod) for uid, pod in snapshot.pods.items() if pod.unschedulable]  # few of very many
+    return frozenset(uid for uid, pod in waiting if needs_a_node(pod, snapshot) and uid not in planned)
 
 
 def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
     """Those of these pods for which no claim is on its way, launched or not: nothing has been decided for them yet."""
+    if not uids:
+        return uids
     promised: set[str] = set()
     for claim in snapshot.claims.values():
         if claim.deleting_since is None and not claim.is_true(names.INITIALIZED_CONDITION):
@@ -76,10 +106,18 @@ def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
 def leaving_uids(snapshot: Snapshot) -> frozenset[str]:
     """The pods that must move because their node is leaving, without those for which a claim is on its way: a new node
     is launched at a spot warning, and not when the last pod has been evicted."""
-    leaving = {node.name for node in snapshot.nodes.values() if node.deleting_since is not None}
+    return _leaving(snapshot, *_leaving_nodes(snapshot))
+
+
+def _leaving_nodes(snapshot: Snapshot) -> tuple[frozenset[str], frozenset[str]]:
+    """Their names, and those whose instance is about to be lost."""
     gone = [c for c in snapshot.claims.values() if c.deleting_since is not None and c.node_name]
-    leaving |= {claim.node_name for claim in gone}
-    ending = {claim.node_name for claim in gone if is_interrupted(claim)}
+    deleted = {node.name for node in snapshot.nodes.values() if node.deleting_since is not None}
+    ending = frozenset(claim.node_name for claim in gone if is_interrupted(claim))
+    return frozenset(deleted | {claim.node_name for claim in gone}), ending
+
+
+def _leaving(snapshot: Snapshot, leaving: frozenset[str], ending: frozenset[str]) -> frozenset[str]:
     if not leaving:
         return frozenset()
     pdbs = pdbs_of(snapshot)
@@ -102,10 +140,8 @@ def _buffers(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """All that new room may come from: pools with their generation and whether they are ready, nodes, launched claims.
-
-    Where there are buffers, also how much they ask for and where pods run: a pod that is bound takes room of theirs.
-    """
+    """All that new room may come from: pools with their generation and whether they are ready, nodes, launched
+    claims."""
     for pool in snapshot.pools.values():
         yield "pool", pool.name, str(pool.generation), str(pool.is_true(names.READY))
     for name in snapshot.nodes:
@@ -113,6 +149,10 @@ def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
     for claim in snapshot.claims.values():
         if claim.is_true(names.LAUNCHED):
             yield "claim", claim.name
+
+
+def _room_of_buffers(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
+    """How much buffers ask for and where pods run, where there are any: a pod that is bound takes room of theirs."""
     if not snapshot.buffers:
         return
     judging = Judging()

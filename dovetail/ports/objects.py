@@ -113,7 +113,8 @@ class Nodes(Protocol):
         """The nodes of an instance as the API server has them now."""
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
-        """Change metadata and, where given, all taints; None where it is gone, Conflict where it has changed."""
+        """Change metadata and, where given, all taints; None where it is gone, Conflict where what is to change is no
+        longer as `node` has it, or it has begun to leave. What else has changed may be no conflict."""
 
     async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
         """Set these, whatever version the node is at, and leave all others as they are: a kubelet writes its own every

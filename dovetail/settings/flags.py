@@ -33,8 +33,9 @@ def known_flags() -> dict[str, tuple[str, bool]]:
 
 
 def flags_of(words: Sequence[str]) -> dict[str, str]:
-    """The settings that these words give, by variable; SettingsError names the word that is none."""
-    known = known_flags()
+    """The settings that these words give, by variable; SettingsError names the word that is none. Where there is none,
+    no cloud's library is loaded for it."""
+    known = known_flags() if words else {}
     given: dict[str, str] = {}
     rest = list(words)
     while rest:

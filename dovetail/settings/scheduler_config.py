@@ -11,7 +11,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from dovetail.api.runtime_checks import is_qualified_name
 from dovetail.model.pods import SpreadConstraint
 
 
@@ -65,6 +64,8 @@ def default_spread(text: str) -> tuple[SpreadConstraint, ...]:
 
 
 def _check(constraints: Iterable[_Constraint]) -> None:
+    from dovetail.api.runtime_checks import is_qualified_name  # its models take a tenth of a command's start
+
     seen: set[tuple[str, str]] = set()
     for item in constraints:
         if not is_qualified_name(item.topology_key):

@@ -237,12 +237,17 @@ def environment_with(flags: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **flags}
 
 
-def read_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """The settings of this process and of its cloud; overrides come from the command line and win."""
+def read_settings(
+    environment: Mapping[str, str] | None = None, *, with_cloud: bool = True, **overrides: Any
+) -> Settings:
+    """The settings of this process and of its cloud; overrides come from the command line and win. `with_cloud`: False
+    for what asks Temporal alone, which then loads no cloud's library."""
     source = os.environ if environment is None else environment
     fields = {name: field.alias for name, field in Settings.model_fields.items() if field.alias}
     given: dict[str, Any] = _given(Settings, source)
     given.update({fields[name]: value for name, value in overrides.items() if value is not None})
+    if not with_cloud:
+        return _checked(Settings, {**given, "of_cloud": None})
     settings = _checked(Settings, given)
     model: type[BaseModel] = settings.provider.settings
     return settings.model_copy(update={"of_cloud": _checked(model, _given(model, source))})

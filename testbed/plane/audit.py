@@ -22,7 +22,8 @@ LONGEST_LINE = 4 * 2**20  # more than the API server lets a body be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One request and its answer. `request` and `response` are the bodies, where the policy keeps them."""
+    """One request and its answer. `request` and `response` are the bodies, where the policy keeps them; the operations
+    of a JSON patch say less than what came of them, and are left out."""
 
     time: str
     user: str
@@ -82,6 +83,7 @@ def read_audit(path: Path) -> list[AuditEntry]:
 
 def _parse(event: dict[str, Any]) -> AuditEntry:
     target: dict[str, Any] = event.get("objectRef") or {}
+    request = event.get("requestObject")
     return AuditEntry(
         time=event["requestReceivedTimestamp"],
         user=event["user"].get("username", ""),
@@ -93,6 +95,6 @@ def _parse(event: dict[str, Any]) -> AuditEntry:
         namespace=target.get("namespace", ""),
         name=target.get("name", ""),
         code=(event.get("responseStatus") or {}).get("code", 0),
-        request=event.get("requestObject"),
+        request=request if isinstance(request, dict) else None,
         response=event.get("responseObject"),
     )

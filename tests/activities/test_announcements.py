@@ -17,6 +17,7 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node
 from dovetail.ports.failures import Forbidden
+from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels, leaving_taints
 from testing.fakes import FakeNodes, World, mark_ports
 from tests.activities.test_draining import Stage, new_stage
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, target_of
@@ -34,8 +35,10 @@ def writes(world: World) -> list[str]:
     return [line for line in world.ledger if line.startswith("node node-1 says")]
 
 
-async def mark(world: World, nodes: FakeNodes) -> MarkOutcome:
-    command = DisruptionCommand(reason=DisruptionReason.DRIFTED, method="drift", targets=(TARGET,))
+async def mark(world: World, nodes: FakeNodes, *, drain_first: bool = True) -> MarkOutcome:
+    command = DisruptionCommand(
+        reason=DisruptionReason.DRIFTED, method="drift", targets=(TARGET,), drain_first=drain_first
+    )
     seen = Seen(taken_at=world.now(), versions=()).ready(world.now())
     request = MarkRequest(owner=OWNER, command=command, seen=seen)
     step = MarkAndUnmarkNodes(mark_ports(world, nodes=nodes), world.now)
@@ -67,6 +70,31 @@ async def test_a_marked_node_says_that_its_leaving_is_planned_and_an_undo_takes_
     assert ready.status == "True"  # others' conditions stay
 
 
+async def test_a_node_that_is_deleted_at_once_has_all_that_a_leaving_one_carries_in_one_write() -> None:
+    """TRM-7. It says nothing of a plan; an undo takes all of it back."""
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+    before = world.nodes["node-1"].labels
+
+    await mark(world, FakeNodes(world), drain_first=False)
+    marked = world.nodes["node-1"]
+    await unmark(world, FakeNodes(world))
+    unmarked = world.nodes["node-1"]
+
+    assert (leaving_labels(marked), leaving_taints(marked), writes(world)) == ({}, None, [])
+    assert world.ledger.count("patch node node-1") == 2
+    assert (unmarked.labels, unmarked.taints) == (before, ())
+
+
+async def test_a_node_that_waits_for_something_serves_load_balancers_until_it_is_deleted() -> None:
+    world = World()
+    world.put(a_joined_claim(), a_joined_node())
+
+    await mark(world, FakeNodes(world))
+
+    assert EXCLUDE_LABEL not in world.nodes["node-1"].labels
+
+
 async def test_a_node_that_a_mark_passes_by_says_nothing() -> None:
     world = World()
     world.put(a_joined_claim(), a_joined_node(), a_pod(annotations={names.DO_NOT_DISRUPT: "true"}))
@@ -87,7 +115,7 @@ async def test_a_drain_says_that_it_goes_on_and_then_that_it_is_done_with_a_writ
     going, done = {"DrainInProgress": "True", "Drained": "False"}, {"DrainInProgress": "False", "Drained": "True"}
     assert during == [going]
     assert says(stage.world) == done
-    assert len(writes(stage.world)) == 4  # a drain that begins anew says so, as kubectl's does
+    assert len(writes(stage.world)) == 2  # and nothing is left of which the second could say more
 
 
 async def test_a_drain_that_is_taken_up_in_its_middle_says_nothing_twice() -> None:

@@ -17,12 +17,13 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.endings import Ending, ended_text
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.pods import Pod
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Refused, Unreachable
 from dovetail.termination import timing
 from dovetail.termination.leaving import EXCLUDE_LABEL, LEAVING_TAINT
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, World
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, is_now
+from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, is_now
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 ORDER = DeleteRequest(name=REF.name, uid=REF.uid)
@@ -121,6 +122,21 @@ async def test_draining_is_written_once_with_upstreams_words(stage: Stage) -> No
     assert written is not None
     assert (written.status, written.reason, written.message) == ("Unknown", "Draining", "Draining")
     assert stage.world.claims["pool-1"].condition(names.DRAINED) == drained
+
+
+@pytest.mark.parametrize(("pods", "says"), [((), None), ((a_pod(),), "Unknown")])
+async def test_an_empty_node_of_a_disruption_is_not_said_to_be_draining(
+    stage: Stage, pods: tuple[Pod, ...], says: str | None
+) -> None:
+    """TRM-12: it says a moment later that it is drained, and its mark says since when it is tainted."""
+    marked = (*a_joined_claim().conditions, is_now(names.DISRUPTION_REASON, reason="Empty", changed=900.0))
+    stage.world.put(a_leaving_claim(conditions=marked), a_joined_node(taints=(LEAVING_TAINT,)), *pods)
+
+    departure = await stage.begin()
+
+    drained = stage.world.claims["pool-1"].condition(names.DRAINED)
+    assert (drained.status if drained else None) == says
+    assert departure.tainted == 900.0
 
 
 async def test_the_reason_is_that_of_the_disruption(stage: Stage) -> None:

@@ -129,3 +129,19 @@ async def test_a_changed_reason_is_published_though_the_object_is_the_same() -> 
         (n.name, n.reason, n.distinct) for n in published.notices if n.kind == "Node" and n.reason == "Unconsolidatable"
     }
     assert len(keys) == 2
+
+
+@pytest.mark.parametrize(("age", "said"), [(60.0, set()), (600.0, {"Node", "NodeClaim"})])
+async def test_that_a_node_cannot_be_consolidated_is_said_once_it_has_been_there_for_a_while(
+    age: float, said: set[str]
+) -> None:
+    """Two Events for each node that comes would say what nobody wonders about."""
+    pair = a_pair("n1", type_name="m2", claim={"created": NOW - age})
+    world = a_world([pair], [a_pod("n1")], pools=[a_pool(policy="WhenEmpty")])
+    published, nothing = PublishedNotices(), cast(Any, None)
+    step = AwaitDisruptionPlan(Snapshots(nothing, nothing), published, DisruptionSettings(), lambda: NOW)
+
+    await step._choose(world)
+    await asyncio.gather(*step.publishing)
+
+    assert {n.kind for n in published.notices if n.reason == "Unconsolidatable"} == said

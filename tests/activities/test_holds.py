@@ -402,6 +402,21 @@ async def test_a_pre_terminate_hook_holds_the_end_of_the_instance(stage: Stage) 
     assert START + NOTIFIED <= levels.came["Notify"] <= START + NOTIFIED + NEARLY
 
 
+async def test_while_a_hook_holds_the_end_of_the_instance_the_claim_says_that_its_node_is_drained(stage: Stage) -> None:
+    """The drain leaves that to this step, and the hook's time counts from it."""
+    stage.write({PRE_TERMINATE: "backup-team"})
+    claim = stage.claim()
+    stage.world.put(replace(claim, conditions=tuple(c for c in claim.conditions if c.type != names.DRAINED)))
+    said: list[bool] = []
+    stage.world.at(START + 100.0, lambda: said.append(stage.claim().is_true(names.DRAINED)))
+    stage.world.at(START + 200.0, lambda: stage.write({PRE_TERMINATE: None}))
+
+    await stage.terminate().terminate_instance(replace(stage.departure(), emptied=True))
+
+    assert said == [True]
+    assert stage.world.clock >= START + 200.0
+
+
 async def test_an_instance_that_has_never_joined_waits_for_no_hook(stage: Stage) -> None:
     """TRM-47."""
     stage.write({PRE_TERMINATE: "backup-team"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from dovetail.lifecycle.node_checks import CONSISTENT
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.taints import Taint
 from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World, join_ports
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
@@ -376,15 +377,14 @@ async def test_an_initialised_claim_is_done_at_once(stage: Stage) -> None:
 
 async def test_a_kubelet_that_writes_at_the_same_moment_costs_no_try(stage: Stage) -> None:
     stage.world.put(a_launched_claim(), a_node())
-    read = stage.step.nodes.read
+    patch = stage.step.nodes.patch
 
-    async def raced(name: str) -> object:
-        found = await read(name)
-        if "conflict node-1" not in stage.world.ledger and len(stage.world.ledger) < 4:
-            stage.world.put(replace(stage.world.nodes[name], annotations={"kubelet": "wrote"}))
-        return found
+    async def raced(node: Node, *changes: Any) -> object:
+        if "conflict node-1" not in stage.world.ledger:
+            stage.world.put(replace(stage.world.nodes[node.name], annotations={"kubelet": "wrote"}))
+        return await patch(node, *changes)
 
-    stage.step.nodes.read = raced  # type: ignore[method-assign, assignment]
+    stage.step.nodes.patch = raced  # type: ignore[method-assign, assignment]
 
     assert (await stage.register()).kind == "done"
     assert "conflict node-1" in stage.world.ledger

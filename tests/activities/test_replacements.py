@@ -202,8 +202,7 @@ async def test_a_mark_is_owner_taint_and_condition_in_this_order() -> None:
         "patch node node-1",
         "patch status pool-1",
         "list pods node-1",
-        "node node-1 says MaintenancePlanned=True",
-    ]
+    ]  # what is deleted at once says nothing of a plan
     claim, node = world.claims["pool-1"], world.nodes["node-1"]
     reason = claim.condition(names.DISRUPTION_REASON)
     assert reason is not None

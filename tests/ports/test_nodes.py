@@ -126,12 +126,18 @@ class TestChanging:
 
         assert result.owners == (owner,)
 
-    async def test_a_change_decided_on_an_old_version_is_a_conflict(self, world: World) -> None:
+    async def test_a_change_of_what_others_have_changed_is_a_conflict(self, world: World) -> None:
+        """What else has changed is no conflict on a real server: a kubelet writes its Node all the time (PLM-8)."""
         node = await made(world)
+        decided = MetadataChange(labels={"a": "2"}, finalizers=("karpenter.sh/termination",))
         await changed(world, node.name, MetadataChange(labels={"a": "1"}))
 
         with pytest.raises(Conflict, match=node.name):
-            await world.nodes.patch(node, MetadataChange(), taints=(DISRUPTED,))
+            await world.nodes.patch(node, decided, taints=(*node.taints, DISRUPTED))
+
+        found = await world.nodes.read(node.name)
+        assert found is not None and (found.labels["a"], found.finalizers) == ("1", ())
+        assert DISRUPTED not in found.taints
 
     async def test_a_node_that_is_gone_is_none(self, world: World) -> None:
         node = await made(world)

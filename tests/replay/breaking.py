@@ -118,7 +118,12 @@ BREAKING: Final = (
         what="an instance is terminated before its volumes are detached",
         noticed_by="a-termination-drains-detaches-terminates-and-releases@0.1.0",
         file="terminate_node.py",
-        edits=(("        if drained.instance_gone or drained.detached:\n            return\n", "        return\n"),),
+        edits=(
+            (
+                "        if drained.instance_gone or drained.detached:\n            return drained.unwritten\n",
+                "        return False\n",
+            ),
+        ),
         types=("TerminateNode",),
     ),
     Change(

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from dovetail.adapters.kube.failures import Answer, failure_of
 
 MERGE_PATCH: Final = "application/merge-patch+json"
+PARTS_PATCH: Final = "application/json-patch+json"  # operations, each of which may be a test
 KEYED_PATCH: Final = "application/strategic-merge-patch+json"  # merges the entries of a list by their key
 
 # Questions that are put by POST: what we may do. They leave nothing behind.

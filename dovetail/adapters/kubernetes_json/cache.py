@@ -64,12 +64,12 @@ class Cache:
         old, before = store.contents.values.get(key), self.revision  # only this thread feeds
         if deleted:
             with self._lock:
-                self._count(store.drop(key, version))
+                self._count(store, store.drop(key, version))
             self._reported.pop((kind, key), None)
         elif store.is_news(key, version):
             entry = self._read(store.kind, raw, identity)
             with self._lock:
-                self._count(store.put(entry))
+                self._count(store, store.put(entry))
         if kind in self._listeners:
             self._notify(kind, old, store.contents.values.get(key))
         self._ring(before)
@@ -117,6 +117,7 @@ class Cache:
         fields: dict[str, Any] = {}
         with self._lock:
             seen = {name: store.seen for name, store in self._stores.items()}
+            changed = {name: store.changed for name, store in self._stores.items()}
             for name, store in self._stores.items():
                 kind, values = store.kind, store.contents.values
                 if kind.shares_field:
@@ -127,7 +128,7 @@ class Cache:
             fields["unreadable"] = tuple(
                 u for store in self._stores.values() for u in store.contents.unreadable.values()
             )
-        return Snapshot(now=now, seen=seen, **fields)
+        return Snapshot(now=now, seen=seen, changed=changed, **fields)
 
     def get(self, kind: str, key: str) -> Any:
         """One object by its key, or None."""
@@ -209,9 +210,10 @@ class Cache:
             for listener in self._listeners[kind]:
                 listener(old, new)
 
-    def _count(self, changed: bool) -> None:
+    def _count(self, store: Store, changed: bool) -> None:
         if changed:
             self.revision += 1
+            store.changed = self.revision
 
     def _ring(self, before: int) -> None:
         if self.revision != before:
@@ -246,7 +248,7 @@ class Listing:
         """The list is complete: it takes the place of everything held so far."""
         before, kind, revision = self._store.contents.values, self._store.kind.name, self._cache.revision
         with self._cache._lock:
-            self._cache._count(self._store.replace(self._contents, version))
+            self._cache._count(self._store, self._store.replace(self._contents, version))
         if kind in self._cache._listeners:
             for key in before.keys() | self._contents.values.keys():
                 self._cache._notify(kind, before.get(key), self._contents.values.get(key))

@@ -125,6 +125,7 @@ class Store:
         self.contents = Contents()
         self.index = Index(kind.index) if kind.index else None
         self.seen = 0  # the newest version heard of, bookmarks included
+        self.changed = 0  # which change of the cache was the last that was one of this kind
         self._floor = 0  # older events change nothing: the last list was complete up to here
         self._gone: dict[str, int] = {}  # deletions since then, oldest first
 

@@ -216,9 +216,9 @@ def _fields(body: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _types() -> dict[str, Any]:
-    """Of the fields of a snapshot."""
+    """Of the fields of a snapshot, but for what counts changes of the view that it comes from."""
     hints = get_type_hints(Snapshot)
-    return {each.name: hints[each.name] for each in fields(Snapshot)}
+    return {each.name: hints[each.name] for each in fields(Snapshot) if each.name != "changed"}
 
 
 def _setting(name: str) -> TypeAdapter[Any]:

@@ -26,7 +26,7 @@ def add_fleet(commands: "Commands") -> None:
         help=f"exit code {NEEDS_PERSON} where a cluster is silent or something needs a person",
     )
     add_output(fleet, "wide")
-    fleet.set_defaults(act=_fleet)
+    fleet.set_defaults(act=_fleet, without_cloud=True)
 
 
 async def _fleet(given: argparse.Namespace, settings: "Settings") -> int:

@@ -8,9 +8,10 @@ and a replay draws no chance. Whether a trace is kept follows from its id too.
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dovetail.messages.plans import Seen
+if TYPE_CHECKING:
+    from dovetail.messages.plans import Seen
 
 _RANDOM: Final = 1 << 56  # of a trace id the lowest 56 bits, as the W3C has it
 
@@ -36,7 +37,7 @@ def of_plan(plan_id: str, share: float) -> SpanId:
     return _first(trace, share)
 
 
-def of_decision(planner: str, seen: Seen, share: float) -> SpanId:
+def of_decision(planner: str, seen: "Seen", share: float) -> SpanId:
     """The span of a decision, by the workflow that asked for it and by what it had seen."""
     return _first(_digest("decision", planner, repr(seen.taken_at), *seen.versions)[:32], share)
 

@@ -14,11 +14,14 @@ from dovetail.adapters.kube.objects.nodes import KubeNodes
 from dovetail.adapters.kube.objects.notices import KubeNotices
 from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.raw import KubeRawObjects
+from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model.json import Json
+from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
-from dovetail.ports.failures import Conflict, Failure, NotReadable, Taken, Throttled, Unreachable
+from dovetail.ports.failures import Conflict, Failure, NotReadable, Refused, Taken, Throttled, Unreachable
+from dovetail.ports.objects import MetadataChange
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says
 from tests.ports.objects import a_new_claim, a_node, a_pod
 
@@ -178,6 +181,26 @@ class TestNodes:
 
             assert [node.name for node in await KubeNodes(client).list_by_provider_id("aws:///a/i-2")] == ["b"]
             assert await KubeNodes(client).list_by_provider_id("") == ()
+
+    @pytest.mark.parametrize(
+        ("field", "failure"), [("", Conflict), ("spec.taints[1]", Conflict), ("metadata.labels", Refused)]
+    )
+    async def test_a_part_that_others_have_changed_is_a_conflict_and_a_value_that_is_wrong_is_none(
+        self, tmp_path: Path, field: str, failure: type[Failure]
+    ) -> None:
+        """PLM-8: the first is decided anew on the node as it is, the second by no retry."""
+        causes = [{"reason": "FieldValueInvalid", "field": field}] if field else []
+        async with talking(tmp_path) as (server, client):
+            refusal = {"reason": "Invalid", "message": "rejected", "details": {"causes": causes}}
+            server.on("/api/v1/nodes/n", says(422, refusal), says(200, stored(a_node("n"), version=6)))
+
+            with pytest.raises(failure) as caught:
+                await KubeNodes(client).patch(parse_node(stored(a_node("n"))), MetadataChange(labels={"a": "1"}))
+
+        assert server.asked[0][4]["Content-Type"] == "application/json-patch+json"
+        if isinstance(caught.value, Conflict):
+            current = caught.value.current
+            assert isinstance(current, Node) and current.resource_version == "6"
 
 
 class TestNotices:

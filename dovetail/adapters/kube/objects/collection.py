@@ -1,17 +1,18 @@
 """What reading and changing one object has in common, whatever its kind.
 
-Every change is a merge patch that carries the resourceVersion it was decided on; "gone" means that no object of that
-UID is there any more. After a conflict the UID is therefore looked at: the conflict may be with another object that has
-since taken the name. Changes of one object take turns (`latest.py`).
+Every change is a merge patch that carries the resourceVersion it was decided on, or a JSON patch that tests the parts
+that it changes; "gone" means that no object of that UID is there any more. After a conflict the UID is therefore looked
+at: the conflict may be with another object that has since taken the name. Changes of one object take turns
+(`latest.py`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, Answer
+from dovetail.adapters.kube.failures import CONFLICT, INVALID, NOT_FOUND, Answer, failure_of
 from dovetail.adapters.kube.objects.latest import LatestAnswers
-from dovetail.adapters.kube.requests import Caller, Request, object_path
+from dovetail.adapters.kube.requests import PARTS_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.model.json import Json
 from dovetail.ports.failures import Conflict
@@ -53,23 +54,31 @@ class Collection(Generic[Object]):
         """A merge patch at the version of `value`; None where the object is gone.
 
         A Conflict carries the object as it is now."""
+        meta = {**body.get("metadata", {}), "resourceVersion": value.resource_version}
+        whole = {**body, "metadata": meta}
+        return await self._patched(value, self._request("PATCH", value.name, {NOT_FOUND, CONFLICT}, subresource, whole))
+
+    async def patch_parts(self, value: Object, operations: list[Json]) -> Object | None:
+        """A JSON patch whose tests hold what it was decided on, whatever else has changed; None where the object is
+        gone, and a Conflict as above where a test fails."""
+        request = self._request("PATCH", value.name, {NOT_FOUND, CONFLICT, INVALID}, body=operations)
+        return await self._patched(value, replace(request, patch_type=PARTS_PATCH))
+
+    async def _patched(self, value: Object, request: Request) -> Object | None:
         async with self.latest.turn(value.name):
             newer = self.latest.newer_than(value)
             if newer is not None:
                 message = f"changed from version {value.resource_version} to {newer.resource_version}"
                 raise Conflict(f"{self.kind}/{value.name}", message, newer)
-            return await self._patch(value, body, subresource)
-
-    async def _patch(self, value: Object, body: Json, subresource: str) -> Object | None:
-        meta = {**body.get("metadata", {}), "resourceVersion": value.resource_version}
-        request = self._request("PATCH", value.name, {NOT_FOUND, CONFLICT}, subresource, {**body, "metadata": meta})
-        answer = await self.client.call(request)
-        if answer.status == NOT_FOUND:
-            self.latest.drop(value.name)
-            return None
-        if answer.status == CONFLICT:
-            return await self._conflicted(value, answer)
-        return self.latest.remember(self.parsed(answer.body))
+            answer = await self.client.call(request)
+            if answer.status == NOT_FOUND:
+                self.latest.drop(value.name)
+                return None
+            if answer.status == INVALID and not _is_failed_test(answer):
+                raise failure_of(answer, request.subject)
+            if answer.status in (CONFLICT, INVALID):
+                return await self._conflicted(value, answer)
+            return self.latest.remember(self.parsed(answer.body))
 
     async def delete(self, name: str, uid: str) -> int:
         """Delete the object of that UID; the version at which it is now deleting, 0 where it is gone."""
@@ -101,7 +110,7 @@ class Collection(Generic[Object]):
         return raw is not None and raw["metadata"].get("uid") == uid
 
     def _request(
-        self, method: str, name: str, expected: set[int], subresource: str = "", body: Json | None = None
+        self, method: str, name: str, expected: set[int], subresource: str = "", body: Json | list[Json] | None = None
     ) -> Request:
         return Request(
             method=method,
@@ -110,3 +119,9 @@ class Collection(Generic[Object]):
             body=body,
             expected=frozenset(expected),
         )
+
+
+def _is_failed_test(answer: Answer) -> bool:
+    """What is invalid about the object itself names a field; a taint that stands already is no fault of ours."""
+    named = {str(cause["field"]) for cause in answer.causes if cause.get("field")}
+    return all(field.startswith("spec.taints") for field in named)

@@ -1,8 +1,8 @@
 """Nodes, read live and changed.
 
-A Node belongs to the kubelet and to others, so a change touches nothing that it does not name: taints keep the times
-from which the node lifecycle controller counts evictions, and owner references keep all their fields. The node of an
-instance is found by the names that the cache knows, because listing 5,000 nodes for one would be dear.
+A Node belongs to the kubelet and to others, so a change touches nothing that it does not name, and is no conflict with
+those who write something else (`rendering/operations.py`). The node of an instance is found by the names that the cache
+knows, because listing 5,000 nodes for one would be dear.
 """
 
 from dovetail.adapters.kube.failures import INVALID, NOT_FOUND, failure_of
@@ -11,8 +11,8 @@ from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import KEYED_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.rendering import fields
+from dovetail.adapters.kubernetes_json.rendering.operations import node_operations
 from dovetail.adapters.kubernetes_json.written_kinds import NODE
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, Node
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange
@@ -39,17 +39,7 @@ class KubeNodes:
         return tuple(node for node in known if node is not None and node.provider_id == provider_id)
 
     async def patch(self, node: Node, change: MetadataChange, taints: tuple[Taint, ...] | None = None) -> Node | None:
-        timed = taints is not None and any(t.effect == "NoExecute" and t in taints for t in node.taints)
-        raw: Json = {}
-        if timed or (change.add_owner and node.owners):
-            raw = await self._nodes.raw_at_version(node)
-            if not raw:
-                return None
-        owners = (raw.get("metadata") or {}).get("ownerReferences") or []
-        body: Json = {"metadata": fields.metadata(change, owners)}
-        if taints is not None:
-            body["spec"] = {"taints": fields.taints(taints, (raw.get("spec") or {}).get("taints") or [])}
-        return await self._nodes.patch(node, body)
+        return await self._nodes.patch_parts(node, node_operations(node, change, taints))
 
     async def set_conditions(self, node: Node, conditions: tuple[Condition, ...]) -> None:
         request = Request(

@@ -1,0 +1,31 @@
+"""An answer about the whole cluster that is worked out again only when an object that it depends on has changed.
+
+Most looks are made because a pod has come or gone, and most questions are about NodeClaims and Nodes. What a kubelet's
+heartbeat brings counts as no change. The answer must depend on nothing else: not on the time, and not on the versions
+of the objects.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.watched_kinds import Kinds
+
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """The last answer, for the snapshots of one view as it gives them."""
+
+    def __init__(self, kinds: Kinds, question: Callable[[Snapshot], T]) -> None:
+        self._kinds, self._question = kinds, question
+        self._last: tuple[tuple[object, ...], T] | None = None
+
+    def of(self, snapshot: Snapshot) -> T:
+        """The answer for this snapshot."""
+        version = snapshot.version_of(self._kinds)
+        if self._last is not None and version == self._last[0]:
+            return self._last[1]
+        answer = self._question(snapshot)
+        self._last = None if version is None else (version, answer)
+        return answer

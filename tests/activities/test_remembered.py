@@ -1,0 +1,173 @@
+"""What is remembered of the last look is what a look would find: over any course of events, those that say nothing new
+among them."""
+
+import copy
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.activities.orders.expiries import Expiries
+from dovetail.activities.shared.remembered import Remembered
+from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.adapters.kubernetes_json.cache import Cache
+from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
+from dovetail.lifecycle import unfinished
+from dovetail.lifecycle.node_checks import missing_class_labels
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.time import format_time
+from dovetail.model.watched_kinds import NODES_AND_CLAIMS, Kinds
+from dovetail.placement.triggers import STANDING_ON, asking, standing
+from dovetail.ports.cloud import NodeClassState
+from tests.activities.test_ordering import FakeClasses
+from tests.adapters.kubernetes_json.whole_objects import whole_objects
+
+NOW: Final = 1_800_000_000.0
+QUESTIONS: Final[dict[str, tuple[Kinds, Callable[[Snapshot], object]]]] = {
+    "leaving": (NODES_AND_CLAIMS, lambda found: unfinished.leaving_unowned(found).keys()),
+    "owners": (NODES_AND_CLAIMS, unfinished.owners),
+    "releases": (NODES_AND_CLAIMS, unfinished.releases),
+    "marks": (NODES_AND_CLAIMS, unfinished.marks),
+    "deserted": (NODES_AND_CLAIMS, unfinished.deserted),
+    "labels": (NODES_AND_CLAIMS, missing_class_labels),
+    "what asks for nodes": (STANDING_ON, standing),
+}
+
+
+class ReadyClasses(FakeClasses):
+    """Of which each is found ready."""
+
+    async def node_class(self, reference: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True, ready="True", generation=1)
+
+
+class Course:
+    """Objects of four kinds that change, come and go."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance, self.cache, self.version = random.Random(seed), Cache(CLUSTER_KINDS), 10
+        self.objects: dict[tuple[str, str], Json] = {}
+        for number in range(3):
+            for kind in ("NodeClaim", "Node", "Pod", "NodePool"):
+                self._put(kind, f"{kind.lower()}-{number}", self._new(kind, number))
+
+    def _new(self, kind: str, number: int) -> Json:
+        raw = copy.deepcopy(whole_objects()[kind])
+        raw["metadata"] |= {"name": f"{kind.lower()}-{number}", "uid": f"{kind}-{number}-{self.version}"}
+        for key in ("deletionTimestamp", *(() if kind == "Pod" else ("namespace",))):
+            raw["metadata"].pop(key, None)
+        if kind == "Node":
+            raw["spec"]["providerID"] = f"aws:///zone/i-{number}"
+        if kind == "NodeClaim":
+            raw["status"] |= {"providerID": f"aws:///zone/i-{number}", "nodeName": f"node-{number}"}
+        return raw
+
+    def _put(self, kind: str, name: str, raw: Json, *, deleted: bool = False) -> None:
+        self.version += 1
+        raw["metadata"]["resourceVersion"] = str(self.version)
+        if deleted:
+            self.objects.pop((kind, name))
+        else:
+            self.objects[kind, name] = raw
+        self.cache.apply(kind, copy.deepcopy(raw), deleted=deleted)
+
+    def step(self) -> None:
+        """One event."""
+        if not self.objects:
+            return self._put("Node", "node-0", self._new("Node", 0))
+        kind, name = self.chance.choice(sorted(self.objects))
+        raw = copy.deepcopy(self.objects[kind, name])
+        what = self.chance.randrange(8)
+        if what == 0:
+            number = int(name.rpartition("-")[2])
+            self._put(kind, name, raw, deleted=True)
+            if self.chance.random() < 0.8:
+                self._put(kind, name, self._new(kind, number))
+            return None
+        self._change(what, raw)
+        return self._put(kind, name, raw)
+
+    def _change(self, what: int, raw: Json) -> None:
+        meta: dict[str, Any] = raw["metadata"]
+        if what == 1:
+            meta["deletionTimestamp"] = format_time(NOW - 5)
+        elif what == 2:
+            meta["labels"] = {names.NODE_POOL: self.chance.choice(["nodepool-0", "nodepool-1"])}
+        elif what == 3:
+            meta["annotations"] = self.chance.choice([{}, {names.OWNER: "c/disrupt/1"}])
+        elif what == 4:
+            meta["finalizers"] = self.chance.choice([[], [names.TERMINATION_FINALIZER]])
+        elif what == 5 and "status" in raw:
+            status = self.chance.choice(["True", "False"])
+            kinds = (names.LAUNCHED, names.INITIALIZED_CONDITION, names.READY)
+            moment = format_time(NOW)
+            raw["status"]["conditions"] = [
+                {"type": k, "status": status, "reason": "R", "lastTransitionTime": moment} for k in kinds
+            ]
+        elif what == 6 and raw.get("kind") == "NodeClaim":
+            raw["spec"]["expireAfter"] = self.chance.choice(["1h", "Never", "876000h"])
+        # else: a heartbeat, with nothing that is read
+
+    def snapshot(self) -> Snapshot:
+        found = self.cache.snapshot(NOW)
+        classes = {(c.node_class.group, c.node_class.kind) for c in found.claims.values()}
+        return replace(found, supported_node_classes=frozenset(classes) or frozenset({("g", "K")}))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_last_answer_is_that_of_a_look(seed: int) -> None:
+    course = Course(seed)
+    remembered = {name: Remembered(kinds, question) for name, (kinds, question) in QUESTIONS.items()}
+    expiries = Expiries()
+    for _ in range(60):
+        course.step()
+        found = course.snapshot()
+        for name, (_, question) in QUESTIONS.items():
+            assert remembered[name].of(found) == question(found), name
+        assert expiries.look(found) == (unfinished.expired(found), unfinished.next_expiry(found))
+        assert asking(found, standing(found)) == asking(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_pool_of_which_nothing_has_changed_is_as_it_was_found(seed: int) -> None:
+    course, clock = Course(seed), [NOW]
+    classes = ReadyClasses()
+    kept = PoolStatuses(classes, lambda: clock[0])
+    for _ in range(60):
+        course.step()
+        clock[0] += 5.0  # longer than figures wait for the next write
+        found = replace(course.snapshot(), now=clock[0])
+        wanted, _ = await kept.wanted(found)
+        assert wanted == (await PoolStatuses(classes, lambda: clock[0]).wanted(found))[0]
+
+
+def test_a_question_is_asked_again_only_where_one_of_its_kinds_has_changed() -> None:
+    course, asked = Course(1), list[float]()
+    remembered = Remembered(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
+    pod, node = course.objects["Pod", "pod-0"], course.objects["Node", "node-0"]
+
+    remembered.of(course.snapshot())
+    course._put("Pod", "pod-0", {**pod, "metadata": {**pod["metadata"], "labels": {"new": "one"}}})
+    remembered.of(course.snapshot())
+    course._put("Node", "node-0", copy.deepcopy(node))  # a heartbeat
+    remembered.of(course.snapshot())
+    assert len(asked) == 1
+
+    course._put("Node", "node-0", {**node, "metadata": {**node["metadata"], "labels": {"new": "one"}}})
+    remembered.of(course.snapshot())
+    assert len(asked) == 2
+
+
+def test_of_a_snapshot_of_which_nobody_counts_the_changes_nothing_is_remembered() -> None:
+    asked = list[float]()
+    remembered = Remembered(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
+
+    for now in (1.0, 2.0):
+        remembered.of(Snapshot(now=now))
+
+    assert asked == [1.0, 2.0]
