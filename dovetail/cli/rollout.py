@@ -177,7 +177,7 @@ def _approvals(rollout: "Rollout") -> Iterator[str]:
 
 def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
-    from dovetail.answers.status.rollouts_text import bar_of
+    from dovetail.answers.rollouts.text import bar_of
     from dovetail.answers.wording import duration_text
     from dovetail.cli.rollout_story import gate_lines
 

@@ -5,10 +5,12 @@ from typing import Final
 
 import pytest
 
+from dovetail.answers.rollouts.answer import RolloutShown
+from dovetail.answers.rollouts.standing import awaited_step, shown_of
+from dovetail.answers.rollouts.text import one_line, progress_bar, rollouts_block
 from dovetail.answers.shown.screen import Screen
-from dovetail.answers.status.answer import Allowed, Need, PoolStatus, RolloutShown, Use
-from dovetail.answers.status.rollouts import awaited_step, rollout_needs, rollouts_shown, shown_of
-from dovetail.answers.status.rollouts_text import one_line, progress_bar, rollouts_block
+from dovetail.answers.status.answer import Allowed, Need, PoolStatus, Use
+from dovetail.answers.status.rollouts import rollout_needs, rollouts_shown
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.rollout_approvals import Awaits

@@ -1,0 +1,1 @@
+"""Roll-outs as people see them, in `status`, `top`, the page, `explain` and `dovetail rollout`."""
