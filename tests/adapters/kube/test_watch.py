@@ -145,6 +145,27 @@ class TestListingAgain:
 
         assert watches(server)[-1]["resourceVersion"] == "20"
 
+    @pytest.mark.parametrize("how", ["at the opening", "in the stream"])
+    async def test_versions_that_expire_at_once_are_listed_ever_more_slowly(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        """Five full lists a second of each kind are what a server that is ill can bear least."""
+        pauses = list[float]()
+
+        def counted(_least: float, _most: float) -> float:
+            pauses.append(0.0)
+            return 0.0
+
+        async with fake_server(tmp_path) as server:
+            server.on(PATH, says(200, a_list(10)))
+            expired = says(410, {"message": "too old"}) if how == "at the opening" else streams(error(410))
+            server.on(f"{PATH}?watch", *[expired] * 12, streams())
+            monkeypatch.setattr("dovetail.adapters.kube.watching.watch.random.uniform", counted)
+            async with watching(server) as watched:
+                await watched.until(lambda: len(watches(server)) == 13 and not watched.watch.problem())
+
+        assert len(pauses) == 12, "each was waited for"
+
     async def test_a_list_that_expires_half_way_is_begun_again(self, tmp_path: Path) -> None:
         async with fake_server(tmp_path) as server:
             server.on(

@@ -2,8 +2,9 @@
 
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
 lists again where that version is no longer kept (410), and where versions have become older, as after a restore of the
-server from a backup. What does not work is logged once, in one line per kind, and tried again always: a definition
-may be installed or a right granted at any time.
+server from a backup: at once, but ever more slowly where the next stream is of no use either, because a whole list is
+the dearest thing to ask of a server that is ill. What does not work is logged once, in one line per kind, and tried
+again always: a definition may be installed or a right granted at any time.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ class Stream:
         self._client = client
         self._version = 0  # to continue from; 0: list first
         self._delay = _FIRST_DELAY
+        self._opened_at: float | None = None  # of the last stream that was open, until one has expired
 
     async def run(self) -> None:
         """For ever."""
@@ -54,6 +56,9 @@ class Stream:
             except Expired as expired:
                 _log.info("%s: listing again", expired)
                 self._version = 0
+                if not self._has_lasted():
+                    self._broke(str(expired))
+                    await self._back_off()
             except (NotServed, Forbidden) as failure:
                 self._refused(failure)
                 await asyncio.sleep(_REFUSED_SECONDS)
@@ -65,6 +70,14 @@ class Stream:
                 self._version = 0
                 self._broke(f"{type(error).__name__}: {error}")
                 await self._back_off()
+
+    def _has_lasted(self) -> bool:
+        """Whether a stream was open for a while since the last one expired."""
+        opened_at, self._opened_at = self._opened_at, None
+        if opened_at is None or asyncio.get_running_loop().time() - opened_at < _SHORTEST_LIFE:
+            return False
+        self._delay = _FIRST_DELAY
+        return True
 
     async def _list_and_watch(self) -> None:
         if not self._version:
@@ -117,6 +130,7 @@ class Stream:
             self._cache.apply(self._kind.name, raw, deleted=kind == "DELETED")
 
     def _opened(self) -> None:
+        self._opened_at = asyncio.get_running_loop().time()
         recovered, was_bad = self.health.trouble, bool(self.health.problem())
         self.health.opened()
         if recovered:
