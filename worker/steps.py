@@ -228,7 +228,7 @@ class Wiring:
             GiveBack(w.claims, w.pods, memory),
             AwaitRegisteredAndInitialized(join, now),
             JudgeVersion(self.findings),
-            LaunchInstance(known, w.cloud, w.notices, now),
+            LaunchInstance(known, w.cloud, w.notices, now, w.catalogues),
             marking,
             PublishNotices(w.notices, w.view),
             TerminateInstance(known, w.cloud, now, self.departure.departing),

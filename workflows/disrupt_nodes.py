@@ -184,6 +184,7 @@ class DisruptNodes:
             type_lists=given.type_lists,
             reason=given.command.reason.lower(),
             owner=workflow.info().workflow_id,
+            rollouts=given.seen.rollouts,
         )
         outcome = await workflow.execute_activity_method(
             CreateNodeClaims.create_node_claims,

@@ -7,7 +7,7 @@ taken off again. Each part finds by itself what is already done.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -37,7 +37,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of
+from dovetail.model.beginnings import Cause, Said, hold_of
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
@@ -122,7 +122,7 @@ class MarkAndUnmarkNodes:
             return {}
         cause = self._cause(command)
         pools, replaced = {target.pool for target in targets}, bool(command.replacements)
-        saids = {pool: without_own(await self.pauses.said(pool), request.owner, cause, targets) for pool in pools}
+        saids = {pool: without_own(await self._said(pool, request), request.owner, cause, targets) for pool in pools}
         holds = {pool: hold_of(said, cause, replaced=replaced) for pool, said in saids.items()}
         held = {target.claim: hold.message for target in targets if (hold := holds[target.pool]) is not None}
         if self.places is None or (replaced and held):
@@ -136,12 +136,17 @@ class MarkAndUnmarkNodes:
             return ""
         asked, command = self.now(), request.command
         cause = self._cause(command)
-        said = without_own(await self.pauses.said(target.pool), request.owner, cause, command.targets)
+        said = without_own(await self._said(target.pool, request), request.owner, cause, command.targets)
         hold = hold_of(said, cause, replaced=bool(command.replacements))
         if hold is not None:
             return hold.message
         marks.asked[target.pool] = asked
         return ""
+
+    async def _said(self, pool: str, request: MarkRequest) -> Said:
+        """All that people say about the pool now, and which steps of roll-outs the decision went by."""
+        assert self.pauses is not None
+        return replace(await self.pauses.said(pool), decided=frozenset(request.seen.rollouts))
 
     def _cause(self, command: DisruptionCommand) -> Cause:
         return Cause.of(command.reason, at_once=self._is_asked_for_now(command))

@@ -34,7 +34,7 @@ from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.stable_images import GONE
 from dovetail.notices.claims import insufficient_capacity, launch_warning
-from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
 from dovetail.telemetry.log import arrivals
@@ -70,9 +70,17 @@ class _Attempt:
 class LaunchInstance:
     """The step that launches."""
 
-    def __init__(self, known: KnownClaims, cloud: Cloud, notices: Notices, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        known: KnownClaims,
+        cloud: Cloud,
+        notices: Notices,
+        now: Callable[[], float],
+        catalogues: Catalogues | None = None,
+    ) -> None:
         self.known, self.claims = known, known.claims
         self.cloud, self.notices, self.now = cloud, notices, now
+        self.catalogues = catalogues  # None: no roll-out is known, and nothing is held to a target
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
@@ -122,9 +130,24 @@ class LaunchInstance:
             prepared = await self.cloud.prepare(attempt.claim)
             if not isinstance(prepared, Prepared):
                 return prepared
+            other = await self._other_target(attempt.claim)
+            if other:
+                return ClassNotReady(message=other)
             request = LaunchRequest(generation=request.generation, request=prepared.request)
             await self._freeze(attempt, request, prepared.without)
         return await self._launch(attempt, request)
+
+    async def _other_target(self, claim: NodeClaim) -> str:
+        """Why a replacement that a roll-out makes would be at another target than the step was permitted for; empty
+        where it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
+        wanted = claim.annotations.get(names.TARGET, "")
+        if not wanted or self.catalogues is None:
+            return ""
+        makes = (await self.catalogues.node_class(claim.node_class)).makes
+        if not makes or makes == wanted:
+            return ""
+        reference = claim.node_class
+        return f"{reference.kind} {reference.name} has changed since the roll-out took this node: it begins anew"
 
     async def _launch(self, attempt: _Attempt, request: LaunchRequest) -> _Found:
         report(f"launching, generation {request.generation}")

@@ -57,6 +57,7 @@ WRITTEN_LATER: Final = frozenset(
         names.REPLACE_NOW,
         names.IMAGE,
         names.STABLE_IMAGES,
+        names.TARGET,
         *names.HOLD_ANNOTATIONS,
     }
 )
@@ -123,9 +124,13 @@ class CreateNodeClaims:
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
         """For each proposed node: why none may be made for its pool now, None where one may."""
         general = await self.pauses.of_all() if self.pauses is not None else ()
+        others: Mapping[str, str] = {}
+        if self.pauses is not None and request.rollouts is not None and request.reason == "drifted":
+            others = await self.pauses.other_targets(pools, request.rollouts)
         return tuple(
             [
                 _why_not(one, pools[one.pool])
+                or others.get(one.pool)
                 or _why_foreign(request, one, pools[one.pool])
                 or self._paused(general, pools[one.pool])
                 for one in request.proposed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dovetail.activities.shared.shared_reads import Reads
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of
+from dovetail.model.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of, why_not_made
 from dovetail.model.expiries import deleted_at
 from dovetail.model.health import Readiness
 from dovetail.model.nodes import NodeClaim
@@ -21,6 +21,7 @@ from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Failure
 
 EVERYTHING = ""  # time rules are read together
+_DRIFTED = "drifted"  # for which replacements of a change are made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +43,24 @@ class LivePauses:
         return self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
 
     async def pins(self, pools: Iterable[str], reason: str) -> dict[str, dict[str, str]]:
-        """The annotations by which claims of these pools take images of before a change; launches go on with those of
-        their NodeClass where roll-outs cannot be read."""
+        """The annotations by which claims of these pools take images of before a change, or no other target. Where
+        roll-outs cannot be read, launches go on with what their NodeClass makes, and drift waits."""
         try:
             rules = await self._rules()
         except Failure:
+            if reason == _DRIFTED:
+                raise
             return {}
         found = {pool: [each.pins(reason) for each in rollouts_of(rules.rollouts, pool)] for pool in pools}
         return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
+
+    async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
+        """By pool: why a roll-out has no replacement made that was decided by these places of roll-outs."""
+        rules, known, found = await self._rules(), frozenset(decided), dict[str, str]()
+        for name, pool in pools.items():
+            policies = policies_of(rules.policies, pool) if pool is not None else ()
+            found[name] = why_not_made(policies, rollouts_of(rules.rollouts, name), name, known)
+        return found
 
     def in_pool(self, pool: NodePool | None) -> Pause | None:
         """The own pause of a pool that has just been read."""

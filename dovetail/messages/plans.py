@@ -86,11 +86,16 @@ class Seen:
     taken_at: float
     versions: tuple[tuple[str, int], ...] = ()
     ready_at: float = 0.0
+    rollouts: tuple[str, ...] = ()  # the place of each that may hold nodes back, as a digest
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Seen":
         """What a plan made on this snapshot had seen."""
-        return cls(taken_at=snapshot.now, versions=tuple(sorted(snapshot.seen.items())))
+        return cls(
+            taken_at=snapshot.now,
+            versions=tuple(sorted(snapshot.seen.items())),
+            rollouts=tuple(sorted(rollout.place for rollout in snapshot.rollouts.values() if not rollout.is_over)),
+        )
 
     @property
     def decided_at(self) -> float:

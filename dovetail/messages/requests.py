@@ -48,6 +48,7 @@ class CreateRequest:
     owner: str = ""  # the disruption that these claims replace nodes for
     seen: Seen | None = None  # what the plan had seen, where creating begins it; a disruption begins with its mark
     indexes: tuple[int, ...] = ()  # of each proposed node in the plan, where they are not 0, 1, 2, …
+    rollouts: tuple[str, ...] | None = None  # the places of roll-outs that it was decided by; None: nobody asks
 
     def index(self, position: int) -> int:
         """The index under which the proposed node at that position is named."""

@@ -21,7 +21,7 @@ from dovetail.model.policy_rollouts import rolling, unmade
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import Rate, RateState, pace_of
 from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import PoolNodes, Rollout
+from dovetail.model.rollouts import PoolNodes, Rollout, was_about
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 
@@ -98,6 +98,7 @@ class Said:
     rollouts: tuple[Rollout, ...] = ()  # likewise
     nodes: PoolNodes | None = None  # None where no roll-out is asked for, or at the mark, where the step alone is asked
     readiness: Mapping[str, Readiness] = field(default_factory=dict)  # by policy, of those that ask for health
+    decided: frozenset[str] | None = None  # the places of roll-outs that the decision went by; at the mark alone
 
     @property
     def periods(self) -> frozenset[float]:
@@ -244,14 +245,45 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
     if missing is not None:
         message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {missing.message}"
         return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message, until=missing.until)
+    gone = why_gone(said.policies, said.rollouts, said.pool.name, said.decided or ())
+    if gone:
+        message = f"nothing may begin for {cause} for NodePool {said.pool.name}: {gone}"
+        return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=message)
     for rollout in said.rollouts:
-        late = rollout.why_not_now(said.now)
-        if late or rollout.is_held or (said.nodes is not None and not rollout.left(said.pool, said.nodes)):
+        why = _why_held(rollout, said, said.pool)
+        if why:
             message = f"no more for {cause} may begin for NodePool {said.pool.name} by NodeRollout {rollout.name}"
-            return PoolHold(
-                rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {_stands(rollout, said.nodes, late)}"
-            )
+            return PoolHold(rule=HeldBy.ROLLOUT, why=WhyNot.ROLLOUT, message=f"{message}: {why}")
     return None
+
+
+def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+    """Why a decision by these places of roll-outs is none any more, where a policy makes another."""
+    is_gone = not rollouts and bool(rolling(policies)) and any(was_about(place, pool) for place in decided)
+    return "the NodeRollout by which it was decided is gone, and a policy makes another" if is_gone else ""
+
+
+def why_not_made(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
+    """Why a replacement of a decision by these places of roll-outs is not made; empty where it is."""
+    known = frozenset(decided)
+    whys = (each.why_other(known) for each in rollouts)
+    return why_gone(policies, rollouts, pool, known) or next(filter(None, whys), "")
+
+
+def _why_held(rollout: Rollout, said: Said, pool: NodePool) -> str:
+    late = rollout.why_not_now(said.now)
+    if late or rollout.is_held or (said.nodes is not None and not rollout.left(pool, said.nodes)):
+        return _stands(rollout, said.nodes, late)
+    return "it has moved since this was decided, or its target has" if _has_moved(rollout, said, pool) else ""
+
+
+def _has_moved(rollout: Rollout, said: Said, pool: NodePool) -> bool:
+    """Whether a mark would take a node by a step that is permitted no more. How many there are is known by whoever
+    decides; by which step, here: else all that was decided for the last one would still begin at another target."""
+    if said.decided is None:
+        return False
+    is_other = not rollout.goes_back and rollout.status.target != pool.hash
+    return is_other or rollout.place not in said.decided
 
 
 def _stands(rollout: Rollout, nodes: PoolNodes | None, late: str) -> str:

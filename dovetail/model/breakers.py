@@ -33,10 +33,10 @@ class BreakerRule:
     """After so many failures within that many seconds nothing begins. It is tried after `first`, and after twice as
     long each time that fails, up to `longest`."""
 
-    failures: int = 5
+    failures: int = 3
     within: float = 3600.0
-    first: float = 600.0
-    longest: float = 6 * 3600.0
+    first: float = 1800.0
+    longest: float = 8 * 3600.0
 
     def rest(self, tries: int) -> float:
         """How long it stays open after so many tries that failed."""

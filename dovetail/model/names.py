@@ -121,6 +121,7 @@ MOVED: Final = "dovetail.sh/moved"  # on a Deployment's pod template: a or b, ch
 MOVE_FOR: Final = "dovetail.sh/move-for"  # on a Deployment: the move that is under way
 MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was taken back
 IMAGE: Final = "dovetail.sh/image"  # on a NodeClaim: stable or back, it is launched with an image of before a change
+TARGET: Final = "dovetail.sh/target"  # on a NodeClaim: what a roll-out's step was permitted for; no other is launched
 STABLE_IMAGES: Final = "dovetail.sh/stable-images"  # beside it: <image>=<type>+<type>,…
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 

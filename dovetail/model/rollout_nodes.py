@@ -18,7 +18,14 @@ _CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "I
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
-    """What the snapshot has of them."""
+    """What the snapshot has of them, counted once."""
+    key = (pool.name, pool.hash)
+    if key not in snapshot.counted:
+        snapshot.counted[key] = _counted(snapshot, pool)
+    return snapshot.counted[key]
+
+
+def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     claims = snapshot.claims_by_pool.get(pool.name, ())
     old = [claim for claim in claims if is_old(claim, pool)]
     target = [claim for claim in claims if not is_old(claim, pool)]

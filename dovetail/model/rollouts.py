@@ -5,11 +5,14 @@ at the target, or on their way to it. So no dead worker, lost database or second
 object that cannot be read lets none go.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import Final
+from zlib import crc32
 
+from dovetail.model import names
 from dovetail.model.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.nodes import Condition
 from dovetail.model.pools import NodePool
@@ -188,7 +191,36 @@ class Rollout(RolloutStrategy):
 
     def is_about(self, pool: str) -> bool:
         """Whether it holds nodes of that pool back; one that is complete holds none any more."""
-        return self.pool in ("", pool) and (bool(self.fault) or self.status.state != RolloutState.COMPLETE)
+        return self.pool in ("", pool) and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it holds nothing back any more."""
+        return not self.fault and self.status.state == RolloutState.COMPLETE
+
+    @property
+    def place(self) -> str:
+        """What a decision went by, as three digests: the pool, the target and the direction, and the step. How many
+        nodes are there is none of it."""
+        status = self.status
+        to = [step.to for step in self.steps if step.name == status.step]
+        return f"{_digest(self.pool)}.{self._aim}.{_digest(self.uid, self.name, status.step, to, status.begun)}"
+
+    @property
+    def _aim(self) -> str:
+        return _digest(self.status.target, self.status.makes, self.goes_back)
+
+    def why_other(self, decided: Iterable[str]) -> str:
+        """Why a replacement by a decision that went by these places is not made any more; empty where it is. A step
+        that has changed since is no reason: it was permitted, and is counted."""
+        if self.status.state in REFUSED:  # else it takes an image of before
+            return f"NodeRollout {self.name} refuses the target" if self.status.stable.why_not else ""
+        known = {place.split(".")[1] for place in decided if was_about(place, self.pool)}
+        return "" if self._aim in known else f"NodeRollout {self.name} has another target since"
+
+    @property
+    def _begun(self) -> bool:
+        return self.status.state in BEGUN
 
     @property
     def is_stopped(self) -> bool:
@@ -220,10 +252,11 @@ class Rollout(RolloutStrategy):
 
     def pins(self, reason: str) -> dict[str, str]:
         """The annotations of a claim that is made for that reason; none where it takes the images of its NodeClass."""
-        is_own = reason == _OWN
-        if is_own and self.status.state == RolloutState.ROLLING_BACK:
+        if reason != _OWN:
+            return self.status.stable.pinned(STABLE) if self.keeps_images else {}
+        if self.status.state in REFUSED and not self.status.stable.why_not:
             return self.status.stable.pinned(BACK)
-        return self.status.stable.pinned(STABLE) if self.keeps_images and not is_own else {}
+        return {names.TARGET: self.status.makes} if self.status.makes and self._begun else {}
 
     @property
     def verdicts(self) -> tuple[GateVerdict, ...]:
@@ -337,3 +370,12 @@ class PoolNodes:
     def total(self) -> int:
         """All of them."""
         return self.old + self.taken
+
+
+def was_about(place: str, pool: str) -> bool:
+    """Whether a place that a decision went by is one of that pool's roll-outs."""
+    return place.startswith(f"{_digest(pool)}.")
+
+
+def _digest(*parts: object) -> str:
+    return f"{crc32(repr(parts).encode()):08x}"

@@ -17,7 +17,7 @@ from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.rollouts import Rollout
+from dovetail.model.rollouts import PoolNodes, Rollout
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
     AdmissionGuard,
@@ -99,6 +99,11 @@ class Snapshot:
         for claim in self.claims.values():
             found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
         return {pool: tuple(claims) for pool, claims in found.items()}
+
+    @cached_property
+    def counted(self) -> dict[tuple[str, str], PoolNodes]:
+        """By pool and hash, what `nodes_of` has counted: each rule and each reason asks for it."""
+        return {}
 
     @cached_property
     def readiness(self) -> Mapping[str, Readiness]:

@@ -131,14 +131,14 @@ def a_fleet(pool: NodePool, now: float = NOW, policy: Policy | None = None) -> S
 def test_the_refusal_and_the_forecast_say_when_one_is_tried_and_that_it_is_one() -> None:
     held = a_fleet(with_breaker(a_pool(consolidate_after=None), replace(OPEN, opened=NOW - 60)))
     choice = choose(held, SETTINGS, never)
-    words = "were not ready in time or did not stay so: one is tried at 2023-11-14T22:22:20Z"
+    words = "were not ready in time or did not stay so: one is tried at 2023-11-14T22:42:20Z"
 
     assert isinstance(choice, NothingToDo)
     [refusal] = [each for each in choice.refusals if each.reason == WhyNot.BREAKER_OPEN]
-    assert words in refusal.examples[0] and choice.next_due == NOW + 540
-    assert NOW + 540 in [each.at for each in foretell(held, SETTINGS, NOW + HOUR).coming if words in each.text]
+    assert words in refusal.examples[0] and choice.next_due == NOW + 1740
+    assert NOW + 1740 in [each.at for each in foretell(held, SETTINGS, NOW + HOUR).coming if words in each.text]
     first, second, *_ = outlook(held, SETTINGS, NOW + 96 * HOUR).waves
-    assert (first.begins, len(first.departures), len(second.departures)) == (NOW + 540, 1, 11)
+    assert (first.begins, len(first.departures), len(second.departures)) == (NOW + 1740, 1, 11)
     assert second.begins == first.ends + 300
 
 
@@ -146,7 +146,9 @@ def test_while_one_is_tried_no_other_begins() -> None:
     assert (
         choose(a_fleet(with_breaker(a_pool(consolidate_after=None), TRIED)), SETTINGS, never).__class__ is NothingToDo
     )
-    due = choose(a_fleet(with_breaker(a_pool(consolidate_after=None), OPEN)), SETTINGS, never)
+    due = choose(
+        a_fleet(with_breaker(a_pool(consolidate_after=None), replace(OPEN, opened=NOW - 1800))), SETTINGS, never
+    )
     assert isinstance(due, DisruptionPlan)
     assert sum(len(command.targets) for command in due.commands) == 1
 
@@ -154,9 +156,9 @@ def test_while_one_is_tried_no_other_begins() -> None:
 @pytest.mark.parametrize(
     ("rule", "most"),
     [
-        (BreakerRule(failures=3, first=3600.0), 8),
-        (BreakerRule(failures=3), 10),
-        (BreakerRule(), 12),
+        (BreakerRule(), 8),
+        (BreakerRule(first=600.0, longest=6 * HOUR), 10),
+        (BreakerRule(failures=5, first=600.0, longest=6 * HOUR), 12),
     ],
 )
 def test_a_day_with_an_image_that_never_comes_up_costs_few_launches(rule: BreakerRule, most: int) -> None:

@@ -41,7 +41,8 @@ DRIFTED: Final = condition(names.DRIFTED, reason="AMIDrift")
 
 @dataclass
 class Play:
-    """One change of an image. `breaks`: from when on pods are not ready on nodes that have it."""
+    """One change of an image. `breaks`: from when on pods are not ready on nodes that have it, or on all of them
+    (`everywhere`); `crashes`: the kubelet says that they fail."""
 
     chosen: random.Random
     breaks: float
@@ -55,6 +56,8 @@ class Play:
     harmed: set[str] = field(default_factory=set)  # pods that were on the new image once
     scaled: list[str] = field(default_factory=list)
     least_ready: int = NODES
+    everywhere: bool = False
+    crashes: bool = False
 
     def join(self, image: str, **annotations: str) -> str:
         name = f"n{next(self.numbers)}"
@@ -69,10 +72,10 @@ class Play:
     def world(self) -> Snapshot:
         pods = []
         for pod in self.pods.values():
-            is_broken = self.images[pod.node_name] == NEW and self.now >= self.breaks
+            is_broken = self.now >= self.breaks and (self.everywhere or self.images[pod.node_name] == NEW)
             is_up = pod.started is not None and self.now - pod.started >= STARTS
             self.harmed |= {pod.name} if self.images[pod.node_name] == NEW else set()
-            pods.append(replace(pod, ready=is_up and not is_broken))
+            pods.append(replace(pod, ready=is_up and not is_broken, failing=is_broken and self.crashes))
         self.least_ready = min(self.least_ready, sum(bool(pod.ready) for pod in pods))
         marked = frozenset(pair.claim.name for name, pair in self.nodes.items() if self.is_marked(name))
         found = replace(a_world(self.nodes.values(), pods, [POOL]), now=self.now, disrupting=marked)

@@ -21,7 +21,7 @@ from dovetail.model.pools import NodePool
 from tests.placement.builders import NOW, a_pool
 
 MINUTE, HOUR = 60.0, 3600.0
-THREE = BreakerRule(failures=3, within=30 * MINUTE)
+THREE = BreakerRule(failures=3, within=30 * MINUTE, first=600.0, longest=6 * HOUR)
 
 
 def after(minutes: list[float], rule: BreakerRule = THREE) -> Breaker:
@@ -54,9 +54,9 @@ def test_it_opens_after_so_many_failures_within_a_time(minutes: list[float], ope
     assert breaker.until(THREE) == (NOW + minutes[-1] * MINUTE + 600 if opened else None)
 
 
-def test_without_a_policy_it_opens_at_five_failures_that_come_one_after_another() -> None:
-    assert after([0, 11, 22, 33], BreakerRule()).opened is None
-    assert after([0, 11, 22, 33, 44], BreakerRule()).opened is not None
+def test_without_a_policy_it_opens_at_three_failures_that_come_one_after_another() -> None:
+    assert after([0, 11], BreakerRule()).opened is None
+    assert after([0, 11, 22], BreakerRule()).opened is not None
 
 
 def test_a_report_that_comes_again_counts_once() -> None:

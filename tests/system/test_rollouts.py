@@ -215,3 +215,47 @@ async def test_a_policy_has_one_made_of_a_change_which_asks_a_person_before_the_
     assert not old() and "ApprovalAccepted" in said(name)
     code, out, err = await watch
     assert (code, err) == (0, "") and "Complete at step rest" in out, (out, err)
+
+
+@pytest.mark.soak
+async def test_a_worker_that_is_killed_in_each_state_skips_no_step_and_takes_no_node_twice(stage: Stage) -> None:
+    """kill -9 as soon as a state is seen, each step's by itself; another worker goes on from what stands in the
+    object."""
+    pool = node_pool([SMALL], budgets=[{"nodes": "100%"}])
+    stage.world.apply(node_class())
+    stage.world.apply(pool)
+    stage.world.apply(POLICY)
+    stage.deploy(NODES)
+    worker = stage.start_worker()
+    await stage.until(lambda: stage.initialised(NODES) and stage.running_pods() == NODES, 240, "all pods run")
+    before = {claim["metadata"]["uid"] for claim in stage.claims()}
+
+    def place() -> tuple[str, str]:
+        found = stage.world.objects("NodeRollout")
+        step = ((found[0].get("status") or {}).get("step") or {}) if found else {}
+        return str(step.get("name", "")), str(step.get("state", ""))
+
+    def new() -> set[str]:
+        return {claim["metadata"]["uid"] for claim in stage.claims()} - before
+
+    pool["spec"]["template"]["metadata"] = {"labels": {"colour": "green"}}
+    stage.world.apply(pool)
+    seen, made = [("", "")], set[str]()
+    while seen[-1] != ("rest", "Complete"):
+        known = seen[-1]
+        await stage.until(lambda known=known: place() != known, 300, f"it goes on from {known}")  # type: ignore[misc]
+        seen.append(place())
+        made |= new()
+        if place()[0] != "rest":
+            assert len(new()) <= 1, seen
+        stage.kill(worker)
+        worker = stage.start_worker()
+        if seen[-1] == ("canary", "Awaiting"):
+            await shown(stage, "rollout", "approve", stage.world.objects("NodeRollout")[0]["metadata"]["name"], "--yes")
+    await stage.until(lambda: len(stage.claims()) == NODES and stage.running_pods() == NODES, 300, "it is at rest")
+
+    states = [each for each in seen if each[1] in ("Replacing", "Soaking", "Awaiting", "Complete")]
+    assert states[0] == ("canary", "Replacing") and ("canary", "Awaiting") in states and ("rest", "Replacing") in states
+    assert [step for step, _ in states] == sorted(step for step, _ in states)  # canary, then rest: no step twice
+    assert not before & {claim["metadata"]["uid"] for claim in stage.claims()}
+    assert len(made | new()) == NODES  # each was replaced once

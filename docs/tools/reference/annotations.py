@@ -164,6 +164,7 @@ NOTES_OF_DOVETAIL: Final = (
         "NodeClaim",
         "`stable` or `back`: it is launched with an image of before a change, `gone`: it was no more",
     ),
+    Word(names.TARGET, "NodeClaim", "what its NodeClass makes where a roll-out made it; no other target is launched"),
     Word(names.STABLE_IMAGES, "NodeClaim", "beside it: the images, and instance types that ran them"),
     Word(names.MOVE_FAILED, "Deployment", "the generation and the moment at which the last move was taken back"),
     Word(names.UNUSED_LAUNCHES, "NodePool", "the launches of the last hour that came to nothing"),

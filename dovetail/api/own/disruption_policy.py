@@ -191,14 +191,14 @@ class PolicyHealth(ApiModel):
 class PolicyBreaker(ApiModel):
     """When replacements that come to nothing hold the others of their NodePool for the same reason."""
 
-    failures: Annotated[int, Field(ge=1, le=20)] = 5
+    failures: Annotated[int, Field(ge=1, le=20)] = 3
     """So many failures open it: a replacement that was not ready in time, or not ready within 5m of having been so."""
     within: Duration = "1h"
     """The time within which so many must fail, from 1m to 168h."""
-    first: Duration = "10m"
+    first: Duration = "30m"
     """How long nothing begins after it opened; then exactly one is tried, and each time that fails it is twice as
     long."""
-    longest: Duration = "6h"
+    longest: Duration = "8h"
     """How long it is at most, up to 168h."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
+from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, LONGEST_WORDS
 from dovetail.model.gates import GateResult
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Owner, Pod
@@ -54,10 +54,11 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
         since = known.since if known.since is not None else float(int(now))
         result = GateResult.FAILING if now - since >= CONFIRMED else GateResult.UNKNOWN
         message = f"pods are not ready on nodes at the target and are on the others: {worse}"
-        return NodesGate(result=result, since=since, message=message)
+        return NodesGate(result=result, since=since, message=message[:LONGEST_WORDS])
     starting = _names(owner for owner, each in counts.items() if each.is_open)
     if starting:
-        return NodesGate(message=f"no pod is ready yet on nodes at the target: {starting}")
+        message = f"no pod is ready yet on nodes at the target: {starting}"
+        return NodesGate(message=message[:LONGEST_WORDS])
     return NodesGate(result=GateResult.PASSING)
 
 

@@ -1,0 +1,202 @@
+"""A roll-out that moves between a decision and its steps: what was permitted for one target never takes a node to
+another."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from dovetail.activities.launch.launch_instance import LaunchInstance
+from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
+from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
+from dovetail.messages.plans import Seen
+from dovetail.messages.requests import CreateRequest, MarkRequest
+from dovetail.messages.subjects import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import NodeClassRef
+from dovetail.model.policies import Policy, TimeRules
+from dovetail.model.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import BACK, StableImage, StableImages
+from dovetail.ports.cloud import NodeClassState
+from dovetail.ports.failures import Failure
+from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World
+from tests.activities.test_creating_claims import NODE, POOL
+from tests.activities.test_gated_orders import OnePool
+from tests.activities.test_pauses import (
+    COMMAND,
+    GivenRules,
+    NoRules,
+    OneNamespace,
+    a_joined_world,
+    marking,
+    pauses,
+)
+from tests.lifecycle.objects import a_claim
+
+STEPS: Final = (RolloutStep(name="canary", to="1"), RolloutStep(name="rest", to="100%"))
+IMAGES: Final = StableImages(since=1.0, images=(StableImage(id="ami-0", types=("m5.large",)),), why_not="")
+STATUS: Final = RolloutStatus(step="rest", state=RolloutState.REPLACING, begun=10.0, makes="ami-1", target=POOL.hash)
+DECIDED: Final = Rollout(name="r", uid="u", pool="pool", steps=STEPS, status=STATUS)
+POLICY: Final = Policy(name="p", rollout=RolloutPlan(steps=STEPS))
+
+
+def seen(*rollouts: Rollout, now: float = 0.0) -> Seen:
+    return Seen.of(Snapshot(now=now, rollouts={each.name: each for each in rollouts}))
+
+
+def live(world: World, *rollouts: Rollout, policy: Policy | None = None) -> LivePauses:
+    policies = {policy.name: policy} if policy is not None else {}
+    rules = TimeRules(policies=policies, rollouts={each.name: each for each in rollouts})
+    return replace(pauses(world), rules=GivenRules(rules))
+
+
+def at(**changes: Any) -> Rollout:
+    return replace(DECIDED, status=replace(STATUS, **changes))
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "policy", "why"),
+    [
+        ((DECIDED,), None, ""),
+        ((at(total=40, at_target=7, leaving=3, state=RolloutState.SOAKING),), None, ""),  # the same step
+        ((at(step="canary", begun=90.0),), None, "NodeRollout r: it has moved since this was decided"),
+        ((at(step="canary"),), None, "NodeRollout r: it has moved"),  # nodes were lost
+        ((at(makes="ami-2"),), None, "NodeRollout r: it has moved"),
+        ((at(target="other"),), None, "NodeRollout r: it has moved"),  # the NodePool has changed
+        ((replace(DECIDED, uid="another"),), None, "NodeRollout r: it has moved"),
+        ((at(state=RolloutState.ROLLING_BACK, stable=IMAGES),), None, "NodeRollout r: it has moved"),
+        ((replace(DECIDED, steps=(STEPS[0], replace(STEPS[1], to="50%"))),), None, "NodeRollout r: it has moved"),
+        ((replace(DECIDED, intent=Intent.PAUSE),), None, "NodeRollout r: its intent is Pause"),
+        ((), None, ""),  # a person has deleted it: budgets go on alone
+        ((), POLICY, "the NodeRollout by which it was decided is gone, and a policy makes another"),
+        ((at(state=RolloutState.COMPLETE),), None, ""),
+    ],
+)
+async def test_a_mark_goes_by_the_step_that_was_decided_by(
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
+) -> None:
+    world = a_joined_world()
+    decided = seen(DECIDED, now=world.now()).ready(world.now())
+    request = MarkRequest(owner="c/disrupt/1", command=replace(COMMAND, reason="Drifted"), seen=decided)
+    step = marking(world, live(world, *rollouts, policy=policy))
+
+    outcome: MarkOutcome = await ActivityEnvironment().run(step.mark_nodes, request)
+
+    assert outcome.marked == (() if why else ("pool-1",))
+    assert all(why in refused for _, refused in outcome.refused)
+    assert why or world.claims["pool-1"].annotations[names.OWNER] == "c/disrupt/1"
+
+
+async def test_a_roll_out_that_was_not_there_holds_what_was_decided_without_it_and_nothing_but_drift() -> None:
+    for reason, marked in (("Drifted", ()), ("Empty", ("pool-1",))):
+        world = a_joined_world()
+        request = MarkRequest(
+            owner="c/disrupt/1",
+            command=replace(COMMAND, reason=reason),
+            seen=seen(now=world.now()).ready(world.now()),
+        )
+        step = marking(world, live(world, DECIDED))
+        outcome: MarkOutcome = await ActivityEnvironment().run(step.mark_nodes, request)
+        assert outcome.marked == marked, reason
+
+
+async def created(rules: LivePauses, world: World, rollouts: tuple[str, ...] | None) -> CreateOutcome:
+    step = CreateNodeClaims(FakeClaims(world), OnePool(POOL), FakeNotices(world), world.now, CreateTies(pauses=rules))
+    request = CreateRequest(plan_id="p", proposed=(NODE,), type_lists=((),), reason="drifted", rollouts=rollouts)
+    outcome: CreateOutcome = await ActivityEnvironment().run(step.create_node_claims, request)
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "policy", "why"),
+    [
+        ((DECIDED,), None, ""),
+        ((at(step="canary", begun=90.0),), None, ""),  # it was permitted, and counts
+        ((at(makes="ami-2"),), None, "NodeRollout r has another target since"),
+        ((at(target="other"),), None, "NodeRollout r has another target since"),
+        ((replace(DECIDED, uid="again", status=RolloutStatus()),), None, "NodeRollout r has another target since"),
+        ((at(state=RolloutState.FAILED),), None, "NodeRollout r refuses the target"),
+        ((at(state=RolloutState.FAILED, stable=IMAGES),), None, ""),  # with an image of before
+        ((), None, ""),
+        ((), POLICY, "the NodeRollout by which it was decided is gone, and a policy makes another"),
+    ],
+)
+async def test_a_replacement_is_made_for_the_target_that_was_decided_for(
+    rollouts: tuple[Rollout, ...], policy: Policy | None, why: str
+) -> None:
+    world = World()
+
+    outcome = await created(live(world, *rollouts, policy=policy), world, seen(DECIDED).rollouts)
+
+    assert [refused for _, refused in outcome.refused] == ([why] if why else [])
+    assert len(outcome.claims) == (0 if why else 1)
+
+
+async def test_what_was_decided_on_the_way_back_is_not_made_once_it_goes_forward_again() -> None:
+    world, back = World(), at(state=RolloutState.ROLLING_BACK, stable=IMAGES)
+
+    assert not (await created(live(world, DECIDED), world, seen(back).rollouts)).claims
+    assert (await created(live(world, DECIDED), world, None)).claims  # by a workflow of a version before: as it was
+
+
+async def test_a_replacement_says_which_target_it_is_for_and_which_image_where_the_target_is_refused() -> None:
+    for state, image, target in (
+        (RolloutState.REPLACING, None, "ami-1"),
+        (RolloutState.FAILED, BACK, None),
+        (RolloutState.ROLLING_BACK, BACK, None),
+    ):
+        world = World()
+        rollout = at(state=state, stable=IMAGES)
+        [ref] = (await created(live(world, rollout), world, seen(rollout).rollouts)).claims
+        made = world.claims[ref.name].annotations
+        assert (made.get(names.IMAGE), made.get(names.TARGET)) == (image, target), state
+
+
+async def test_a_replacement_waits_where_roll_outs_cannot_be_read() -> None:
+    world = World()
+    rules = LivePauses(pools=OnePool(POOL), namespaces=OneNamespace(""), now=world.now, rules=NoRules())
+
+    with pytest.raises(Failure):
+        await created(rules, world, seen(DECIDED).rollouts)
+
+    assert not world.claims
+
+
+class Makes:
+    """A NodeClass that makes this."""
+
+    def __init__(self, makes: str) -> None:
+        self.makes = makes
+
+    async def node_class(self, _: NodeClassRef) -> NodeClassState:
+        return NodeClassState(found=True, makes=self.makes)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"nobody asks for {name} here")
+
+
+@pytest.mark.parametrize(
+    ("target", "makes", "kind"),
+    [
+        ("ami-1", "ami-1", "launched"),
+        ("ami-1", "ami-2", "class_not_ready"),
+        ("ami-1", "", "launched"),  # the adapter says itself that the class is not ready
+        ("", "ami-2", "launched"),
+    ],
+)
+async def test_another_target_than_that_of_the_step_is_not_launched(target: str, makes: str, kind: str) -> None:
+    """The claim goes, and its disruption with it: the roll-out begins anew."""
+    world = World()
+    world.put(a_claim(annotations={names.TARGET: target} if target else {}))
+    known = KnownClaims(FakeLookups(world), FakeClaims(world))
+    step = LaunchInstance(known, FakeCloud(world), FakeNotices(world), world.now, Makes(makes))
+
+    outcome = await step.launch_instance(ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool"))
+
+    assert outcome.kind == kind
+    assert ("has changed since the roll-out took this node" in outcome.message) == (kind != "launched")
+    assert len(world.instances) == (kind == "launched")

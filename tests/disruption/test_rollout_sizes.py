@@ -1,0 +1,155 @@
+"""What a roll-out leaves behind: an object that stays small whatever the cluster is called, and nothing on Karpenter's
+objects that Karpenter reads."""
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.activities.upkeep.time_rules import rollout_status
+from dovetail.adapters.kubernetes_json.rendering.policies import render_approval, render_new_rollout, render_rollout
+from dovetail.api.own.node_rollout import NodeRollout
+from dovetail.disruption.upkeep.conditions import is_hash_drifted
+from dovetail.disruption.upkeep.rollout_gates import nodes_gate
+from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
+from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.json import Json
+from dovetail.model.pods import Owner
+from dovetail.model.gates import GateResult
+from dovetail.model.rollout_approvals import Approval
+from dovetail.model.rollout_nodes import nodes_of
+from dovetail.model.rollouts import (
+    NewRollout,
+    NodesGate,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
+    RolloutStatus,
+    RolloutStep,
+)
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
+from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.time_rules import with_rules
+
+LARGEST: Final = 20_000  # bytes
+POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
+STEPS: Final = tuple(
+    RolloutStep(name=f"step-{n}-{'x' * 40}", to=f"{5 * (n + 1)}%", soak=604_800, approve=604_800 if n < 19 else None)
+    for n in range(20)
+)
+IMAGES: Final = tuple(
+    StableImage(id=f"ami-{n:017x}", types=tuple(f"m{n}i-flex.metal-{t}xl" for t in range(MOST_TYPES)))
+    for n in range(MOST_IMAGES)
+)
+
+
+def failing_everywhere() -> Snapshot:
+    """Twelve applications with the longest names that there may be do worse on a node at the target."""
+    owners = [
+        Owner(api_version="apps/v1", kind="ReplicaSet", name=f"{n:0253}", uid=f"o{n}", controller=True)
+        for n in range(12)
+    ]
+    pods = [replace(a_pod("old", cpu="100m", namespace="n" * 63), owners=(owner,)) for owner in owners]
+    pods += [
+        replace(a_pod("new", cpu="100m", namespace="n" * 63), owners=(owner,), ready=False, failing=True)
+        for owner in owners
+    ]
+    return a_world([a_pair("old", also=(names.DRIFTED,)), a_pair("new")], pods, [POOL])
+
+
+def at_its_largest() -> tuple[Rollout, Snapshot]:
+    """In the last step, the gate failing for long enough that it goes back, after a refused approval."""
+    world = failing_everywhere()
+    status = RolloutStatus(
+        step=STEPS[-2].name,
+        state=RolloutState.AWAITING,
+        begun=NOW - 7200,
+        since=NOW - 60,
+        target="2",
+        makes="f" * 16,
+        total=5000,
+        gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED), NOW),
+        stable=StableImages(since=NOW - 60, images=IMAGES, why_not=""),
+    )
+    approval = Approval(step=STEPS[-2].name, digest="0-" * 31, by="system:serviceaccount:" + "u" * 1002, at=NOW)
+    rollout = Rollout(
+        name=f"{'p' * 242}-{'0' * 10}",
+        uid="u" * 36,
+        generation=10**9,
+        created=NOW - 9e6,
+        pool="a",
+        steps=STEPS,
+        rolls_back=True,
+        launches_stable=True,
+        status=status,
+        policy="x" * 253,
+        approval=approval,
+    )
+    return rollout, with_rules(world, rollout)
+
+
+def whole(rollout: Rollout, status: RolloutStatus) -> Json:
+    """As the API server keeps it."""
+    plan = RolloutPlan(steps=rollout.steps, launches_stable=True, rolls_back=True)
+    made = render_new_rollout(
+        NewRollout(name=rollout.name, pool="p" * 253, pool_uid="u" * 36, policy=rollout.policy, plan=plan)
+    )
+    assert rollout.approval is not None
+    spec = {**made["spec"], "intent": "Promote", "approval": render_approval(rollout.approval)}
+    return {**made, "spec": spec, "status": without_none(render_rollout(rollout, status))}
+
+
+def without_none(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: without_none(value) for key, value in found.items() if value is not None}
+    return [without_none(each) for each in found] if isinstance(found, list) else found
+
+
+@pytest.mark.parametrize("goes_back", [False, True])
+def test_the_object_stays_below_twenty_kilobytes_and_the_api_server_takes_it(goes_back: bool) -> None:
+    """Else its status could not be written just when a gate fails, and nothing would hold the step that it is in."""
+    rollout, world = at_its_largest()
+    status = rollout_status(replace(rollout, rolls_back=goes_back), world, NOW, "f" * 16)
+    assert status.gate.result == GateResult.FAILING
+    assert (status.failure is not None) == goes_back and status.answered is not None
+
+    found = whole(rollout, status)
+
+    NodeRollout.model_validate(found)
+    assert all(len(each["message"]) <= 32_768 for each in found["status"]["conditions"])
+    assert len(json.dumps(found).encode()) < LARGEST
+
+
+def test_a_gate_that_has_just_begun_to_look_bad_has_words_that_fit_too() -> None:
+    first = nodes_gate(failing_everywhere(), POOL, NodesGate(), NOW)
+    last = nodes_gate(failing_everywhere(), POOL, first, NOW + CONFIRMED)
+
+    assert (first.result, last.result) == (GateResult.UNKNOWN, GateResult.FAILING)
+    assert len(first.message) <= 1024 and last.message == first.message
+
+
+def test_what_a_roll_out_leaves_means_nothing_to_karpenter() -> None:
+    """After the way back: annotations of ours on NodeClaims, an object without finalizers that goes with its NodePool;
+    no hash differs by them, so that what Karpenter replaces is what has drifted anyway."""
+    rollout, world = at_its_largest()
+    states = [replace(rollout, status=replace(rollout.status, state=state)) for state in RolloutState]
+    left = {key for each in states for reason in ("drifted", "provisioned") for key in each.pins(reason)}
+    assert left == {names.IMAGE, names.STABLE_IMAGES, names.TARGET}
+    assert all(key.startswith("dovetail.sh/") for key in left)
+
+    hashed = {names.NODE_POOL_HASH: "2", names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}
+    pool = replace(POOL, annotations=hashed)
+    plain = a_pair("n", claim={"annotations": hashed}).claim
+    marked = replace(plain, annotations={**hashed, **dict.fromkeys(left, "x")})
+    assert not is_hash_drifted(plain, pool) and not is_hash_drifted(marked, pool)
+
+    made = render_new_rollout(
+        NewRollout(name="r", pool="a", pool_uid="u", policy="p", plan=RolloutPlan(steps=rollout.steps))
+    )
+    [owner] = made["metadata"]["ownerReferences"]
+    assert "finalizers" not in made["metadata"] and "blockOwnerDeletion" not in owner
+    assert nodes_of(replace(world, rollouts={}), POOL).total == 2  # nobody needs the object to count nodes
+    assert next_move(rollout, POOL, nodes_of(world, POOL), NOW).target == "2"
