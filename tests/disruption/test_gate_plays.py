@@ -18,11 +18,11 @@ NEVER: Final = NOW + 10**9
 SEEDS: Final = [0, *[pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20)]]
 
 
-def a_play(seed: str, **how: bool) -> Play:
+def a_play(seed: str, *, crashes: bool, everywhere: bool = False) -> Play:
     """40 nodes and a change of their image; nobody breaks anything yet."""
     chosen = random.Random(seed)
     rollout = replace(a_rollout(), rolls_back=False)
-    play = Play(chosen, NEVER, rollout, **how)
+    play = Play(chosen, NEVER, rollout, crashes=crashes, everywhere=everywhere)
     for _ in range(NODES):
         play.put(play.join(OLD))
     play.now += 3600.0
