@@ -81,7 +81,7 @@ def test_gates_that_are_asked_and_the_story_are_told(tmp_path: Path, capsys: pyt
     assert typed(world, "status", NAME) == 0
     shown = capsys.readouterr().out.splitlines()
     assert "as gate slo is Failing: 0.02 is more than 0.01" in shown[0]
-    assert shown[4:6] == [
+    assert shown[5:7] == [
         f"gate slo: Failing, 0.02 is more than 0.01 (asked {NOON})",
         "gate new: Unknown, it has not been asked yet",
     ]

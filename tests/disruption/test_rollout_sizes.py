@@ -12,17 +12,19 @@ from dovetail.adapters.kubernetes_json.rendering.policies import render_approval
 from dovetail.api.own.node_rollout import NodeRollout
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
+from dovetail.disruption.upkeep.rollout_history import MOST
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
 from dovetail.model import names
+from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json
 from dovetail.model.pods import Owner
-from dovetail.model.gates import GateResult
 from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import (
     NewRollout,
     NodesGate,
+    Passage,
     Rollout,
     RolloutPlan,
     RolloutState,
@@ -44,6 +46,8 @@ IMAGES: Final = tuple(
     StableImage(id=f"ami-{n:017x}", types=tuple(f"m{n}i-flex.metal-{t}xl" for t in range(MOST_TYPES)))
     for n in range(MOST_IMAGES)
 )
+
+GATES: Final = tuple(AskedGate(name=f"gate-{n}-{'g' * 40}", alerts=AlertsRule()) for n in range(4))
 
 
 def failing_everywhere() -> Snapshot:
@@ -73,6 +77,11 @@ def at_its_largest() -> tuple[Rollout, Snapshot]:
         total=5000,
         gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED), NOW),
         stable=StableImages(since=NOW - 60, images=IMAGES, why_not=""),
+        asked=tuple(GateVerdict(name=each.name, asked=NOW, since=NOW, message="w" * 500) for each in GATES),
+        history=tuple(
+            Passage(step=STEPS[0].name, began=NOW, ended=NOW, result="RolledBack", message="w" * 200)
+            for _ in range(MOST)
+        ),
     )
     approval = Approval(step=STEPS[-2].name, digest="0-" * 31, by="system:serviceaccount:" + "u" * 1002, at=NOW)
     rollout = Rollout(
@@ -84,6 +93,7 @@ def at_its_largest() -> tuple[Rollout, Snapshot]:
         steps=STEPS,
         rolls_back=True,
         launches_stable=True,
+        gates=GATES,
         status=status,
         policy="x" * 253,
         approval=approval,
