@@ -166,7 +166,7 @@ def _approvals(rollout: "Rollout") -> Iterator[str]:
 
 def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
-    from dovetail.answers.status.rollouts_text import bar_of
+    from dovetail.answers.rollouts.text import bar_of
     from dovetail.answers.wording import duration_text
 
     status = rollout.status

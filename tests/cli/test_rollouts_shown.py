@@ -5,10 +5,12 @@ from typing import Final
 
 import pytest
 
+from dovetail.answers.rollouts.answer import RolloutShown
+from dovetail.answers.rollouts.shown import awaited_step, rollouts_shown, shown_of
+from dovetail.answers.rollouts.text import one_line, progress_bar, rollouts_block
 from dovetail.answers.shown.screen import Screen
-from dovetail.answers.status.answer import Allowed, Need, PoolStatus, RolloutShown, Use
-from dovetail.answers.status.rollouts import awaited_step, rollout_needs, rollouts_shown, shown_of
-from dovetail.answers.status.rollouts_text import one_line, progress_bar, rollouts_block
+from dovetail.answers.status.answer import Allowed, Need, PoolStatus, Use
+from dovetail.answers.status.rollout_needs import budgets_of, rollout_needs
 from dovetail.model.openings import Window
 from dovetail.model.policies import Freeze, Policy
 from dovetail.model.rollout_approvals import Awaits
@@ -145,7 +147,7 @@ def test_a_budget_is_named_where_nothing_else_holds_it() -> None:
     may_go = (Allowed(reason="Drifted", left=0, allowed=0, why_not="budget 0"),)
     pool = PoolStatus(name="a", nodes=9, price=0, cpu=use, memory=use, drifted=9, may_go=may_go)
 
-    [found] = rollouts_shown(with_rules(a_cluster(9), a_rollout()), [pool])
+    [found] = rollouts_shown(with_rules(a_cluster(9), a_rollout()), budgets_of([pool]))
     assert found.waits_for == "its NodePool's budget: budget 0"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dovetail.answers.failures import CommandFailed
+from dovetail.answers.rollouts.answer import GateShown, RolloutShown, StepShown
 from dovetail.answers.shown.documents import Document, document, read_document
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
@@ -20,15 +21,12 @@ from dovetail.answers.status.answer import (
     Allowed,
     ClusterStatus,
     Done,
-    GateShown,
     Move,
     Need,
     NodeRow,
     NodesAnswer,
     PoolStatus,
-    RolloutShown,
     StatusAnswer,
-    StepShown,
     Totals,
     Use,
 )

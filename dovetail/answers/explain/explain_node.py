@@ -13,7 +13,7 @@ from dovetail.answers.explain.node_words import budget_text, step_words, verdict
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.holds import held_text, hooks_text
 from dovetail.answers.look.sources import Look
-from dovetail.answers.status.rollouts import awaited_step
+from dovetail.answers.rollouts.shown import awaited_step
 from dovetail.answers.wording import moment_text
 from dovetail.disruption.budgets.budgets import judge_budgets
 from dovetail.disruption.explain import Answer, NodeExplanation, explain_node

@@ -8,7 +8,7 @@ from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import REFUSED_SECONDS, refusal_of
 from dovetail.answers.status.answer import Move, Need
 from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
-from dovetail.answers.status.rollouts import rollout_needs
+from dovetail.answers.status.rollout_needs import rollout_needs
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
 from dovetail.model.beginnings import breaker_rule_of

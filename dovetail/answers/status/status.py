@@ -2,13 +2,14 @@
 
 from dovetail.answers.look.shortages import shortages
 from dovetail.answers.look.sources import Look
+from dovetail.answers.rollouts.shown import rollouts_shown
 from dovetail.answers.status.answer import Done, StatusAnswer, Totals
 from dovetail.answers.status.fleet_facts import FleetFacts, is_busy, spot_share
 from dovetail.answers.status.moves import moves
 from dovetail.answers.status.needs import needs_of
 from dovetail.answers.status.not_ours import count_not_ours
 from dovetail.answers.status.pools import pools_of
-from dovetail.answers.status.rollouts import rollouts_shown
+from dovetail.answers.status.rollout_needs import budgets_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.settings.deciding import disruption_settings
 
@@ -35,7 +36,7 @@ def status_of(look: Look) -> StatusAnswer:
         notes=look.notes,
         troubles=look.troubles,
         shortages=shortages(snapshot),
-        rollouts=rollouts_shown(snapshot, pools),
+        rollouts=rollouts_shown(snapshot, budgets_of(pools)),
     )
 
 

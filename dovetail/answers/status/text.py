@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from dovetail.answers.look.troubles import OwnTrouble
+from dovetail.answers.rollouts.text import one_line, rollouts_block
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, markdown_table, table
 from dovetail.answers.status.answer import Allowed, ClusterStatus, Move, PoolStatus, Totals
-from dovetail.answers.status.rollouts_text import one_line, rollouts_block
 from dovetail.answers.wording import HOURS_IN_MONTH, age_text, dollars_text, duration_text, plural
 
 MOST_MOVES: Final = 20

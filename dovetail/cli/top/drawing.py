@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from dovetail.answers.rollouts.text import one_line, rollout_colour
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.shown.tables import Column, bar, table
 from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
 from dovetail.answers.status.columns import NodeColumn, columns_of
 from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
-from dovetail.answers.status.rollouts_text import one_line, rollout_colour
 from dovetail.answers.status.text import nodes_words, trouble_words
 from dovetail.answers.wording import HOURS_IN_MONTH, plural
 from dovetail.cli.top.view import Group, Item, View

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
+from dovetail.answers.rollouts.text import rollouts_block
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import NOT_OURS, ClusterStatus, NodeRow, NodesAnswer
 from dovetail.answers.status.columns import FIELDS, SORTS
-from dovetail.answers.status.rollouts_text import rollouts_block
 from dovetail.cli.remote.workers import Workers
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.gantt import gantt_lines

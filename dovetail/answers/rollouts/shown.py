@@ -1,18 +1,15 @@
 """Roll-outs as people see them: how far each is, what its gates say, what it waits for, and what a person may type."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.answers.status.answer import GateShown, Need, PoolStatus, RolloutShown, StepShown
-from dovetail.answers.status.rollouts_text import waits_words
+from dovetail.answers.rollouts.answer import GateShown, RolloutShown, StepShown
+from dovetail.answers.rollouts.text import waits_words
 from dovetail.answers.wording import plural
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, HeldBy, hold_of, rollouts_of, said_in
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.policies import policies_of
-from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_nodes import nodes_of
 from dovetail.model.rollouts import REFUSED, GateResult, Intent, PoolNodes, Rollout, RolloutState
@@ -40,16 +37,15 @@ class _Waits:
     order: str = "pause"
 
 
-def rollouts_shown(snapshot: Snapshot, pools: Sequence[PoolStatus] = ()) -> tuple[RolloutShown, ...]:
-    """Those that are under way or stand still; what is complete or waits for a change is no news."""
-    budgets = {pool.name: _budget(pool) for pool in pools}
+def rollouts_shown(snapshot: Snapshot, budgets: Mapping[str, str] | None = None) -> tuple[RolloutShown, ...]:
+    """Those that are under way or stand still, which is what is news. `budgets`: as below."""
     ordered = (snapshot.rollouts[name] for name in sorted(snapshot.rollouts))
     return tuple(shown_of(each, snapshot, budgets) for each in ordered if is_news(each))
 
 
 def is_news(rollout: Rollout) -> bool:
     """Whether anything of it goes on, or is to be put right."""
-    return bool(rollout.fault) or rollout.status.state not in _QUIET or _stalled(rollout) is not None
+    return bool(rollout.fault) or rollout.status.state not in _QUIET or stalled_by(rollout) is not None
 
 
 def shown_of(rollout: Rollout, snapshot: Snapshot, budgets: Mapping[str, str] | None = None) -> RolloutShown:
@@ -73,7 +69,7 @@ def shown_of(rollout: Rollout, snapshot: Snapshot, budgets: Mapping[str, str] | 
         waits_for=waits.what,
         until=waits.until,
         is_over=status.state in (RolloutState.COMPLETE, RolloutState.FAILED) or rollout.intent == Intent.ABORT,
-        needs_person=_asks(rollout) or _stalled(rollout) is not None,
+        needs_person=asks_person(rollout) or stalled_by(rollout) is not None,
         commands=(f"dovetail rollout {waits.order} {rollout.name}",) if waits.order else (),
     )
 
@@ -96,31 +92,12 @@ def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
     return f"it goes with {step} at the earliest, which waits for {waits_words(found, snapshot.now)}"
 
 
-def rollout_needs(snapshot: Snapshot) -> Iterator[Need]:
-    """What asks a person, or stands still until one acts."""
-    for name, rollout in sorted(snapshot.rollouts.items()):
-        about, status = f"NodeRollout {name}", rollout.status
-        stalled = _stalled(rollout)
-        if stalled is not None:
-            resume = f"dovetail rollout resume {name}"
-            command = resume if resume in shown_of(rollout, snapshot).commands else f"dovetail rollout status {name}"
-            yield Need(about=about, what=stalled[0], since=stalled[1], command=command, pool=rollout.pool)
-        elif _asks(rollout) and status.awaits is not None:
-            words = f"waits for an approval: {status.awaits.shows}"
-            command = f"dovetail rollout approve {name}"
-            yield Need(about=about, what=words, since=status.awaits.since, command=command, pool=rollout.pool)
-    for name, pool in sorted(snapshot.pools.items()):
-        several = conflict(policies_of(snapshot.policies, pool))
-        if several and snapshot.is_ours(pool.template.node_class):
-            command = "kubectl get disruptionpolicies.dovetail.sh"
-            yield Need(about=f"NodePool {name}", what=several, command=command, pool=name)
-
-
-def _asks(rollout: Rollout) -> bool:
+def asks_person(rollout: Rollout) -> bool:
+    """Whether it waits for an approval."""
     return rollout.status.state == RolloutState.AWAITING and rollout.intent not in _STOPPED and not rollout.fault
 
 
-def _stalled(rollout: Rollout) -> tuple[str, float] | None:
+def stalled_by(rollout: Rollout) -> tuple[str, float] | None:
     """What its condition says, and since when."""
     found = (each for each in rollout.status.conditions if each.type == STALLED and each.status == "True")
     condition = next(found, None)
@@ -216,9 +193,3 @@ def _moving(rollout: Rollout, pool: NodePool, nodes: PoolNodes) -> str:
         f"{plural(unready, 'new node')} to be ready" if unready > 0 else "",
     ]
     return " and ".join(filter(None, found)) or "its next look"
-
-
-def _budget(pool: PoolStatus) -> str:
-    """Why budgets let nothing drifted go now."""
-    found = next((each for each in pool.may_go if each.reason == DisruptionReason.DRIFTED), None)
-    return found.why_not if found is not None and not found.left else ""

@@ -6,8 +6,8 @@ It loads nothing of the engines, as all that shows an answer.
 from collections.abc import Iterator
 from typing import Final
 
+from dovetail.answers.rollouts.answer import RolloutShown, StepShown
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
-from dovetail.answers.status.answer import RolloutShown, StepShown
 from dovetail.answers.wording import age_text, duration_text
 from dovetail.model.time import format_time
 
