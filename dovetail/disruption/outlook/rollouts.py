@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
 from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
-from dovetail.model.gates import GateResult
+from dovetail.model.gates import GateResult, GateVerdict
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_approvals import Approval
@@ -73,7 +73,7 @@ class RolloutsAhead:
     def _advanced(self, rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Rollout:
         """As many moves as are due at that moment."""
         for _ in range(_MOVES_OF_A_STEP * (len(rollout.steps) + 1)):
-            rollout = self._answered(_passing(rollout), now)
+            rollout = self._answered(_passing(rollout, now), now)
             status = next_move(rollout, pool, nodes, now)
             if status.begun == rollout.status.begun:  # where it stood before a new target is no step of it
                 self._note(rollout, nodes, now)
@@ -119,6 +119,7 @@ def moments_of(snapshot: Snapshot) -> Iterator[float]:
         yield from (moment for moment in (status.until, status.since + SETTLED) if moment is not None)
         if status.awaits is not None:
             yield status.awaits.expires
+        yield rollout.overdue_at()
     for pool in sorted({rollout.pool for rollout in under_way}):
         yield from _arrivals(snapshot.claims_by_pool.get(pool, ()), snapshot.now)
 
@@ -133,10 +134,11 @@ def _arrived(nodes: PoolNodes, now: float) -> PoolNodes:
     return replace(nodes, ready=tuple(created for created in nodes.ready if created <= now))
 
 
-def _passing(rollout: Rollout) -> Rollout:
+def _passing(rollout: Rollout, now: float) -> Rollout:
     if rollout.verdict.result == GateResult.FAILING or rollout.status.state not in BEGUN:
         return rollout
-    return replace(rollout, gates=(), status=replace(rollout.status, gate=PASSES))
+    asked = tuple(GateVerdict(name=each.name, result=GateResult.PASSING, asked=now) for each in rollout.gates)
+    return replace(rollout, status=replace(rollout.status, gate=PASSES, asked=asked))
 
 
 def _place(status: RolloutStatus) -> tuple[object, ...]:
