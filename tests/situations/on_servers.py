@@ -148,7 +148,9 @@ SITUATIONS = (
         name="a plan that a person called off",
         happens=called_off,
         asks=(
-            Asks("log --since 1h --kind disruption", ("Empty", "{node}", "cancelled", "not now"), ("failed",)),
+            Asks(
+                "log --since 1h --kind disruption -o wide", ("Empty", "{node}", "cancelled by", "not now"), ("failed",)
+            ),
             Asks("explain node {node}", ("A person called its last disruption off",), ("it would go now",)),
         ),
     ),
