@@ -88,7 +88,8 @@ async def test_a_kept_decision_is_the_same_snapshot_and_the_same_plan(tmp_path: 
     _, flight = await a_decision(tmp_path, kind)
     again = unpacked(packed(flight))
 
-    assert asdict(again) == asdict(flight), "shapes are compared by identity, but for here"
+    uncounted = replace(flight, snapshot=replace(flight.snapshot, changed={}))  # which counts changes of a view
+    assert asdict(again) == asdict(uncounted), "shapes are compared by identity, but for here"
     assert again.decision == flight.decision
     shapes = [{id(pod.shape) for pod in each.snapshot.pods.values()} for each in (flight, again)]
     assert len(shapes[0]) == len(shapes[1]) < len(flight.snapshot.pods), "replicas share theirs as before"
