@@ -10,7 +10,6 @@ import pytest
 from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
 from dovetail.model.gates import GateResult
-from dovetail.model.rollouts import 
 from testing.disruption_worlds import NOW
 from tests.disruption.test_roll_back_plays import NEW, NODES, OLD, Play, a_rollout
 
