@@ -75,6 +75,7 @@ def wiring(cluster: Snapshot) -> Wiring:
         buffers=None,
         times=SimpleNamespace(read=None),
         deployments=None,
+        metrics=None,
     )
     settings = read_settings({"FEATURE_GATES": "NodeRepair=true,StaticCapacity=true", "CLUSTER_NAME": "c"})
     return Wiring(settings=settings, world=cast(Any, ports), now=lambda: NOW)
