@@ -15,7 +15,7 @@ from typing import Final
 
 from acceptance.bench.bench_disruption import cluster
 from dovetail.activities.orders.expiries import Expiries
-from dovetail.activities.shared.remembered import Remembered
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.labels import LabelUpkeep
@@ -80,7 +80,7 @@ def all_looks(snapshot: Snapshot) -> dict[str, Look]:
     """Those that a worker makes at a change."""
     world, cloud, movements = World(), ReadyClasses(snapshot.supported_node_classes), Movements()
     claims, notices, now = FakeClaims(world), FakeNotices(world), lambda: snapshot.now
-    settings, known = DisruptionSettings(), Remembered(STANDING_ON, standing)
+    settings, known = DisruptionSettings(), LastAnswer(STANDING_ON, standing)
     return {
         "upkeep, claims": ClaimUpkeep(claims, cloud, now).look,
         "upkeep, pools": PoolStatuses(cloud, now).wanted,
@@ -108,7 +108,7 @@ class Orders:
 
     def __init__(self) -> None:
         found = (unfinished.owners, unfinished.releases, unfinished.marks, unfinished.deserted)
-        self.found = [Remembered(NODES_AND_CLAIMS, each) for each in (unfinished.leaving_unowned, *found)]
+        self.found = [LastAnswer(NODES_AND_CLAIMS, each) for each in (unfinished.leaving_unowned, *found)]
         self.expiries = Expiries()
 
     def look(self, snapshot: Snapshot) -> object:

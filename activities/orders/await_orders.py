@@ -18,8 +18,8 @@ from dovetail.activities.orders.expiries import Expiries
 from dovetail.activities.orders.finders import MINUTE, Finder
 from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after, until_seen
 from dovetail.activities.shared.heartbeats import report
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.shared.look import all_due
-from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.shared.running_workflows import running_type
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
@@ -83,9 +83,9 @@ class AwaitOrders:
         self.finders = finders
         self.now = now
         self.memory = _Memory()
-        self.leaving = Remembered(NODES_AND_CLAIMS, unfinished.leaving_unowned)
-        self.deserted = Remembered(NODES_AND_CLAIMS, unfinished.deserted)
-        self.needed = Remembered(NODES_AND_CLAIMS, self._needed)
+        self.leaving = LastAnswer(NODES_AND_CLAIMS, unfinished.leaving_unowned)
+        self.deserted = LastAnswer(NODES_AND_CLAIMS, unfinished.deserted)
+        self.needed = LastAnswer(NODES_AND_CLAIMS, self._needed)
         self.expiries = Expiries()
 
     @activity.defn

@@ -1,7 +1,7 @@
 """Which claims have expired, and when the next one does: each is asked only where one has, or something has changed."""
 
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.shared.look import earliest
-from dovetail.activities.shared.remembered import Remembered
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model.pauses import next_end
@@ -14,7 +14,7 @@ class Expiries:
     """Asked at each look for orders."""
 
     def __init__(self) -> None:
-        self._first = Remembered(DEPENDS_ON, unfinished.first_expiry)
+        self._first = LastAnswer(DEPENDS_ON, unfinished.first_expiry)
 
     def look(self, snapshot: Snapshot) -> tuple[tuple[DeleteClaim, ...], float | None]:
         """The claims that are over, and the next moment at which one may be."""

@@ -21,7 +21,7 @@ from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
 from dovetail.activities.shared.decision_thread import DecisionThread
 from dovetail.activities.shared.flights import DecisionFollowers
 from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.remembered import Remembered
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.shared.sight import Sight
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
@@ -83,7 +83,7 @@ class AwaitProvisioningPlan:
         self.decisions, self.flights = followers.decisions, followers.flights
         self.choosy = ChoosyPods()
         self.refused = RefusedClaims(settings.claims, now) if settings.claims is not None else None
-        self.standing = Remembered(STANDING_ON, standing)
+        self.standing = LastAnswer(STANDING_ON, standing)
         self.took = 0.0  # seconds, by the last pass
         self.late: frozenset[str] = frozenset()  # pods that the last pass had no time for: the next begins with them
 

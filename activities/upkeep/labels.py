@@ -5,8 +5,8 @@ Without it a node counts as unmanaged, and nothing would ever release it (LIF-70
 
 from functools import partial
 
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.remembered import Remembered
 from dovetail.activities.shared.revisions import revise_claim, revise_node
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
@@ -21,7 +21,7 @@ class LabelUpkeep:
 
     def __init__(self, claims: NodeClaims, nodes: Nodes) -> None:
         self.claims, self.nodes = claims, nodes
-        self.missing = Remembered(NODES_AND_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))
+        self.missing = LastAnswer(NODES_AND_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due; time alone changes nothing."""

@@ -8,8 +8,8 @@ time, and in the workflow's history. What was there at the first look after a re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.remembered import Remembered
 from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
@@ -29,7 +29,7 @@ class NoticeUpkeep:
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
         self.before: Mapping[str, Observed] | None = None
-        self.observed = Remembered(NODES_AND_CLAIMS | POOLS, _by_uid)
+        self.observed = LastAnswer(NODES_AND_CLAIMS | POOLS, _by_uid)
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The notices that are due; time alone changes nothing."""

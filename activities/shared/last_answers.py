@@ -14,7 +14,7 @@ from dovetail.model.watched_kinds import Kinds
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class LastAnswer(Generic[T]):
     """The last answer, for the snapshots of one view as it gives them."""
 
     def __init__(self, kinds: Kinds, question: Callable[[Snapshot], T]) -> None:

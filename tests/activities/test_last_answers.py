@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dovetail.activities.orders.expiries import Expiries
-from dovetail.activities.shared.remembered import Remembered
+from dovetail.activities.shared.last_answers import LastAnswer
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
@@ -122,7 +122,7 @@ class Course:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_last_answer_is_that_of_a_look(seed: int) -> None:
     course = Course(seed)
-    remembered = {name: Remembered(kinds, question) for name, (kinds, question) in QUESTIONS.items()}
+    remembered = {name: LastAnswer(kinds, question) for name, (kinds, question) in QUESTIONS.items()}
     expiries = Expiries()
     for _ in range(60):
         course.step()
@@ -148,7 +148,7 @@ async def test_a_pool_of_which_nothing_has_changed_is_as_it_was_found(seed: int)
 
 def test_a_question_is_asked_again_only_where_one_of_its_kinds_has_changed() -> None:
     course, asked = Course(1), list[float]()
-    remembered = Remembered(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
+    remembered = LastAnswer(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
     pod, node = course.objects["Pod", "pod-0"], course.objects["Node", "node-0"]
 
     remembered.of(course.snapshot())
@@ -165,7 +165,7 @@ def test_a_question_is_asked_again_only_where_one_of_its_kinds_has_changed() -> 
 
 def test_of_a_snapshot_of_which_nobody_counts_the_changes_nothing_is_remembered() -> None:
     asked = list[float]()
-    remembered = Remembered(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
+    remembered = LastAnswer(NODES_AND_CLAIMS, lambda found: asked.append(found.now))
 
     for now in (1.0, 2.0):
         remembered.of(Snapshot(now=now))
