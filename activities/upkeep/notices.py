@@ -82,12 +82,10 @@ def _lost_class(pool: NodePool) -> Condition | None:
 
 
 def _ends(before: Mapping[str, Observed], after: Mapping[str, Observed]) -> Iterator[Notice]:
-    """EVT-14: what carried our finalizer and was leaving is gone; once of a claim and its Node."""
+    """EVT-14: what carried our finalizer and was leaving is gone."""
     for uid, one in before.items():
         if uid in after or isinstance(one, NodePool) or names.TERMINATION_FINALIZER not in one.finalizers:
             continue
-        if isinstance(one, Node) and any(owner.uid in before for owner in one.owners):
-            continue  # its claim says it, and Kubernetes says that the Node is gone
         text = f"Finalized {names.TERMINATION_FINALIZER}"
         yield notice_about(one, "Finalized", text, distinct=text)
 

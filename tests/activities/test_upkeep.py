@@ -14,7 +14,7 @@ from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
-from dovetail.model.pods import Expression, Owner
+from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import NodeClassState
@@ -214,21 +214,6 @@ async def test_what_has_lost_our_finalizer_is_reported() -> None:
     published = await said(task, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
 
     assert published == [("NodeClaim", "pool-1", "Finalized"), ("Node", "node-1", "Finalized")]
-
-
-async def test_of_a_node_that_goes_with_its_claim_the_claim_tells() -> None:
-    """EVT-14: Kubernetes says of the Node itself that it is gone."""
-    world = World()
-    task = NoticeUpkeep(FakeNotices(world))
-    finalizers = (names.TERMINATION_FINALIZER,)
-    claim = a_joined_claim(finalizers=finalizers)
-    owner = Owner(api_version="karpenter.sh/v1", kind="NodeClaim", name=claim.name, uid=claim.uid)
-    world.put(claim, a_joined_node(finalizers=finalizers, owners=(owner,)))
-    await said(task, world, seen(world))
-
-    published = await said(task, world, Snapshot(now=world.clock, supported_node_classes=SUPPORTED))
-
-    assert published == [("NodeClaim", "pool-1", "Finalized")]
 
 
 async def test_a_node_is_compared_with_what_was_launched_once_its_start_is_over() -> None:
