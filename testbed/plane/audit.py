@@ -22,8 +22,8 @@ LONGEST_LINE = 4 * 2**20  # more than the API server lets a body be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One request and its answer. `request` and `response` are the bodies, where the policy keeps them; the operations
-    of a JSON patch say less than what came of them, and are left out."""
+    """One request and its answer. `request` and `response` are the bodies, where the policy keeps them; a JSON patch
+    has `operations` in place of the first."""
 
     time: str
     user: str
@@ -36,6 +36,7 @@ class AuditEntry:
     name: str
     code: int
     request: dict[str, Any] | None = field(default=None, repr=False)
+    operations: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     response: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
@@ -96,5 +97,6 @@ def _parse(event: dict[str, Any]) -> AuditEntry:
         name=target.get("name", ""),
         code=(event.get("responseStatus") or {}).get("code", 0),
         request=request if isinstance(request, dict) else None,
+        operations=tuple(request) if isinstance(request, list) else (),
         response=event.get("responseObject"),
     )

@@ -50,7 +50,7 @@ async def test_a_deployment_gets_nodes_and_scaled_to_zero_they_leave_nothing_beh
         name, node = claim["metadata"]["name"], claim["status"]["nodeName"]
         of_node = [e for e in calls if e.resource == "nodes" and e.name == node and e.is_write]
         of_claim = [e for e in calls if e.resource == "nodeclaims" and e.name == name and e.is_write]
-        tainted = moment([e for e in of_node if names.DISRUPTED_TAINT in json.dumps(e.request)], "the taint")
+        tainted = moment([e for e in of_node if names.DISRUPTED_TAINT in json.dumps(e.operations)], "the taint")
         deleted = moment([e for e in of_claim if e.verb == "delete"], "the delete")
         drained = moment([e for e in of_claim if has_condition(e.response or {}, names.DRAINED)], "the drain's end")
         released = moment([e for e in of_claim if _finalizers(e) == []], "the finalizer's release")

@@ -112,7 +112,7 @@ async def nothing_else_was_done(ground: Ground, since: int, struck: Json, spared
 
 
 def _taints(entry: AuditEntry) -> bool:
-    return entry.resource == "nodes" and entry.is_write and names.DISRUPTED_TAINT in str(entry.request)
+    return entry.resource == "nodes" and entry.is_write and names.DISRUPTED_TAINT in str(entry.operations)
 
 
 @pytest.mark.soak

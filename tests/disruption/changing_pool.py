@@ -80,6 +80,7 @@ class ChangingPool:
     template_of: dict[str, str] = field(default_factory=dict)  # plan -> the template that it was made from
     seen_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # plan -> by which places it was decided
     came: dict[str, float] = field(default_factory=dict)  # node -> when a pod brought it
+    judged: dict[str, float] = field(default_factory=dict)  # node -> when it was last judged whether it has drifted
     past: list[Known] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     scheduler: int = 1
@@ -199,8 +200,12 @@ class ChangingPool:
 
     def judge_drift(self) -> None:
         """Conditions are written claim by claim, each some time after the change."""
-        for name, pair in self.pairs.items():
-            if self.chosen.random() < 0.6 and pair.claim.image_id:
+        self._judge([name for name in self.pairs if self.chosen.random() < 0.6])
+
+    def _judge(self, which: list[str]) -> None:
+        for name in which:
+            pair, self.judged[name] = self.pairs[name], self.now
+            if pair.claim.image_id:
                 template, image = self.made_of(pair.claim)
                 reason = "NodePoolDrifted" if template != self.pool.hash else "AMIDrift" if image != self.image else ""
                 known = pair.claim.condition(names.DRIFTED)
@@ -243,6 +248,7 @@ class ChangingPool:
         mine = any(each.scheduler == self.scheduler for each in self.decided)
         if mine or self.now < self.quiet_until:
             return
+        self._judge([name for name in self.pairs if self.judged.get(name, 0.0) < self.now - REMEMBERED])
         own = self.own_write if self.now - self.own_write < REMEMBERED else 0.0
         world = self.seen(own)
         choice = choose(world, SETTINGS, never)

@@ -11,6 +11,8 @@ import pytest
 from dovetail.model.rollouts import RolloutState
 from tests.disruption.changing_pool import played
 
+RARE = {RolloutState.PAUSED, RolloutState.JUDGING}  # nobody answers in time; a node is not ready, which is not played
+
 
 def all_hold(seeds: range) -> Counter[str]:
     """Each of them, and in how many a roll-out came to each state. A failure names its seed and tells its last acts."""
@@ -34,4 +36,4 @@ def test_no_act_takes_more_than_the_step_in_forty_plays() -> None:
 def test_no_act_takes_more_than_the_step_in_two_thousand_plays(block: int) -> None:
     states = all_hold(range(100 * block, 100 * (block + 1)))
 
-    assert all(states[state] for state in RolloutState if state != RolloutState.PAUSED), states
+    assert all(states[state] for state in RolloutState if state not in RARE), states
