@@ -81,7 +81,10 @@ def _shut() -> Policy:
 HELD: dict[str, tuple[str, Callable[[], Snapshot]]] = {
     "a budget of none": ("budgets", lambda: _with(budgets=(Budget(nodes="0"),))),
     "a pause": ("pauses", lambda: _with(annotations={names.PAUSED: "disruption"})),
-    "a Freeze": ("pauses", lambda: _world(freezes={"f": Freeze(name="f", what=("disruption",), until=NOW + DAY)})),
+    "a Freeze": (
+        "pauses",
+        lambda: _world(freezes={"f": Freeze(name="f", what=frozenset({"disruption"}), until=NOW + DAY)}),
+    ),
     "a closed window": ("windows", lambda: _world(policies={"night": _shut()})),
     "a window of the pods": ("windows", lambda: _world(pod={"disruption_window": "no window"})),
     "protected pods": ("do-not-disrupt", lambda: _world(pod={"do_not_disrupt": "true"})),
