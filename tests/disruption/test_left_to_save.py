@@ -1,5 +1,6 @@
 """What the rest of consolidation would save: played to its end by those who decide, what is held told apart."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 
 from dovetail.disruption.choose import choose
+from dovetail.disruption.nodes.candidates import candidate_of
 from dovetail.disruption.outlook.left_to_save import LeftToSave, Share, left_to_save
-from dovetail.disruption.rounds import never
+from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
@@ -151,3 +153,50 @@ def test_where_time_is_up_it_says_so_and_counts_what_was_found(asked: int) -> No
 
     assert found.cut and found.held == Share()
     assert found.free.savings < left_to_save(world, SETTINGS).free.savings
+
+
+def _random_world(chosen: random.Random) -> Snapshot:
+    """Two pools with budgets of their own, up to nine nodes of all sizes, pods that some things hold."""
+    pools = [
+        a_pool(
+            name,
+            budgets=(Budget(nodes=chosen.choice(["0", "1", "50%", "100%"])),),
+            consolidate_after=chosen.choice([0.0, 0.0, 600.0]),
+            policy=chosen.choice(["WhenEmptyOrUnderutilized", "Balanced"]),
+        )
+        for name in ("a", "b")
+    ]
+    pairs, pods = [], []
+    for number in range(chosen.randint(1, 9)):
+        name, left = f"n{number}", chosen.choice([2, 4, 8, 16])
+        quiet = {"last_pod_event": chosen.choice([NOW - 1, NOW - DAY])}
+        kept = {"annotations": {names.DO_NOT_DISRUPT: "true"} if chosen.random() < 0.1 else {}}
+        market = chosen.choice([names.CAPACITY_SPOT, names.CAPACITY_ON_DEMAND])
+        pool = chosen.choice("ab")
+        pairs.append(a_pair(name, f"m{left}", pool, capacity_type=market, claim=quiet, node=kept))
+        while (cpus := chosen.choice([1, 2, 3])) <= left and chosen.random() < 0.75:
+            left -= cpus
+            stays = "true" if chosen.random() < 0.05 else None
+            pods.append(a_pod(name, str(cpus), labels={"app": chosen.choice("xy")}, do_not_disrupt=stays))
+    pdbs = [a_pdb(allowed=chosen.choice([0, 1]))] if chosen.random() < 0.3 else []
+    return a_world(pairs, pods, pools, pdbs)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, COST], ids=["default", "cost"])
+def test_it_is_never_less_than_the_next_step_and_never_more_than_all_nodes_cost(settings: DisruptionSettings) -> None:
+    beyond = held = 0
+    for seed in range(60):
+        world = _random_world(random.Random(seed))
+        now = choose(world, settings, never)
+        step = sum(command.savings for command in now.commands) if isinstance(now, DisruptionPlan) else 0.0
+        fleet = Round(world, settings).fleet
+        cost = sum(candidate_of(fleet, each).price for each in fleet.members)
+
+        found = left_to_save(world, settings)
+
+        assert step - 1e-9 <= found.free.savings and found.held.savings >= 0, seed
+        assert _all(found) <= cost and found.free.pods + found.held.pods <= len(world.pods), seed
+        assert bool(found.held.nodes) == bool(found.held_by), seed
+        beyond += found.free.savings > step + 1e-9
+        held += found.held.nodes > 0
+    assert beyond > 5 and held > 5
