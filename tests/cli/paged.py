@@ -15,6 +15,7 @@ from dovetail.answers.explain.explain_node import BudgetAnswer, Check, HeldPod, 
 from dovetail.answers.explain.explain_pod import PodAnswer
 from dovetail.answers.explain.what_if import Help
 from dovetail.answers.plan import plan
+from dovetail.answers.plan.left import LeftAnswer
 from dovetail.answers.record.trend import STEP_SECONDS, TrendAnswer, TrendPoint
 from dovetail.answers.serving.page_files import file_of_page
 from dovetail.answers.shown.documents import Document, document
@@ -166,6 +167,15 @@ PLAN = plan.PlanAnswer(
     budgets=(
         plan.BudgetAnswer(pool="default", reason="Empty", allowed=2147483647, in_use=0, left=2147483647),
         plan.BudgetAnswer(pool="default", reason="Drifted", allowed=2, in_use=1, left=1),
+    ),
+    left=LeftAnswer(
+        month=412.0,
+        nodes=6,
+        pods=31,
+        held=120.0,
+        held_pods=12,
+        held_by=("budgets", "windows"),
+        says="Consolidation: $412 a month left; 31 pods would move; of it $120 held by budgets and windows",
     ),
 )
 FORECAST = ForecastAnswer(

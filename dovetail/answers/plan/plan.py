@@ -9,6 +9,7 @@ from typing import Final
 
 from dovetail.answers.explain.pool_words import pools_left_out
 from dovetail.answers.look.sources import Look
+from dovetail.answers.plan.left import LeftAnswer, left_now
 from dovetail.answers.wording import plural, shown
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.choose import NothingToDo, choose
@@ -99,6 +100,7 @@ class PlanAnswer:
     held_back: tuple[str, ...] = ()  # what would be done if nothing were paused
     second_looks: tuple["SecondLookAnswer", ...] = ()
     budgets: tuple["BudgetAnswer", ...] = ()
+    left: LeftAnswer | None = None  # what the rest of consolidation would save; None where nobody asked
 
 
 def plan_now(look: Look) -> PlanAnswer:
@@ -130,6 +132,7 @@ def plan_now(look: Look) -> PlanAnswer:
             for command in held.plan.commands
         ),
         budgets=_budgets(look),
+        left=left_now(look),
     )
 
 

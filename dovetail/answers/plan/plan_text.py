@@ -1,4 +1,5 @@
-"""`dovetail plan` as text: first what pending pods get, then which nodes go, then who is left out and why."""
+"""`dovetail plan` as text: first what pending pods get, then which nodes go, who is left out and why, and what is left
+to save."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -37,6 +38,9 @@ def _lines(answer: PlanAnswer) -> Iterator[str]:
         yield ""
     for note in answer.notes:
         yield from wrapped("note      ", note)
+    if answer.left is not None:
+        yield ""
+        yield from wrapped("", answer.left.says, indent=0)
 
 
 def _provisioning(answer: PlanAnswer) -> Iterator[str]:

@@ -17,7 +17,8 @@ function plan(found) {
     refusals("Pods without a place", found.refusedPods), refusals("Pods that are left alone", found.ignoredPods),
     found.poolsLeftOut.length ? part("NodePools that are not asked", list(found.poolsLeftOut.map(([pool, why]) => [toPool(pool), ": " + why]))) : null,
     refusals("Why nodes stay", found.refusedNodes),
-    found.budgets.length ? part("Budgets", make("div", { class: "wide" }, table("Budgets", [{ name: "pool" }, { name: "reason" }, { name: "may go now", right: true }, { name: "allowed", right: true }, { name: "in use", right: true }], found.budgets.map(each => [toPool(each.pool), each.reason, each.allowed === words.unbounded ? "any" : each.left, each.allowed === words.unbounded ? "no limit" : each.allowed, each.inUse])))) : null];
+    found.budgets.length ? part("Budgets", make("div", { class: "wide" }, table("Budgets", [{ name: "pool" }, { name: "reason" }, { name: "may go now", right: true }, { name: "allowed", right: true }, { name: "in use", right: true }], found.budgets.map(each => [toPool(each.pool), each.reason, each.allowed === words.unbounded ? "any" : each.left, each.allowed === words.unbounded ? "no limit" : each.allowed, each.inUse])))) : null,
+    found.left ? soft(found.left.says) : null];
 }
 const forecast = found => [notes(found),
   found.coming.length ? make("div", { class: "wide" }, table("What is to come", [{ name: "when" }, { name: "what" }, { name: "pool" }, { name: "how", text: true }, { name: "nodes", text: true }], found.coming.map(each => [when(each.at), each.what, toPool(each.pool), each.text, some(each.nodes, name => toNode(name), 4)]))) : make("p", { class: "calm" }, "Nothing is due in that time."),
