@@ -49,6 +49,7 @@ from dovetail.telemetry.metrics.duties import UPKEEP
 from dovetail.wiring.world import open_kept_objects, open_world
 from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.beside import look_on
+from dovetail.worker.elsewhere import Elsewhere
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_telling
 from dovetail.worker.otlp.observing import Observed, observed_by
@@ -235,6 +236,10 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
     background = [
         supervised("singletons", partial(singletons.watch, refused)),
         supervised("link to Temporal", link.keep_fresh),
+        supervised(
+            "steps elsewhere",
+            Elsewhere(steps=watch.steps, client=link.current, silent=lambda: presence.is_away).watch,
+        ),
     ]
     if "plan" in settings.roles:
         unanswered = unanswered_of(wiring, link.current, presence, watch.steps.runs)

@@ -2,8 +2,8 @@
 
 A heartbeat says that a process lives, an attempt that is started says that Temporal has handed it out; neither says
 that a step comes to its end. Kept in memory: after a failure the next attempt may go to another worker, so what fails
-is forgotten when it has not failed here again for five minutes. A loop that sleeps is well sooner: its step comes to
-its end after up to an hour only.
+is forgotten when it has not failed here again for five minutes, or once it is known to go on elsewhere
+(`worker/elsewhere.py`). A loop that sleeps is well sooner: its step comes to its end after up to an hour only.
 """
 
 import time
@@ -142,6 +142,15 @@ class StepHealth:
         """What has failed more than three times in a row."""
         found = [one for one in self._fresh().values() if one.times > MANY_ATTEMPTS]
         return tuple(sorted(found, key=lambda one: (-one.times, one.workflow_id, one.step)))
+
+    def quiet(self) -> tuple[FailingStep, ...]:
+        """Those of them that have not run here for a while: another worker may have them."""
+        limit = self.now() - WELL_SECONDS
+        return tuple(one for one in self.failing() if one.last <= limit and not self.runs(one.step, one.workflow_id))
+
+    def forget(self, failing: FailingStep) -> None:
+        """It is known to be over; not where it has failed here again since."""
+        self.known = {key: one for key, one in self.known.items() if one is not failing}
 
     def ages(self) -> dict[str, float]:
         """For each loop that works here or fails here: for how long it has not seen everything. 0 while it sleeps."""

@@ -131,9 +131,9 @@ USES: Final[Mapping[str, tuple[str, ...]]] = {
         "dovetail log --since 7d -o json",
     ),
     "savings": (
-        "What disruption has saved, by NodePool.",
+        "What disruption has saved, by NodePool or by namespace.",
         "dovetail savings",
-        "dovetail savings --since 7d",
+        "dovetail savings --since 7d --by namespace",
         "dovetail savings --since 30d -o json",
     ),
     "doctor": (

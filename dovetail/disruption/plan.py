@@ -12,6 +12,7 @@ from dovetail.disruption.commands import Command
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.nodes.written_requests import replace_asked_by
 from dovetail.disruption.rounds import Method, Round
+from dovetail.disruption.shares import shares_of
 from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
 from dovetail.messages.sizes import encoded_bytes
@@ -104,6 +105,7 @@ def planned(
         savings=command.promised,
         price=command.price,
         asked_by=_asked_by(command),
+        shares=shares_of(command.candidates),
         summary=f"{command.text} (savings: ${command.savings:.2f})",
     )
 

@@ -144,6 +144,18 @@ class Target:
     grace: float | None = None  # the claim's termination grace period: a drain before the delete lasts no longer
 
 
+NOBODY: Final = ""  # in the place of a namespace: nodes without pods that would have to move
+OTHERS: Final = "*"  # in the place of a namespace: all that are not named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What part of a command's nodes is for pods of a namespace; the shares of a command add up to one."""
+
+    namespace: str
+    share: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionCommand:
     """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
@@ -158,6 +170,7 @@ class DisruptionCommand:
     savings: float = 0.0  # estimated, per hour (DIS-10)
     price: float = 0.0  # of the targets, per hour, when it was decided
     asked_by: str = ""  # the people who asked for it
+    shares: tuple[Share, ...] = ()  # whose pods its nodes are for; none where all are empty, and in plans of 0.1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.disruption.choose import choose
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.rounds import never
-from dovetail.messages.plans import DisruptionCommand, Target
+from dovetail.messages.plans import DisruptionCommand, Share, Target
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.snapshot import Snapshot
@@ -130,6 +130,7 @@ _MOVE: Final = Entry(
     price_before=0.384,
     price_after=0.192,
     saved=0.192,
+    shares=(Share(namespace="shop", share=0.75), Share(namespace="search", share=0.25)),
 )
 _LAUNCH: Final = Entry(
     kind="launch",
@@ -187,6 +188,7 @@ ENTRIES: Final = (
         replacements=(),
         pods=0,
         saved=0.576,
+        shares=(),
     ),
     replace(
         _LAUNCH,

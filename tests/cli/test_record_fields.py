@@ -18,6 +18,7 @@ from dovetail.answers.record.kept import Archive
 from dovetail.answers.record.log import LogAnswer, log_text
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
+from dovetail.messages.plans import Share
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.workflows.converter import DATA_CONVERTER
 from tests.cli.test_history_events import CONVERTER, NEW, begun, ended, event
@@ -43,6 +44,7 @@ ONLY_IN_DOCUMENTS: Final = {
     "instance_gone",
     "launched",
     "expires",
+    "shares",
 }
 
 
@@ -77,9 +79,10 @@ class Recorded:
 
 
 def called_off() -> Sequence[HistoryEvent]:
-    """With prices, which recorded commands do not say."""
+    """With prices and shares, which recorded commands do not say."""
+    shares = (Share(namespace="shop", share=1.0),)
     record = DisruptionRecord(outcome="cancelled", reason="Drifted", message="not now", by="ann")
-    return [begun(replacements=(NEW,), price=0.4, savings=0.2, asked_by="bob"), ended(record)]
+    return [begun(replacements=(NEW,), price=0.4, savings=0.2, asked_by="bob", shares=shares), ended(record)]
 
 
 def launched() -> Sequence[HistoryEvent]:

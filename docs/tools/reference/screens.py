@@ -22,6 +22,7 @@ TYPED: Final[Mapping[str, str]] = {
     "forecast": "forecast --for 7d",
     "log": "log --since 12h",
     "savings": "savings --since 30d",
+    "savings-by-namespace": "savings --since 30d --by namespace",
     "history": f"history {NODE}",
     "replay": "replay",
     "replay-one": "replay 2026-05-28T17-26-40.000Z_disruption",

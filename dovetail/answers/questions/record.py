@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from dovetail.answers.failures import NotUnderstood
 from dovetail.answers.questions.asking import Answered, Asked, Source, in_one_form, named
 from dovetail.answers.record.entries import MOST, Entries, Period, period_of
 from dovetail.answers.record.history import stories_or_kept
@@ -10,7 +11,8 @@ from dovetail.answers.record.history_text import history_text
 from dovetail.answers.record.kept import entries_of, kept_objects
 from dovetail.answers.record.log import Wanted, log_from, log_in
 from dovetail.answers.record.made_for import with_pods
-from dovetail.answers.record.savings import savings_from, savings_in
+from dovetail.answers.record.savings import NAMESPACE, savings_from, savings_in
+from dovetail.model.quoting import shown
 
 
 async def history(source: Source, asked: Asked) -> Answered:
@@ -34,10 +36,12 @@ async def log(source: Source, asked: Asked) -> Answered:
 
 async def savings(source: Source, asked: Asked) -> Answered:
     cluster, now = named(source.settings), time.time()
-    period = period_of(asked.word("since", "30d"), asked.word("until"), now)
+    period, by = period_of(asked.word("since", "30d"), asked.word("until"), now), asked.word("by", "pool")
+    if by not in ("pool", NAMESPACE):
+        raise NotUnderstood(f"by: {shown(by)} is not known; it is pool or {NAMESPACE}")
     found = await _entries(source, period, MOST)  # a sum is of use as a whole; half a millisecond of ours each
     answer = await asyncio.to_thread(savings_from, cluster, period, found, now, await source.priced())
-    return Answered("Savings", cluster, answer, lambda form, width: savings_in(answer, form, width))
+    return Answered("Savings", cluster, answer, lambda form, width: savings_in(answer, form, width, by))
 
 
 async def _entries(source: Source, period: Period, most: int) -> Entries:

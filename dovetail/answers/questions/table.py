@@ -35,7 +35,7 @@ QUESTIONS: Final[Mapping[str, Place]] = {
     "explain/pod": Place("decisions.pod", ("at",)),
     "history": Place("record.history", waits="Temporal"),
     "log": Place("record.log", ("since", "until", "pool", "reason", "pod", "kind"), waits="Temporal"),
-    "savings": Place("record.savings", ("since", "until"), waits="Temporal"),
+    "savings": Place("record.savings", ("since", "until", "by"), waits="Temporal"),
     "doctor": Place("checks.doctor", waits="others"),
     "names": Place("fleet.names"),
     "version": Place("checks.version", waits="others"),

@@ -20,7 +20,7 @@ from dovetail.answers.record.facts import Run, run_of
 from dovetail.answers.wording import seconds_of
 from dovetail.messages.inputs import ClaimInput, DisruptInput
 from dovetail.messages.outcomes import DisruptionRecord, LaunchOutcome
-from dovetail.messages.plans import name_of
+from dovetail.messages.plans import Share, name_of
 from dovetail.messages.subjects import Departure
 from dovetail.messages.workflow_ids import query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
@@ -68,6 +68,7 @@ class Entry:
     instance_gone: float | None = None  # of a termination: when its instance had ended, between two looks at the cloud
     launched: float | None = None  # of a termination: when its instance was launched
     expires: float | None = None  # of a termination: when its node would have expired
+    shares: tuple[Share, ...] = ()  # of a disruption: whose pods its nodes were for, where the record has it
     # Of a disruption that is done: dollars until now, by what happened since. It grows, and is never kept.
     saved_dollars: float | None = field(default=None, compare=False)
 
@@ -218,6 +219,7 @@ def _disruption(values: _Values, base: Entry) -> Entry:
         saved=command.savings,
         by=record.by if record is not None else "",
         asked_by=command.asked_by,
+        shares=command.shares,
         message=record.message if record is not None else "",
     )
 

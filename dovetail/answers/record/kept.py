@@ -33,6 +33,7 @@ from dovetail.answers.record.entries import (
     read_matching,
 )
 from dovetail.background.garbage import uncollected
+from dovetail.messages.plans import Share
 from dovetail.ports.kept_objects import KeptObjects
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import open_kept_objects
@@ -232,6 +233,8 @@ def _entry(raw: dict[str, Any]) -> Entry:
     """As it was written; fields of a later version are left out. Ninety days are ten thousands of these."""
     for name in _LISTS & raw.keys():
         raw[name] = tuple(raw[name])
+    if "shares" in raw:
+        raw["shares"] = tuple(Share(namespace=each["namespace"], share=each["share"]) for each in raw["shares"])
     if not raw.keys() <= _NAMES:
         raw = {name: value for name, value in raw.items() if name in _NAMES}
     return Entry(**raw)

@@ -1,4 +1,4 @@
-"""`dovetail savings`: what disruption has saved, by NodePool, beside what all nodes have cost.
+"""`dovetail savings`: what disruption has saved, by NodePool or namespace, beside what all nodes have cost.
 
 Predicted is what each decision promised an hour, at the prices of its moment. Saved is what the ledger (ledger.py)
 makes of it: against what the same time would have cost without these moves. `log`, `top`, the page and the metrics have
@@ -13,12 +13,16 @@ from dovetail.answers.record.bill import Bill, bill_of, by_day
 from dovetail.answers.record.entries import Entries, Entry, Period
 from dovetail.answers.record.ledger import Ledger, ledger_of
 from dovetail.answers.record.prices import NO_PRICES, Prices
+from dovetail.answers.record.whose import COLUMNS as NAMESPACE_COLUMNS
+from dovetail.answers.record.whose import UNKNOWN_NOTE, NamespaceSavings, by_namespace, dollars_text, namespace_rows
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import plural
 from dovetail.background.garbage import uncollected
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
+
+NAMESPACE: Final = "namespace"  # by which it may be added up, beside "pool"
 
 COLUMNS: Final = (
     Column(head="POOL", cut=True),
@@ -80,6 +84,7 @@ class SavingsAnswer:
     partial: bool = False
     notes: tuple[str, ...] = ()
     days: tuple[DaySavings, ...] = ()
+    namespaces: tuple[NamespaceSavings, ...] = ()  # the same dollars, divided among those whose pods were moved
 
     @property
     def head(self) -> tuple[str, ...]:
@@ -98,6 +103,7 @@ def savings_from(
     with uncollected():
         bill = None if fleet is None else bill_of(found.entries, fleet, until)
         ledger = ledger_of(found.entries, prices, until)
+    dollars = [(credit.move, credit.dollars(period.since, until)) for credit in ledger.credits]
     pools = _Time(found.entries, period.since, until, ledger, bill).pools()
     spans = [span for credit in ledger.credits for span in credit.spans()]
     saved = by_day(spans, period.since, until)
@@ -114,6 +120,7 @@ def savings_from(
             DaySavings(day=day, bill=None if bill is None else costs.get(day, 0.0), saved=saved.get(day, 0.0))
             for day in sorted({*saved, *costs})
         ),
+        namespaces=by_namespace(dollars),
     )
 
 
@@ -191,21 +198,39 @@ def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
     )
 
 
-def savings_in(answer: SavingsAnswer, form: str, width: int | None = None) -> str:
-    """As text that fits that width, or as Markdown."""
-    return savings_markdown(answer) if form == "markdown" else savings_text(answer, width)
+def savings_in(answer: SavingsAnswer, form: str, width: int | None = None, by: str = "") -> str:
+    """As text that fits that width, or as Markdown; by NodePool, or `by` namespace."""
+    return savings_markdown(answer, by) if form == "markdown" else savings_text(answer, width, by)
 
 
-def savings_text(answer: SavingsAnswer, width: int | None = None) -> str:
-    rows = [tuple(_row(each)) for each in (*answer.pools, answer.total)]
-    return "\n".join([*answer.head, *table(COLUMNS, rows, Screen(width=width)), *answer.notes])
+def savings_text(answer: SavingsAnswer, width: int | None = None, by: str = "") -> str:
+    columns, rows, notes = _table(answer, by)
+    return "\n".join([*answer.head, *table(columns, rows, Screen(width=width)), *notes])
+
+
+def savings_markdown(answer: SavingsAnswer, by: str = "") -> str:
+    columns, rows, notes = _table(answer, by)
+    head = [*answer.head[1:], ""] if answer.partial else []
+    lines = [f"| {' | '.join(row)} |" for row in (tuple(column.head.lower() for column in columns), *rows)]
+    return "\n".join([*head, lines[0], "|" + "---|" * len(columns), *lines[1:], *notes])
+
+
+_Table = tuple[Sequence[Column], Sequence[tuple[str, ...]], Sequence[str]]  # with what follows it
+
+
+def _table(answer: SavingsAnswer, by: str) -> _Table:
+    if by != NAMESPACE:
+        return COLUMNS, [tuple(_row(each)) for each in (*answer.pools, answer.total)], answer.notes
+    found, total = answer.namespaces, answer.total
+    older = (UNKNOWN_NOTE,) if any(each.whose == "unknown" for each in found) else ()
+    return NAMESPACE_COLUMNS, namespace_rows(found, total.predicted, total.saved), (*answer.notes, *older)
 
 
 def _row(each: PoolSavings) -> Iterator[str]:
     yield each.pool or "all"
     yield from (str(each.moves), str(each.undone), str(each.back))
     yield f"{each.predicted:.4f}"
-    yield f"{round(each.saved, 2) + 0.0:.2f}"  # without the sign of what rounds to nothing
+    yield dollars_text(each.saved)
     yield "–" if each.bill is None else f"{each.bill:.2f}"
     yield _each(each.per_move)
     yield str(each.pods)
@@ -214,10 +239,3 @@ def _row(each: PoolSavings) -> Iterator[str]:
 
 def _each(dollars: float | None) -> str:
     return "–" if dollars is None else f"{dollars:.4f}"
-
-
-def savings_markdown(answer: SavingsAnswer) -> str:
-    heads = tuple(column.head.lower() for column in COLUMNS)
-    rows = [f"| {' | '.join(_row(each))} |" for each in (*answer.pools, answer.total)]
-    head = [*answer.head[1:], ""] if answer.partial else []
-    return "\n".join([*head, f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *rows, *answer.notes])

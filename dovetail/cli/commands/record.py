@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 KINDS: Final = ("disruption", "launch", "termination")
+_BY: Final = "what is added up: by pool, or by the namespaces whose pods were on the nodes; pool"
 _POD: Final = "only what made a node for this pod: disruptions, and launches as far back as Temporal's retention"
 _TIME: Final = "a time ago (12h, 30d) or a moment (2026-05-01T12:00:00Z)"
 
@@ -33,5 +34,6 @@ def add_record(commands: "Commands", shared: argparse.ArgumentParser, printed: a
 
     saved = commands.add_parser("savings", parents=[shared, printed, period], help="what disruption has saved")
     saved.add_argument("--since", default="30d", metavar="TIME", help=f"{_TIME}; 30d")
+    saved.add_argument("--by", choices=("pool", "namespace"), default="", help=_BY)
     add_output(saved, "markdown")
     asks(saved, Question(route="savings"))
