@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from dovetail.model.rollouts import RolloutState
-from tests.disruption.changing_pool import played
+from tests.disruption.fraction_play import played
 
 
 def all_hold(seeds: range) -> Counter[str]:
