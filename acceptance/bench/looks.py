@@ -1,4 +1,5 @@
-"""What the looks over a whole cluster cost: `python -m acceptance.bench.looks [NODES]`, with twenty pods a node.
+"""What the looks over a whole cluster cost: `python -m acceptance.bench.looks [NODES [POLICIES]]`, with twenty pods a
+node; with policies, in as many NodePools, of each of which half is rolled out.
 
 A worker looks whenever something changes. Each row is milliseconds of processor of one look: the first one of a worker,
 and one after a pod has come. What is not in a thread of its own holds up heartbeats and drains for as long, but for the
@@ -12,26 +13,34 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
+from unittest.mock import Mock
 
 from acceptance.bench.bench_disruption import cluster
+from acceptance.bench.ruled import ruled
 from dovetail.activities.orders.expiries import Expiries
 from dovetail.activities.shared.last_answers import LastAnswer
+from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.activities.upkeep.labels import LabelUpkeep
 from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pool_status import PoolStatuses
+from dovetail.activities.upkeep.rollouts import RolloutUpkeep
+from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
+from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.disruption.choose import decide
 from dovetail.disruption.nodes.pod_movements import Movements
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle import unfinished
+from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import NODES_AND_CLAIMS
 from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
+from dovetail.ports.objects import NodePools, TimeObjects
 from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World
 
 PODS: Final = 20  # a node
@@ -54,7 +63,8 @@ class ReadyClasses:
         return NodeClassState(found=True, ready="True", generation=1)
 
     async def drift(self, claim: NodeClaim) -> str:
-        return ""
+        known = claim.condition(names.DRIFTED)
+        return known.reason if known is not None else ""
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
         return ()
@@ -80,6 +90,7 @@ def all_looks(snapshot: Snapshot) -> dict[str, Look]:
     """Those that a worker makes at a change."""
     world, cloud, movements = World(), ReadyClasses(snapshot.supported_node_classes), Movements()
     claims, notices, now = FakeClaims(world), FakeNotices(world), lambda: snapshot.now
+    times, pools = Mock(spec=TimeObjects), Mock(spec=NodePools)  # nothing is written
     settings, known = DisruptionSettings(), LastAnswer(STANDING_ON, standing)
     return {
         "upkeep, claims": ClaimUpkeep(claims, cloud, now).look,
@@ -87,6 +98,10 @@ def all_looks(snapshot: Snapshot) -> dict[str, Look]:
         "upkeep, labels": LabelUpkeep(claims, FakeNodes(world)).look,
         "upkeep, sizes of nodes": ConsistencyUpkeep(claims, notices, now).look,
         "upkeep, notices": NoticeUpkeep(notices).look,
+        "upkeep, policies and roll-outs": TimeRuleUpkeep(times, now, cloud).look,
+        "upkeep, which roll-outs there are": RolloutUpkeep(times, notices).look,
+        "upkeep, breakers": BreakerUpkeep(pools, notices, now).look,
+        "upkeep, drift that waits": WaitingDriftUpkeep(notices).look,
         "orders": at_once(Orders().look),
         "provisioning, who is pending": at_once(lambda found: asking(found, known.of(found))),
         "disruption, pods that moved": at_once(movements.seen),
@@ -126,11 +141,13 @@ async def milliseconds(look: Look, snapshot: Snapshot) -> float:
 async def main() -> None:
     """A table."""
     nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
-    snapshot = quiet_cluster(nodes)
+    policies = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    snapshot = ruled(quiet_cluster(nodes), policies) if policies else quiet_cluster(nodes)
     [first, *_] = snapshot.pods.values()
     another = {**snapshot.pods, "another": replace(first, uid="another", name="another")}
     snapshot = replace(snapshot, changed={"Pod": 1})  # as a view counts them
-    print(f"{nodes} nodes, {len(snapshot.pods)} pods; milliseconds of processor\n{'':36}{'first':>8}{'later':>8}")
+    print(f"{nodes} nodes, {len(snapshot.pods)} pods, {policies} policies; milliseconds of processor")
+    print(f"{'':36}{'first':>8}{'later':>8}")
     for name, look in all_looks(snapshot).items():
         spent = [await milliseconds(look, replace(snapshot, pods=dict(snapshot.pods))) for _ in range(2)]
         later = await milliseconds(look, replace(snapshot, pods=another, changed={"Pod": 2}))

@@ -5,10 +5,11 @@ the end, with a cloud that has each replacement at once: what is counted is the 
 the roll-out with its steps of 1, 10 % and 100 %, of all looks that write its status, in seconds.
 """
 
+import gc
 import sys
 import time
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass, field, replace
+from statistics import mean, median
 from typing import Final
 
 from dovetail.activities.upkeep.time_rules import rollout_status
@@ -34,11 +35,27 @@ LOOK: Final = 60.0  # seconds of the play between two looks
 
 @dataclass(slots=True)
 class Told:
-    """What one way took. `writes`: of the roll-out's status."""
+    """What one way took, in seconds: decisions that take nodes, those that take none, and the roll-out's status."""
 
-    seconds: float = 0.0
-    decisions: int = 0
-    writes: int = 0
+    taking: list[float] = field(default_factory=list)
+    waiting: list[float] = field(default_factory=list)
+    status: list[float] = field(default_factory=list)
+    writes: int = 0  # of its status
+
+    @property
+    def seconds(self) -> float:
+        """All of them."""
+        return sum([*self.taking, *self.waiting, *self.status])
+
+    @property
+    def decisions(self) -> int:
+        """How many."""
+        return len(self.taking) + len(self.waiting)
+
+    @property
+    def look(self) -> float:
+        """A look that takes nodes, with the status where there is one."""
+        return mean(self.taking) + (mean(self.status) if self.status else 0.0)
 
 
 def played(nodes: int, rollout: Rollout | None) -> Told:
@@ -51,14 +68,17 @@ def played(nodes: int, rollout: Rollout | None) -> Told:
     while any(pair.claim.is_true(names.DRIFTED) for pair in pairs.values()) or not is_over(rollout):
         world = snapshot_of(pairs, pods, now)
         world = replace(world, pools={pool.name: pool}, rollouts={rollout.name: rollout} if rollout else {})
+        gc.collect()
         before = time.process_time()
         choice = choose(world, SETTINGS, never)
+        took = time.process_time() - before
+        (told.taking if isinstance(choice, DisruptionPlan) else told.waiting).append(took)
         if rollout is not None:
-            status = rollout_status(rollout, world, now, "x/2")
+            before, seen = time.process_time(), replace(world)  # another step's, which counts for itself
+            status = rollout_status(rollout, seen, now, "x/2")
+            told.status.append(time.process_time() - before)
             told.writes += status != rollout.status
             rollout = replace(rollout, status=status)
-        told.seconds += time.process_time() - before
-        told.decisions += 1
         commands = choice.commands if isinstance(choice, DisruptionPlan) else ()
         for target in [target for command in commands for target in command.targets]:
             made += 1
@@ -82,6 +102,7 @@ def is_over(rollout: Rollout | None) -> bool:
 
 def main(nodes: int, turns: int) -> None:
     """By turns, and the ratio of the medians."""
+    gc.disable()  # as the planner does
     told: dict[str, list[Told]] = {"plain": [], "roll-out": []}
     for turn in range(turns):
         for way in sorted(told, reverse=bool(turn % 2)):
@@ -89,16 +110,13 @@ def main(nodes: int, turns: int) -> None:
             told[way].append(played(nodes, rollout))
             last = told[way][-1]
             print(
-                f"{way:9} {last.seconds:7.2f} s, {last.decisions} looks, {last.writes} writes of its status", flush=True
+                f"{way:9} {last.seconds:7.2f} s, {len(last.taking)} looks take nodes, {len(last.waiting)} do not, "
+                f"{last.writes} writes of its status, {mean(last.status or [0.0]) * 1000:.0f} ms each",
+                flush=True,
             )
     whole = median(each.seconds for each in told["roll-out"]) / median(each.seconds for each in told["plain"])
-    look = median(map(per_look, told["roll-out"])) / median(map(per_look, told["plain"]))
-    print(f"{nodes} nodes: {whole:.2f} times the processor time of a plain drift, {look:.2f} times for each look")
-
-
-def per_look(told: Told) -> float:
-    """Seconds."""
-    return told.seconds / told.decisions
+    look = median(each.look for each in told["roll-out"]) / median(each.look for each in told["plain"])
+    print(f"{nodes} nodes: {whole:.2f} times a plain drift in all, {look:.2f} times for a look that takes nodes")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus, Taken
 from dovetail.model.policy_rollouts import conflict
 from dovetail.model.pools import NodePool
 from dovetail.model.rates import pace_of, slides_at
-from dovetail.model.rollout_nodes import is_old, nodes_of
+from dovetail.model.rollout_nodes import nodes_of, split_of
 from dovetail.model.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, parse_time
@@ -218,8 +218,7 @@ def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now
     """With the images that nodes of before are seen to run."""
     if place.state not in BEGUN | REFUSED:
         return place
-    pool = snapshot.pools[rollout.pool]
-    old = [claim for claim in snapshot.claims_by_pool.get(pool.name, ()) if is_old(claim, pool)]
+    old, _ = split_of(snapshot, snapshot.pools[rollout.pool])
     return replace(place, stable=place.stable.seen(old, now, rollout.longest_stable))
 
 

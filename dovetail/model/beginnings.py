@@ -131,7 +131,7 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
     policies = policies_of(snapshot.policies, pool) if pool is not None else ()
-    rollouts = rollouts_of(snapshot.rollouts, name)
+    rollouts = rollouts_in(snapshot, name)
     return Said(
         now=snapshot.now,
         pool=pool,
@@ -157,6 +157,12 @@ def readiness_for(policy: Policy, snapshot: Snapshot) -> Readiness:
 def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:
     """Those that may hold nodes of the pool back, by name."""
     return tuple(rollouts[name] for name in sorted(rollouts) if rollouts[name].is_about(pool))
+
+
+def rollouts_in(snapshot: Snapshot, pool: str) -> tuple[Rollout, ...]:
+    """The same of a snapshot, which keeps many that are complete."""
+    ours = snapshot.rollouts_by_pool
+    return rollouts_of({**ours.get("", {}), **ours.get(pool, {})}, pool)
 
 
 def hold_of(said: Said, cause: Cause, *, replaced: bool = False) -> PoolHold | None:

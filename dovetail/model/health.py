@@ -4,6 +4,7 @@ That it fails is seen in the nodes themselves. That it has failed a while ago is
 that neither a restart nor a lost database shortens the time for which it must pass.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -141,13 +142,13 @@ class HealthRule:
 
 def readiness_by_pool(claims: Iterable[NodeClaim], nodes: Mapping[str, Node]) -> Mapping[str, Readiness]:
     """Those of each NodePool. A node that is gone or cannot be read although its claim stands is not ready."""
-    found: dict[str, Readiness] = {}
+    counted, not_ready = Counter[str](), Counter[str]()
     for claim in claims:
         if claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION):
             continue
         node = nodes.get(claim.node_name)
         ready = node.condition(names.READY) if node is not None else None
-        one = Readiness(nodes=1, not_ready=int(ready is None or ready.status != "True"))
         pool = claim.labels.get(names.NODE_POOL, "")
-        found[pool] = found.get(pool, Readiness()) + one
-    return found
+        counted[pool] += 1
+        not_ready[pool] += ready is None or ready.status != "True"
+    return {pool: Readiness(nodes=number, not_ready=not_ready[pool]) for pool, number in counted.items()}

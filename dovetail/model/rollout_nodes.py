@@ -1,7 +1,7 @@
 """Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import inf
 from typing import Final
 
@@ -9,8 +9,8 @@ from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import PoolNodes, Rollout
-from dovetail.model.snapshot import Snapshot
+from dovetail.model.rollouts import PoolNodes
+from dovetail.model.snapshot import Claims, Snapshot
 from dovetail.model.stable_images import OLD_IMAGES
 
 # Of the NodePool's template, of its NodeClass and of the images that this selects.
@@ -25,10 +25,19 @@ def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     return snapshot.counted[key]
 
 
+def split_of(snapshot: Snapshot, pool: NodePool) -> tuple[Claims, Claims]:
+    """Its claims that are not at the target, and those that are."""
+    key = (pool.name, pool.hash)
+    if key not in snapshot.split:
+        sides: tuple[list[NodeClaim], list[NodeClaim]] = [], []
+        for claim in snapshot.claims_by_pool.get(pool.name, ()):
+            sides[not is_old(claim, pool)].append(claim)
+        snapshot.split[key] = tuple(sides[0]), tuple(sides[1])
+    return snapshot.split[key]
+
+
 def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
-    claims = snapshot.claims_by_pool.get(pool.name, ())
-    old = [claim for claim in claims if is_old(claim, pool)]
-    target = [claim for claim in claims if not is_old(claim, pool)]
+    old, target = split_of(snapshot, pool)
     leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
     gone = {claim.uid for claim in leaving}
     staying = [claim for claim in old if claim.uid not in gone]
@@ -38,7 +47,7 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
         leaving=_without_replacement(leaving, target),
         newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
-        refusable=sum(is_refusable(claim, pool, snapshot.rollouts) for claim in target),
+        refusable=sum(_is_refusable(claim, snapshot) for claim in target),
         staying=tuple(claim.uid for claim in staying),
         changed=sum(1 for claim in staying if _is_changed(claim)),
         newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
@@ -48,23 +57,16 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
 def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
     """Whether drift is to replace it: what has drifted or, where a roll-out goes back, what is at its target."""
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
-    if pool is None or not is_going_back(snapshot.rollouts, pool):
+    if pool is None or pool.name not in snapshot.going_back:
         return claim.is_true(names.DRIFTED)
-    return is_refusable(claim, pool, snapshot.rollouts)
+    return not is_old(claim, pool) and _is_refusable(claim, snapshot)
 
 
-def is_going_back(rollouts: Mapping[str, Rollout], pool: NodePool) -> bool:
-    """Whether a roll-out of the pool goes back."""
-    return any(each.goes_back and each.pool == pool.name for each in rollouts.values())
-
-
-def is_refusable(claim: NodeClaim, pool: NodePool, rollouts: Mapping[str, Rollout]) -> bool:
-    """Whether a roll-out that goes back replaces it. What was launched for want of an older image stays, and what has
-    one: the target may be that again, and claims are judged one by one."""
-    if is_old(claim, pool) or names.IMAGE in claim.annotations:
-        return False
-    stable = [image.id for each in rollouts.values() if each.pool == pool.name for image in each.status.stable.images]
-    return claim.image_id not in stable
+def _is_refusable(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether a roll-out that goes back replaces a claim that is at the target. What was launched for want of an older
+    image stays, and what has one: the target may be that again, and claims are judged one by one."""
+    stable = snapshot.stable_images.get(claim.labels.get(names.NODE_POOL, ""), ())
+    return names.IMAGE not in claim.annotations and claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:
@@ -90,7 +92,7 @@ def _is_changed(claim: NodeClaim) -> bool:
 
 
 def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    return bool(claim.annotations.get(names.OWNER)) or claim.name in snapshot.disrupting | snapshot.leaving
+    return bool(claim.annotations.get(names.OWNER)) or claim.name in snapshot.taken
 
 
 def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClaim]) -> int:

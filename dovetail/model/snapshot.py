@@ -4,7 +4,7 @@ Adapters take it from the cache that their watches feed, and nothing changes it 
 `seen`, the newest resourceVersion of each kind, and not in its time.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,6 +33,8 @@ from dovetail.model.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
+
+Claims = tuple[NodeClaim, ...]
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is worked out once and kept
@@ -93,12 +95,58 @@ class Snapshot:
         return claim is not None and (claim.deleting_since is not None or claim.name in self.disrupting)
 
     @cached_property
-    def claims_by_pool(self) -> Mapping[str, tuple[NodeClaim, ...]]:
+    def claims_by_pool(self) -> Mapping[str, Claims]:
         """The claims of each pool."""
         found: dict[str, list[NodeClaim]] = {}
         for claim in self.claims.values():
             found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
         return {pool: tuple(claims) for pool, claims in found.items()}
+
+    @cached_property
+    def pods_by_node(self) -> Mapping[str, Sequence[Pod]]:
+        """The pods that are bound to each node, those included that have ended."""
+        found: dict[str, list[Pod]] = {}
+        for pod in self.pods.values():
+            if pod.node_name:
+                found.setdefault(pod.node_name, []).append(pod)
+        return found
+
+    @cached_property
+    def unready_pods(self) -> tuple[Pod, ...]:
+        """Those that are bound to a node and not ready, those included that have ended."""
+        return tuple(pod for pod in self.pods.values() if not pod.ready and pod.node_name)
+
+    @cached_property
+    def rollouts_by_pool(self) -> Mapping[str, Mapping[str, Rollout]]:
+        """The roll-outs of each pool, by name. One that cannot be read is under the name of no pool."""
+        found: dict[str, dict[str, Rollout]] = {}
+        for name, rollout in self.rollouts.items():
+            found.setdefault(rollout.pool, {})[name] = rollout
+        return found
+
+    @cached_property
+    def going_back(self) -> frozenset[str]:
+        """The pools of which a roll-out goes back."""
+        return frozenset(rollout.pool for rollout in self.rollouts.values() if rollout.goes_back)
+
+    @cached_property
+    def stable_images(self) -> Mapping[str, frozenset[str]]:
+        """By pool, the images that its roll-outs know of before."""
+        found = self.rollouts_by_pool.items()
+        return {
+            pool: frozenset(image.id for each in ours.values() for image in each.status.stable.images)
+            for pool, ours in found
+        }
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Claims that leave by a decision of ours, whatever their objects say yet."""
+        return self.disrupting | self.leaving
+
+    @cached_property
+    def split(self) -> dict[tuple[str, str], tuple[Claims, Claims]]:
+        """By pool and hash, what `split_of` has found: each rule asks for it."""
+        return {}
 
     @cached_property
     def counted(self) -> dict[tuple[str, str], PoolNodes]:

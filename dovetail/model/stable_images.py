@@ -43,13 +43,18 @@ class StableImages:
     def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
         """With what those nodes run that are not at the target and were there before. What was found once is kept,
         because the nodes go; where none is left, nothing more can be said of the change."""
-        before = sorted((c for c in old if c.created < self.since), key=lambda claim: (-claim.created, claim.name))
-        alike = [claim for claim in before if claim.image_id and _differs_by_image(claim)]
+        before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
-        for claim in alike:
-            types.setdefault(claim.image_id, set()).add(claim.labels.get(names.INSTANCE_TYPE, ""))
-        kept = [StableImage(id=each, types=tuple(sorted(found - {""})[:MOST_TYPES])) for each, found in types.items()]
-        why_not = "" if alike else OTHER_CHANGE if before else self.why_not
+        newest: dict[str, tuple[float, str]] = {}
+        for claim in before:
+            if claim.image_id and _differs_by_image(claim):
+                place = -claim.created, claim.name
+                newest[claim.image_id] = min(newest.get(claim.image_id, place), place)
+                types.setdefault(claim.image_id, set()).add(claim.labels.get(names.INSTANCE_TYPE, ""))
+        known = [image.id for image in self.images]
+        order = dict.fromkeys([*known, *sorted(newest, key=newest.__getitem__)])
+        kept = [StableImage(id=each, types=tuple(sorted(types[each] - {""})[:MOST_TYPES])) for each in order]
+        why_not = "" if newest else OTHER_CHANGE if before else self.why_not
         if not kept:
             why_not = why_not or NO_IMAGE
         elif now - self.since > longest:

@@ -52,7 +52,7 @@ class _Brakes:
 
 def pools_to_stop(snapshot: Snapshot, settings: BrakeSettings, well_known: frozenset[str]) -> tuple[PoolStop, ...]:
     """The pools that are not stopped yet and must be."""
-    rest = _brakes(launches_of(snapshot, _by_node(snapshot), well_known), settings).rest
+    rest = _brakes(launches_of(snapshot, snapshot.pods_by_node, well_known), settings).rest
     together = _why(rest, settings, OVER_ALL)
     stops = []
     for name, found in sorted(_grouped(rest, lambda launch: launch.pool).items()):
@@ -69,7 +69,7 @@ def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
     tried = {pool.name: trials(snapshot, pool) for pool in snapshot.pools.values()}
     if not any(tried.values()):
         return ()
-    used = used_claims(snapshot, _by_node(snapshot))
+    used = used_claims(snapshot, snapshot.pods_by_node)
     return tuple(name for name, claims in tried.items() if any(claim.name in used for claim in claims))
 
 
@@ -141,11 +141,3 @@ def _named(launches: Iterable[Launch]) -> str:
     """Whose pods they were for, as far as that is known."""
     known = dict.fromkeys(launch.whose.name for launch in launches if launch.whose.name)
     return f" ({', '.join(list(known)[:3])})" if known else ""
-
-
-def _by_node(snapshot: Snapshot) -> Mapping[str, list[Pod]]:
-    found: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods.values():
-        if pod.node_name:
-            found.setdefault(pod.node_name, []).append(pod)
-    return found

@@ -14,7 +14,6 @@ from dovetail.model.endings import is_interrupted
 from dovetail.model.judging import Judging
 from dovetail.model.kept_places import needs_a_node, planned_pods
 from dovetail.model.pod_rules import is_terminal
-from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
@@ -121,10 +120,7 @@ def _leaving(snapshot: Snapshot, leaving: frozenset[str], ending: frozenset[str]
     if not leaving:
         return frozenset()
     pdbs = pdbs_of(snapshot)
-    on_node: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods.values():
-        if pod.node_name:
-            on_node.setdefault(pod.node_name, []).append(pod)
+    on_node = snapshot.pods_by_node
     pods = [p for name in leaving for p in on_node.get(name, ()) if pdbs.needs_room(p, ends=name in ending)]
     awaited = earlier_claims(snapshot, pods, on_node, most=0).awaited
     return frozenset(pod.uid for pod in pods if pod.uid not in awaited)

@@ -46,6 +46,7 @@ LOOK_SECONDS = 0.2
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 BUFFERS = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
+RULES = ("disruptionpolicies", "freezes", "noderollouts")
 TEMPLATES = "/api/v1/namespaces/default/podtemplates"
 NAMESPACED = {
     "Deployment": DEPLOYMENTS,
@@ -227,6 +228,8 @@ class Ground:
         await self.api.delete(f"{BUDGETS}/web")
         await self.api.delete(BUFFERS)
         await self.api.delete(TEMPLATES)
+        for kind in RULES:  # one that is left would hold the nodes of whoever comes next
+            await self.api.delete(f"/apis/dovetail.sh/v1alpha1/{kind}")
         for body in await self.objects("Deployment"):
             await self.api.delete(f"{DEPLOYMENTS}/{body['metadata']['name']}", {"propagationPolicy": "Background"})
         for pool in await self.objects("NodePool"):

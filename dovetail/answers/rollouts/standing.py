@@ -8,7 +8,7 @@ from dovetail.answers.rollouts.answer import GateShown, RolloutShown, StepShown
 from dovetail.answers.rollouts.text import waits_words
 from dovetail.answers.wording import plural
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, HeldBy, hold_of, rollouts_of, said_in
+from dovetail.model.beginnings import Cause, HeldBy, hold_of, rollouts_in, said_in
 from dovetail.model.gates import GateResult, GateVerdict
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
@@ -75,7 +75,7 @@ def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
     leaves = claim.deleting_since is not None or claim.is_true(names.DISRUPTION_REASON)
     if pool is None or leaves or not claim.is_true(names.DRIFTED):
         return ""
-    rollout = next((each for each in rollouts_of(snapshot.rollouts, pool.name) if is_news(each)), None)
+    rollout = next((each for each in rollouts_in(snapshot, pool.name) if is_news(each)), None)
     if rollout is None:
         return ""
     found, of = shown_of(rollout, snapshot), f"NodeRollout {rollout.name}"

@@ -16,7 +16,7 @@ from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.rollout_nodes import is_going_back, leaves_for_drift
+from dovetail.model.rollout_nodes import leaves_for_drift
 
 WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
 
@@ -32,7 +32,7 @@ def why_stays(round_: Round, candidate: Candidate) -> Block | None:
     """Why drift does not replace it: it has not drifted or, where a roll-out goes back, is not at its target."""
     if leaves_for_drift(candidate.claim, round_.snapshot):
         return None
-    if is_going_back(round_.snapshot.rollouts, candidate.pool):
+    if candidate.pool.name in round_.snapshot.going_back:
         message = "a NodeRollout goes back, which replaces the nodes at its target alone"
         return Block(why=WhyNot.ROLLOUT, message=message, event=None)
     return Block(why=WhyNot.NOT_DRIFTED, message="NodeClaim is not drifted", event=None)
@@ -58,7 +58,7 @@ def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
         complete = completed_at(round_, candidates)
         if complete is not None:
             return Found(look_again=complete)
-    return replace_in_waves(round_, in_order(round_.snapshot.rollouts, by_age(candidates)), DisruptionReason.DRIFTED)
+    return replace_in_waves(round_, in_order(round_.snapshot, by_age(candidates)), DisruptionReason.DRIFTED)
 
 
 def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | None:

@@ -2,19 +2,20 @@
 
 Nodes of other NodePools keep the places that they have in the list."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.model.beginnings import rollouts_of
-from dovetail.model.rollouts import Order, Rollout
+from dovetail.model.beginnings import rollouts_in
+from dovetail.model.rollouts import Order
+from dovetail.model.snapshot import Snapshot
 
 
-def in_order(rollouts: Mapping[str, Rollout], candidates: Sequence[Candidate]) -> list[Candidate]:
+def in_order(snapshot: Snapshot, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, those of each roll-out among themselves in its order. Of one that goes back the newest go first,
     which is the order that they have."""
     queues: dict[str, Iterator[Candidate]] = {}
-    for pool in {each.pool.name for each in candidates} if rollouts else ():
-        ours = [each for each in rollouts_of(rollouts, pool) if not each.goes_back]
+    for pool in {each.pool.name for each in candidates} if snapshot.rollouts else ():
+        ours = [each for each in rollouts_in(snapshot, pool) if not each.goes_back]
         if ours:
             zones = any(each.order == Order.ZONE for each in ours)
             queues[pool] = iter(_ordered([each for each in candidates if each.pool.name == pool], zones))

@@ -33,9 +33,7 @@ def why_not_static_drift(round_: Round, candidate: Candidate) -> Block | None:
 
 def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
     """The earliest drift first (DIS-76)."""
-    return replace_from_template(
-        round_, in_order(round_.snapshot.rollouts, by_age(candidates)), DisruptionReason.DRIFTED
-    )
+    return replace_from_template(round_, in_order(round_.snapshot, by_age(candidates)), DisruptionReason.DRIFTED)
 
 
 def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:

@@ -154,18 +154,14 @@ def _is_ours(node_class: NodeClassRef, supported: frozenset[tuple[str, str]]) ->
 
 
 def _members(snapshot: Snapshot) -> tuple[Member, ...]:
-    by_node: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods.values():
-        if pod.node_name:
-            by_node.setdefault(pod.node_name, []).append(pod)
     pairing = snapshot.pairing
-    result = [_member(node, pairing.claim_of(node), by_node, snapshot) for node in snapshot.nodes.values()]
+    result = [_member(node, pairing.claim_of(node), snapshot) for node in snapshot.nodes.values()]
     alone = (claim for claim in snapshot.claims.values() if pairing.node_of(claim) is None)
-    result.extend(_member(None, claim, by_node, snapshot) for claim in alone)
+    result.extend(_member(None, claim, snapshot) for claim in alone)
     return tuple(sorted(result, key=lambda m: m.name))
 
 
-def _member(node: Node | None, claim: NodeClaim | None, by_node: Mapping[str, list[Pod]], snapshot: Snapshot) -> Member:
+def _member(node: Node | None, claim: NodeClaim | None, snapshot: Snapshot) -> Member:
     registered = node is not None and (claim is None or node.labels.get(names.REGISTERED) == "true")
     source: Node | NodeClaim | None = node if registered else claim
     name = node.name if node is not None else claim.name if claim is not None else ""
@@ -175,5 +171,5 @@ def _member(node: Node | None, claim: NodeClaim | None, by_node: Mapping[str, li
         claim=claim,
         managed=claim is not None and _is_ours(claim.node_class, snapshot.supported_node_classes),
         labels=source.labels if source is not None else {},
-        pods=tuple(sorted(by_node.get(name, ()), key=lambda p: p.key)),
+        pods=tuple(sorted(snapshot.pods_by_node.get(name, ()), key=lambda p: p.key)),
     )

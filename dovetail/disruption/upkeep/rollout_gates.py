@@ -4,18 +4,18 @@ Each owner's pods are compared with those of the same owner, so that an applicat
 not blamed on the change. Where an owner has no pods on other nodes any more nothing is compared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, LONGEST_WORDS
 from dovetail.model.gates import GateResult
 from dovetail.model.pod_rules import is_active
-from dovetail.model.pods import Owner, Pod
+from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rollout_nodes import is_old
+from dovetail.model.rollout_nodes import split_of
 from dovetail.model.rollouts import NodesGate
-from dovetail.model.snapshot import Snapshot
+from dovetail.model.snapshot import Claims, Snapshot
 
 STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready, unless it fails before
 WORSE: Final = 2  # so many times the share of unready pods on the others
@@ -46,9 +46,7 @@ class _Counts:
 
 def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float) -> NodesGate:
     """What it says now. `known`: what it said last; what is worse is blamed once it has been for a minute."""
-    counts: dict[str, _Counts] = {}
-    for pod, owner, at_target in _pods(snapshot, pool):
-        _count(counts.setdefault(f"{owner.kind} {pod.namespace}/{owner.name}", _Counts()), pod, at_target, now)
+    counts = _counted(snapshot, pool, now)
     worse = _names(owner for owner, each in counts.items() if each.is_worse)
     if worse:
         since = known.since if known.since is not None else float(int(now))
@@ -62,17 +60,28 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
     return NodesGate(result=GateResult.PASSING)
 
 
-def _pods(snapshot: Snapshot, pool: NodePool) -> Iterator[tuple[Pod, Owner, bool]]:
-    """Those on nodes of the pool that run for good, and whether their node is at the target."""
-    claims = snapshot.claims_by_pool.get(pool.name, ())
-    nodes = {claim.node_name: not is_old(claim, pool) for claim in claims if claim.node_name}
-    for pod in snapshot.pods.values():
-        at_target = nodes.get(pod.node_name)
-        if at_target is None or not is_active(pod):
-            continue
-        owner = next((each for each in pod.owners if each.controller), None)
-        if owner is not None and owner.kind != "Job":
-            yield pod, owner, at_target
+def _counted(snapshot: Snapshot, pool: NodePool, now: float) -> Mapping[str, _Counts]:
+    """Of each owner of whose pods one is not ready at the target: of the others nothing can be said against it."""
+    old, target = split_of(snapshot, pool)
+    nodes = {claim.node_name for claim in target}
+    counts = {_owner(pod): _Counts() for pod in snapshot.unready_pods if pod.node_name in nodes}
+    counts.pop("", None)
+    for claims, at_target in ((target, True), (old, False)) if counts else ():
+        for pod in _pods(snapshot, claims):
+            if (owner := _owner(pod)) in counts:
+                _count(counts[owner], pod, at_target, now)
+    return counts
+
+
+def _pods(snapshot: Snapshot, claims: Claims) -> Iterator[Pod]:
+    for claim in claims:
+        yield from snapshot.pods_by_node.get(claim.node_name, ())
+
+
+def _owner(pod: Pod) -> str:
+    """Whose it is, for people; empty where it does not run for good."""
+    owner = next((each for each in pod.owners if each.controller), None) if is_active(pod) else None
+    return f"{owner.kind} {pod.namespace}/{owner.name}" if owner is not None and owner.kind != "Job" else ""
 
 
 def _count(counts: _Counts, pod: Pod, at_target: bool, now: float) -> None:

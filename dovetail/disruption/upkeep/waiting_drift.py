@@ -49,7 +49,7 @@ def _waiting(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, float]]:
 
 def _stays(claim: NodeClaim, snapshot: Snapshot) -> bool:
     leaves = claim.deleting_since is not None or claim.is_true(names.DISRUPTION_REASON)
-    return not leaves and claim.name not in snapshot.disrupting | snapshot.leaving
+    return not leaves and claim.name not in snapshot.taken
 
 
 def _since(claim: NodeClaim) -> tuple[float, str]:

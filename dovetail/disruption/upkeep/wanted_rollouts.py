@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
-from dovetail.model.beginnings import rollouts_of, said_in
+from dovetail.model.beginnings import rollouts_in, said_in
 from dovetail.model.policy_rollouts import unmade
 from dovetail.model.pools import NodePool
 from dovetail.model.rollout_nodes import nodes_of
@@ -22,7 +22,7 @@ def wanted_rollouts(snapshot: Snapshot) -> Iterator[NewRollout]:
     if not any(policy.rollout for policy in snapshot.policies.values()):
         return
     for pool in snapshot.pools.values():
-        if not snapshot.is_ours(pool.template.node_class) or rollouts_of(snapshot.rollouts, pool.name):
+        if not snapshot.is_ours(pool.template.node_class) or rollouts_in(snapshot, pool.name):
             continue
         found = unmade(said_in(snapshot, pool.name).policies, nodes_of(snapshot, pool), snapshot.now)
         if found is not None and found.policy is not None and found.policy.rollout is not None:
@@ -47,7 +47,7 @@ def outlived_rollouts(snapshot: Snapshot) -> Iterator[Rollout]:
 def _complete(snapshot: Snapshot, pool: str) -> list[Rollout]:
     """Those of the pool, the latest first."""
     complete = RolloutState.COMPLETE
-    found = [each for each in snapshot.rollouts.values() if each.pool == pool and each.status.state == complete]
+    found = [each for each in snapshot.rollouts_by_pool.get(pool, {}).values() if each.status.state == complete]
     return sorted(found, key=lambda each: (-each.status.since, each.name))
 
 
