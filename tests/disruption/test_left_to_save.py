@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.disruption.choose import choose
 from dovetail.disruption.nodes.candidates import candidate_of
-from dovetail.disruption.outlook.left_to_save import LeftToSave, Share, left_to_save
+from dovetail.disruption.outlook.left_to_save import LeftToSave, Portion, left_to_save
 from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
@@ -51,7 +51,7 @@ def test_everything_is_counted_to_the_end(settings: DisruptionSettings) -> None:
 
     assert round(found.free.savings, 6) == 1.2
     assert NODES - 1 <= found.free.pods <= NODES
-    assert (found.held, found.held_by, found.cut) == (Share(), (), False)
+    assert (found.held, found.held_by, found.cut) == (Portion(), (), False)
 
 
 def test_it_is_the_policy_in_force_that_is_played() -> None:
@@ -72,7 +72,7 @@ def test_a_budget_that_lets_one_go_at_a_time_holds_nothing() -> None:
     found = left_to_save(world, SETTINGS)
 
     assert sum(len(command.targets) for command in now.commands) == 1
-    assert (_all(found), found.held) == (1.2, Share())
+    assert (_all(found), found.held) == (1.2, Portion())
 
 
 def _shut() -> Policy:
@@ -108,7 +108,7 @@ def test_what_is_held_is_told_apart_with_what_holds_it(hold: str) -> None:
 
     found = left_to_save(world(), SETTINGS)
 
-    assert (found.free, found.held_by) == (Share(), (word,))
+    assert (found.free, found.held_by) == (Portion(), (word,))
     assert round(found.held.savings, 6) == 1.2
 
 
@@ -128,7 +128,7 @@ def test_a_part_is_held_and_only_what_holds_it_is_named() -> None:
 
 @pytest.mark.parametrize("changes", [{"consolidate_after": None}, {"policy": "WhenEmpty"}], ids=str)
 def test_what_a_pool_does_not_want_consolidated_is_not_held_but_not_counted(changes: dict[str, Any]) -> None:
-    assert left_to_save(_with(**changes), SETTINGS) == LeftToSave(free=Share())
+    assert left_to_save(_with(**changes), SETTINGS) == LeftToSave(free=Portion())
 
 
 def test_a_node_that_came_within_the_play_does_not_wait_for_its_pods_to_be_quiet() -> None:
@@ -140,7 +140,7 @@ def test_a_node_that_came_within_the_play_does_not_wait_for_its_pods_to_be_quiet
     found = left_to_save(a_world(pairs, [a_pod(each.node.name, "9") for each in pairs], pools, types=types), SETTINGS)
 
     assert round(found.free.savings, 6) == round(NODES * 0.8 - 1.5, 6)
-    assert (found.free.pods, found.held) == (NODES, Share())  # all moved twice, and each is counted once
+    assert (found.free.pods, found.held) == (NODES, Portion())  # all moved twice, and each is counted once
 
 
 @pytest.mark.parametrize("asked", [1, 2, 5])
@@ -151,7 +151,7 @@ def test_where_time_is_up_it_says_so_and_counts_what_was_found(asked: int) -> No
 
     found = left_to_save(world, replace(SETTINGS, cost=cost))
 
-    assert found.cut and found.held == Share()
+    assert found.cut and found.held == Portion()
     assert found.free.savings < left_to_save(world, SETTINGS).free.savings
 
 

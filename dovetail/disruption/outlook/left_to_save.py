@@ -55,7 +55,7 @@ _OF_POOLS: Final = frozenset({names.BREAKER, names.RETURNED_MOVES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Portion:
     """Dollars an hour, and the pods that would move for them."""
 
     savings: float = 0.0
@@ -68,8 +68,8 @@ class LeftToSave:
     """`free`: what nobody holds; `held`: what is added if nothing were held, and by what. `cut`: time was up before
     all was played, so that there may be more of either."""
 
-    free: Share
-    held: Share = Share()
+    free: Portion
+    held: Portion = Portion()
     held_by: tuple[str, ...] = ()
     cut: bool = False
 
@@ -122,7 +122,7 @@ def _quiet_or_new(
     return lambda claim, pool, now: claim.name in came or is_quiet(claim, pool, now)
 
 
-def _to_the_end(play: _Play) -> Share:
+def _to_the_end(play: _Play) -> Portion:
     """Ask and carry out until nothing is found, or time is up."""
     savings, nodes, before = 0.0, 0, len(play.moved)
     while True:
@@ -134,7 +134,7 @@ def _to_the_end(play: _Play) -> Share:
             _carry_out(play, round_, command)
         play.cut = play.cut or play.stop() or play.rounds >= MOST_ROUNDS
         if command is None or play.cut:
-            return Share(savings=savings, pods=len(play.moved) - before, nodes=nodes)
+            return Portion(savings=savings, pods=len(play.moved) - before, nodes=nodes)
 
 
 def _next(play: _Play, round_: Round) -> Command | None:
