@@ -134,6 +134,20 @@ def test_a_failure_a_way_back_and_another_try_are_told() -> None:
     assert [each.result for each in superseded.status.history][-2:] == ["Superseded", ""]
 
 
+def test_a_way_back_that_another_target_ends_is_no_new_try_of_the_refused_one() -> None:
+    back = a_status(
+        "canary", RolloutState.ROLLING_BACK, stable=KNOWN, history=(Passage(step="canary", began=NOW - 60),)
+    )
+    known = replace(a_rollout(back), rolls_back=True)
+
+    after = next_move(known, replace(POOL, hash="3"), PoolNodes(old=8), NOW)
+
+    assert [(each.result, each.message) for each in after.history] == [
+        ("Superseded", "the NodePool has another target"),
+        ("", ""),
+    ]
+
+
 def test_who_approved_is_told_and_the_latest_are_kept() -> None:
     old = tuple(Passage(step=f"s{n}", began=NOW, ended=NOW, result="Passed") for n in range(MOST))
     awaiting = a_status("canary", RolloutState.AWAITING, history=(*old[1:], Passage(step="canary", began=NOW - 60)))

@@ -95,7 +95,7 @@ class ChangeStory(Performance):
         await self.dovetail("rollout", "approve", rollout.name, "--yes")
         await self.until(lambda: self.runs_only(GOOD), 120, f"all nodes have {GOOD}")
         await self.until(self.is_complete, 60, "the roll-out is complete")
-        await self.dovetail("rollout", "status", rollout.name)
+        await self.dovetail("rollout", "history", rollout.name)
         self.asserted.append(f"after the approval all nodes have {GOOD}, and the roll-out is complete")
 
     async def leave_running(self) -> None:

@@ -30,11 +30,12 @@ def _place(status: RolloutStatus) -> tuple[str, float, bool, bool]:
 def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
     """How what was open has ended, and what a person should know of that."""
     before = rollout.status
-    if before.state in REFUSED:
+    another = (before.target, before.makes) != (after.target, after.makes)
+    if before.state in REFUSED and not another:
         return ("RolledBack", "") if after.state == RolloutState.FAILED else ("Left", "the target is tried anew")
     if after.state in REFUSED:
         return "Failed", after.failure.message[:_WORDS] if after.failure is not None else ""
-    if after.begun != before.begun:
+    if another or after.begun != before.begun:
         return "Superseded", "the NodePool has another target"
     if after.step != before.step and rollout.intent == Intent.PROMOTE:
         return "Promoted", ""
