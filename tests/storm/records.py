@@ -10,18 +10,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
-
-import aiohttp
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground, owner_of
 from testing.cluster.timeline import has_true
-
-LOOK_SECONDS: Final = 0.5
+from tests.cluster.days.looks import looked_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +55,12 @@ class Records:
     async def looking(self) -> AsyncIterator[None]:
         """Pods are looked at within the block. A look while the API server is away sees nothing and is none."""
         self._before = {each["id"] for each in await self._ground.instances()}
-        task = asyncio.create_task(self._look())
-        try:
+        async with looked_at(self._ground, "Pod", self._look):
             yield
-            if task.done():
-                task.result()  # it never ends by itself: what ended it is raised
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
-    async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                answer = await self._ground.api.get(PATHS["Pod"])
-            except (aiohttp.ClientError, TimeoutError):
-                continue
-            for pod in answer.body.get("items") or ():
-                self._waits[pod["metadata"]["uid"]] = waited(pod, time.time())
+    def _look(self, pods: list[Json]) -> None:
+        for pod in pods:
+            self._waits[pod["metadata"]["uid"]] = waited(pod, time.time())
 
     def writes(self) -> list[AuditEntry]:
         """What has been written to the API server so far."""

@@ -4,23 +4,19 @@ A mark is judged when it is new. Between a plan and its marks lie seconds, and m
 budget has let go at any moment of the last minute is allowed, of the most nodes that the pool had in that minute.
 """
 
-import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 
-import aiohttp
-
 from dovetail.model import names
 from dovetail.model.json import Json
-from testbed.demo import PATHS
 from testing.cluster.ground import Ground, owner_of
+from tests.cluster.days.looks import looked_at
 
 WINDOW_SECONDS: Final = 60.0
-LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,25 +85,6 @@ def _let_go(budget: str, nodes: int) -> int:
     return int(budget)
 
 
-@asynccontextmanager
-async def watched(ground: Ground, watch: BudgetWatch) -> AsyncIterator[None]:
-    """It looks within the block. A look while the API server is away sees nothing and is none."""
-
-    async def looking() -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                answer = await ground.api.get(PATHS["NodeClaim"])
-            except (aiohttp.ClientError, TimeoutError):
-                continue
-            if answer.status == 200:
-                watch.look(answer.body["items"])
-
-    task = asyncio.create_task(looking())
-    try:
-        yield
-        if task.done():
-            task.result()  # it never ends by itself: what ended it is raised
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+def watched(ground: Ground, watch: BudgetWatch) -> AbstractAsyncContextManager[None]:
+    """It looks within the block."""
+    return looked_at(ground, "NodeClaim", watch.look)
