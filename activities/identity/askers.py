@@ -95,9 +95,9 @@ ASKERS: Final[Mapping[str, Askers]] = {
 }
 
 
-# Steps that begin what another workflow has decided, with the id of the one that decides: it must have begun the one
-# that asks, and while it runs nobody else has its id.
-BEGUN_BY: Final[Mapping[str, Callable[[str], str]]] = {"mark_nodes": scheduler_id}
+# Steps that begin or undo what another workflow has decided, with the id of the one that decides: it must have begun
+# the one that asks, and while it runs nobody else has its id. Anybody can take the id of a disruption that is over.
+BEGUN_BY: Final[Mapping[str, Callable[[str], str]]] = {"mark_nodes": scheduler_id, "give_back": scheduler_id}
 
 
 def may_ask(cluster: str, step: str, given: object, workflow_id: str) -> bool:

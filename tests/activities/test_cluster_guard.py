@@ -13,7 +13,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from dovetail.activities.identity.cluster_guard import ClusterGuard
 from dovetail.activities.identity.cluster_header import HEADER, cluster_uid_in, with_header
 from dovetail.messages.plans import DisruptionCommand, Seen
-from dovetail.messages.requests import MarkRequest
+from dovetail.messages.requests import GiveBackRequest, MarkRequest
 
 
 class Steps(ActivityInboundInterceptor):
@@ -64,15 +64,17 @@ async def test_a_step_is_taken_for_no_workflow_but_the_one_that_asks_for_it(aske
 
 
 @pytest.mark.parametrize(("parent", "taken"), [("c/scheduler", True), (None, False), ("stranger/scheduler", False)])
+@pytest.mark.parametrize("step", ["mark_nodes", "give_back"])
 async def test_a_mark_is_set_for_no_disruption_but_one_that_the_scheduler_has_begun(
-    parent: str | None, taken: bool
+    step: str, parent: str | None, taken: bool
 ) -> None:
-    """DUR-32."""
+    """DUR-32; and nothing is given back for another one."""
     steps, place = Steps(), ActivityEnvironment(client=Begun(parent))  # type: ignore[arg-type]
-    place.info = replace(place.info, activity_type="mark_nodes", workflow_id="c/disrupt/1", workflow_run_id="r")
+    place.info = replace(place.info, activity_type=step, workflow_id="c/disrupt/1", workflow_run_id="r")
     guarded = ClusterGuard("c", "ours").intercept_activity(steps)
     command = DisruptionCommand(reason="Empty", method="emptiness", targets=())
-    given = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0))
+    mark = MarkRequest(owner="c/disrupt/1", command=command, seen=Seen(taken_at=0.0))
+    given = mark if step == "mark_nodes" else GiveBackRequest(plan_id="1", names=("n",))
     asked = ExecuteActivityInput(fn=len, args=(given,), executor=None, headers=with_header({}, "ours"))
 
     if taken:

@@ -567,6 +567,8 @@ async def test_a_claim_is_deleted_once_and_only_the_one_that_is_meant(stage: Sta
 
     other = await step.delete_claim(replace(ORDER, uid="another"))
     assert (other.message, stage.world.claims["pool-1"].deleting_since) == ("already gone", None)
+    with pytest.raises(Refused, match="no UID says which claim of that name is meant"):
+        await step.delete_claim(replace(ORDER, uid=""))
     outcome = await step.delete_claim(ORDER)
 
     claim = stage.world.claims["pool-1"]
