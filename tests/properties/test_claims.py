@@ -6,6 +6,7 @@ models from which its definitions are made.
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -147,11 +148,11 @@ def claims_of(plan: ProvisioningPlan) -> list[Json]:
     return [render_claim(new_claim(request, index)) for index in range(len(plan.proposed))]
 
 
-@SLOW
-@given(worlds(), st.sampled_from(["Strict", "BestEffort"]), st.sampled_from(["Respect", "Ignore"]))
-def test_every_claim_of_a_plan_is_one_that_its_definition_takes(
-    snapshot: Snapshot, min_values: str, preferences: str
-) -> None:
+POLICIES = (st.sampled_from(["Strict", "BestEffort"]), st.sampled_from(["Respect", "Ignore"]))
+
+
+def judge(snapshot: Snapshot, min_values: str, preferences: str) -> None:
+    """Plan, and hand each NodeClaim to what the API server would hand it to."""
     chosen = PlacementSettings(min_values_policy=min_values, preference_policy=preferences)  # type: ignore[arg-type]
     plan, _ = plan_provisioning(snapshot, chosen, never)
 
@@ -161,6 +162,21 @@ def test_every_claim_of_a_plan_is_one_that_its_definition_takes(
         assert [key for key in labels if not is_qualified_name(key)] == []
         assert [value for value in labels.values() if not is_label_value(value)] == []
         assert encoded_bytes(claim) < MOST_CLAIM_BYTES
+
+
+@SLOW
+@given(worlds(), *POLICIES)
+def test_every_claim_of_a_plan_is_one_that_its_definition_takes(
+    snapshot: Snapshot, min_values: str, preferences: str
+) -> None:
+    judge(snapshot, min_values, preferences)
+
+
+@pytest.mark.soak
+@settings(SLOW, max_examples=10_000)
+@given(worlds(), *POLICIES)
+def test_the_same_holds_for_ten_thousand_clusters(snapshot: Snapshot, min_values: str, preferences: str) -> None:
+    judge(snapshot, min_values, preferences)
 
 
 @SLOW
