@@ -75,8 +75,10 @@ def quiet_cluster(nodes: int) -> Snapshot:
     found = cluster(nodes, PODS, "300m")
     [reference] = {claim.node_class for claim in found.claims.values()}
     label = {f"{reference.group}/{reference.kind.lower()}": reference.name}
+    pools = {n: replace(p, template=replace(p.template, node_class=reference)) for n, p in found.pools.items()}
     return replace(
         found,
+        pools=pools,  # of the same NodeClass: else no node is a candidate
         supported_node_classes=frozenset({(reference.group, reference.kind)}),
         nodes={name: replace(node, labels={**node.labels, **label}) for name, node in found.nodes.items()},
         claims={

@@ -127,13 +127,25 @@ def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]
 
 
 def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
-    notices = [notice for done in attempts for notice in notices_of(round_, done)]
+    notices: list[Notice] = []
+    told: set[bool] = set()  # of which classes of methods: each would say the same of all nodes again
+    for done in attempts:
+        eventual = done.method.eventual
+        if eventual not in told:
+            notices.extend(screening_notices(round_, eventual))
+        told.add(eventual)
+        notices.extend(_own_notices(round_, done))
     return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.judging.found)]))
 
 
 def notices_of(round_: Round, done: Attempt) -> tuple[Notice, ...]:
     """All notices of one method's attempt."""
-    notices = list(screening_notices(round_, done.method.eventual))
+    return (*screening_notices(round_, done.method.eventual), *_own_notices(round_, done))
+
+
+def _own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
+    """Those of the attempt beside what the screening says of all nodes."""
+    notices: list[Notice] = []
     for candidate, block in (*done.blocks, *done.found.blocks):
         notices.extend(block_notices(candidate, block))
     notices.extend(budget_notices(done.allowances))

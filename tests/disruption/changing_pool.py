@@ -158,8 +158,14 @@ class ChangingPool:
         """A NodeClaim; without an image its instance is still to come."""
         name = f"n{next(self.numbers)}"
         own = {names.NODE_POOL_HASH: template, names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM, **annotations}
-        self.pairs[name] = a_pair(name, claim={"created": self.now, "image_id": image, "annotations": own})
+        self.pairs[name] = a_pair(
+            name, zone=self.zone(), claim={"created": self.now, "image_id": image, "annotations": own}
+        )
         return name
+
+    def zone(self) -> str:
+        """Where the next instance starts."""
+        return "z1"
 
     def scale_up(self) -> None:
         """A pod comes, and its node."""

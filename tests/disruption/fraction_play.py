@@ -5,6 +5,7 @@ it has read, and dies where it likes.
 """
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,10 +17,12 @@ from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
 from dovetail.model.beginnings import Cause, hold_of, rollouts_of, said_in, why_not_made
+from dovetail.model.gates import Answer
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.policies import Policy
 from dovetail.model.rollout_approvals import Approval
 from dovetail.model.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
+from dovetail.model.snapshot import Snapshot
 from dovetail.model.stable_images import images_of
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
 
@@ -38,10 +41,10 @@ class Play(ChangingPool):
 
     def upkeep(self) -> None:
         """Any worker's look, and its write under the version that it has seen."""
-        world = self.seen()
+        world, answers = self.seen(), self.answers()
         for name, known in world.rollouts.items():
             live = self.rollouts.get(name)
-            status = rollout_status(known, world, self.now, self.makes)
+            status = rollout_status(known, world, self.now, self.makes, answers)
             if live is not None and live.resource_version == known.resource_version and status != live.status:
                 self.write(replace(live, status=status))
         for new in [] if self.rollouts else wanted_rollouts(world):
@@ -55,9 +58,16 @@ class Play(ChangingPool):
                     steps=plan.steps,
                     launches_stable=plan.launches_stable,
                     rolls_back=plan.rolls_back,
+                    gates=plan.gates,
+                    order=plan.order,
+                    longest=plan.longest,
                     policy=new.policy,
                 )
             )
+
+    def answers(self) -> Mapping[str, Answer]:
+        """What that worker was told by Prometheus, which nobody asks here."""
+        return {}
 
     def write(self, rollout: Rollout) -> None:
         """As the API server keeps it."""
@@ -72,7 +82,9 @@ class Play(ChangingPool):
         own = self.own_write if self.now - self.own_write < REMEMBERED else 0.0
         world = self.seen(own)
         choice = choose(world, SETTINGS, never)
-        for command in choice.commands if isinstance(choice, DisruptionPlan) else ():
+        commands = choice.commands if isinstance(choice, DisruptionPlan) else ()
+        self.takes(world, [target.claim for command in commands for target in command.targets])
+        for command in commands:
             plan = f"p{next(self.numbers)}"
             for target in command.targets:
                 self.decided.append(
@@ -85,6 +97,9 @@ class Play(ChangingPool):
                         at=self.now,
                     )
                 )
+
+    def takes(self, world: Snapshot, claims: Sequence[str]) -> None:
+        """A decision takes these of what it has seen."""
 
     def mark(self) -> None:
         """The next mark: what people say is asked live, and so is the claim. A worker may die instead, and another
@@ -181,6 +196,9 @@ class Play(ChangingPool):
 
     # What people do.
 
+    def others(self) -> None:
+        """What goes on beside all acts."""
+
     def change(self) -> None:
         """The target is another one: a new image, that of before, or another template."""
         if self.chosen.random() < 0.3:
@@ -224,7 +242,12 @@ def a_policy(approve: bool, stable: bool) -> Policy:
 def played(seed: str) -> Play:
     """One of them, to its end; the seed repeats it. In some little happens beside, so that the change gets through."""
     chosen = random.Random(seed)
-    play = Play(chosen, a_policy(approve=chosen.random() < 0.3, stable=chosen.random() < 0.7))
+    return play_on(Play(chosen, a_policy(approve=chosen.random() < 0.3, stable=chosen.random() < 0.7)))
+
+
+def play_on(play: Play) -> Play:
+    """From the change to the end."""
+    chosen = play.chosen
     for _ in range(chosen.randint(4, 24)):
         play.join(play.pool.hash, play.image)
     play.now += 3600.0
@@ -236,6 +259,7 @@ def played(seed: str) -> Play:
     rare = chosen.choice([(0.0, 0.0), (0.01, 0.03), (0.015, 0.1)])
     away_until = 0.0
     for _ in range(chosen.randint(200, 500)):
+        play.others()
         if chosen.random() < 0.004:
             away_until = play.now + 7200.0  # Temporal is away: people and the cloud go on
         away, dice = play.now < away_until, chosen.random()

@@ -182,6 +182,22 @@ def test_one_that_fails_for_three_minutes_takes_the_roll_out_back() -> None:
     assert next_move(before, POOL, SOAKED, NOW).state == RolloutState.JUDGING
 
 
+@pytest.mark.parametrize("stop", [Intent.PAUSE, Intent.ABORT, None])
+def test_one_that_fails_while_the_roll_out_is_stopped_asks_for_another_whole_soak(stop: Intent | None) -> None:
+    """Stopped by a person, or for its length; what was a soak before is none any more once it goes on."""
+    soaking = gated(SAYS[FAILING], "canary", stop or Intent.RUN)
+    status = replace(soaking.status, state=RolloutState.SOAKING, since=NOW - 700, until=NOW - 1, begun=NOW - 900)
+    stopped = replace(soaking, status=status, created=NOW - 900, longest=None if stop else 800.0)
+
+    judged = next_move(stopped, POOL, SOAKED, NOW)
+    assert (judged.step, judged.state) == ("canary", RolloutState.JUDGING)
+
+    well = replace(stopped, intent=Intent.RUN, longest=None, status=replace(judged, asked=(SAYS[PASSING],)))
+    found = next_move(well, POOL, SOAKED, NOW)
+    assert (found.step, found.state) == ("canary", RolloutState.SOAKING)
+    assert found.until is not None and found.until >= NOW + well.steps[0].soak
+
+
 def test_another_target_is_judged_by_answers_of_its_own() -> None:
     found = next_move(gated(SAYS[PASSING]), replace(POOL, hash="3"), replace(SOAKED, old=8), NOW)
 

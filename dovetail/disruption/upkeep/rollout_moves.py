@@ -53,14 +53,14 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
     if rollout.wants == Intent.ROLL_BACK and status.state in BEGUN and not rollout.fault:
         return _goes_back(rollout, "a person asked for it", now)
     if rollout.is_stopped:
-        return status
+        return _stands_still(rollout, now)
     if rollout.has_changed(pool, nodes):
         return _begun(rollout, pool, nodes, now)
     why = _why_back(rollout, pool, now)
     if why:
         return _goes_back(rollout, why, now)
     if now >= rollout.overdue_at():
-        return status
+        return _stands_still(rollout, now)
     known = [step.name for step in rollout.steps]
     if status.step not in known:
         return _at(rollout, 0, now)
@@ -155,6 +155,12 @@ def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now
 def _soaks(rollout: Rollout, number: int, now: float) -> RolloutStatus:
     until = float(ceil(now + rollout.steps[number].soak))
     return replace(rollout.status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
+
+
+def _stands_still(rollout: Rollout, now: float) -> RolloutStatus:
+    """What people or the clock have stopped. A gate that fails meanwhile asks for another whole soak all the same."""
+    is_about_it = rollout.status.state in BEGUN and not rollout.fault
+    return _judged(rollout.status, now) if is_about_it and rollout.is_failing else rollout.status
 
 
 def _judged(status: RolloutStatus, now: float) -> RolloutStatus:
