@@ -1,5 +1,5 @@
 """A simulated world in the hands of a test: beside what a person can do to it, objects that no API server would take,
-clouds without capacity, kubelets that fall silent, and the ledger of everything that was asked.
+clouds without capacity, and kubelets that fall silent.
 
 Tests use nothing but this: tables and columns may change.
 """
@@ -16,7 +16,6 @@ from dovetail.adapters.simulator.api_server import objects as table
 from dovetail.adapters.simulator.cloud import instances as instances
 from dovetail.adapters.simulator.cloud.catalogue import SETTING, declared
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
-from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.model.json import Json
@@ -81,13 +80,6 @@ class SimulatedWorld(world.SimulatedWorld):
         living, leaving = which.format("'pending', 'running'"), which.format("'terminating'")
         self._run(f"UPDATE instances SET boots = ?, joins = 1 WHERE {living}", now, claim)
         self._run(f"UPDATE instances SET ends = ? WHERE {leaving}", now, claim)
-
-    def ledger(self, since: int = 0) -> list[Entry]:
-        """The entries with an id above `since`, oldest first."""
-        statement = "SELECT * FROM ledger WHERE id > ? ORDER BY id"
-        return self._read(
-            lambda cluster: [Entry(**dict(row)) for row in cluster.connection.execute(statement, [since])]
-        )
 
     @contextmanager
     def playing(self) -> Iterator[None]:

@@ -135,7 +135,8 @@ def _simulated(settings: Settings) -> World:
         raise SettingsError("DOVETAIL_WORLD: an embedded world is not part of the image; use the package") from None
 
     assert settings.world is not None
-    gated = gated_kinds(buffers=settings.gates["CapacityBuffer"], moves=False)  # its workloads have no controller
+    buffers = settings.gates["CapacityBuffer"]
+    gated = gated_kinds(buffers=buffers, moves=settings.moves)
     adapter = SimulatedAdapter.open(settings.world, user_agent(), gated=gated)
 
     async def ready() -> None:
@@ -155,8 +156,8 @@ def _simulated(settings: Settings) -> World:
         namespaces=adapter.namespaces,
         times=adapter.times,
         overlays=None,
-        buffers=adapter.buffers if gated else None,
-        deployments=None,
+        buffers=adapter.buffers if buffers else None,
+        deployments=adapter.deployments if settings.moves else None,
         notices=adapter.notices,
         cloud=MeasuredCloud(adapter.cloud, "embedded"),
         catalogues=adapter.catalogues,

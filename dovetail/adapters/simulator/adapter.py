@@ -17,6 +17,7 @@ from dovetail.adapters.simulator.answers.buffers import SimulatedCapacityBuffers
 from dovetail.adapters.simulator.answers.catalogues import SimulatedCatalogues
 from dovetail.adapters.simulator.answers.claims import SimulatedNodeClaims
 from dovetail.adapters.simulator.answers.cloud import SimulatedCloud
+from dovetail.adapters.simulator.answers.deployments import SimulatedDeployments
 from dovetail.adapters.simulator.answers.namespaces import SimulatedNamespaces
 from dovetail.adapters.simulator.answers.nodes import SimulatedNodes, SimulatedPods
 from dovetail.adapters.simulator.answers.notices import SimulatedNotices
@@ -43,6 +44,7 @@ class SimulatedAdapter:
     pools: SimulatedNodePools
     namespaces: SimulatedNamespaces
     buffers: SimulatedCapacityBuffers
+    deployments: SimulatedDeployments
     times: SimulatedTimeObjects
     notices: SimulatedNotices
     cloud: SimulatedCloud
@@ -88,6 +90,7 @@ class SimulatedAdapter:
             pools=SimulatedNodePools(calls),
             namespaces=SimulatedNamespaces(calls),
             buffers=SimulatedCapacityBuffers(calls),
+            deployments=SimulatedDeployments(calls),
             times=SimulatedTimeObjects(calls),
             notices=SimulatedNotices(calls),
             cloud=SimulatedCloud(calls),

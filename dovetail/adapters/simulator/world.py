@@ -17,6 +17,7 @@ from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.cloud import instances as rows
 from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall, Launched
 from dovetail.adapters.simulator.faults import Moment
+from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
 from dovetail.model.json import Json
@@ -85,6 +86,13 @@ class SimulatedWorld:
     def scale(self, deployment: str, replicas: int) -> Json:
         """Set the number of replicas of a Deployment."""
         return self.patch("Deployment", deployment, {"spec": {"replicas": replicas}})
+
+    def ledger(self, since: int = 0) -> list[Entry]:
+        """The entries of the ledger with an id above `since`, oldest first."""
+        statement = "SELECT * FROM ledger WHERE id > ? ORDER BY id"
+        return self._read(
+            lambda cluster: [Entry(**dict(row)) for row in cluster.connection.execute(statement, [since])]
+        )
 
     # The cloud
 

@@ -1,22 +1,38 @@
 """The story of a change: an image that breaks pods reaches one node and is taken back, a good one reaches all.
 
-A NodePool's DisruptionPolicy has every change go by steps: one node first, then, once a person approves, the rest. The
-worker is killed while the canary's pods fail, and nothing of it is lost, because how far a roll-out is stands on its
-object alone.
+A NodePool's DisruptionPolicy has every change go by steps: one node first, then, once a person approves and a window
+opens, the rest. The worker is killed while the canary's pods fail, and nothing of it is lost, because how far a
+roll-out is stands on its object alone. A service of one replica is on the way of all of it, and is asked all the time.
 """
 
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.cli.demo.change_objects import (
+    BROKEN,
+    GOOD,
+    NODES,
+    ONE,
+    POOL,
+    budget,
+    one_replica,
+    opening_at,
+    policies_that_guard_moves,
+    policy,
+    service,
+)
 from dovetail.cli.demo.embedded_stage import EmbeddedStage
-from dovetail.cli.demo.performance import Performance, has_condition
+from dovetail.cli.demo.performance import LOOK_SECONDS, Performance, has_condition
+from dovetail.cli.demo.requests import Requests, ready_addresses
 from dovetail.cli.output import say
 from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.model.time import format_time
 
-NODES: Final = 4
-BROKEN, GOOD = "image-2", "image-3"
-POOL: Final = "demo"
+WINDOW_STEP: Final = 60  # a policy's windows are told in minutes
+NOTICE: Final = 3.0  # seconds: the window must be seen closed before it opens
 
 
 @dataclass(slots=True)
@@ -35,21 +51,32 @@ class ChangeStory(Performance):
     def __init__(self, stage: EmbeddedStage) -> None:
         super().__init__(stage)
         self.embedded = stage
+        self.requests = Requests(stage, ONE)
+        self.opens = 0.0  # when the window does
 
     async def play(self) -> None:
         """All scenes."""
-        await self.open(self.node_pool(), policy())
-        await self.a_service_runs()
-        await self.a_broken_image_reaches_one_node()
-        await self.it_is_taken_back()
-        await self.a_good_image_reaches_all()
+        await self.open(self.node_pool(), policy(), *policies_that_guard_moves())
+        await self.services_run()
+        try:
+            await self.a_broken_image_reaches_one_node()
+            await self.it_is_taken_back()
+            await self.a_good_image_reaches_all()
+        finally:
+            await self.requests.stop()
+        await self.no_request_was_lost()
         self.close()
 
-    async def a_service_runs(self) -> None:
-        """A pod on each of four nodes."""
+    async def services_run(self) -> None:
+        """A pod on each of four nodes; on the oldest, which a change reaches first, the one pod of another service."""
         say("")
         self.say(f"SCENE 1. A service of {NODES} pods, one on each node; three of them must always run.")
-        await self.stage.apply(budget())
+        self.say(f"And {ONE}, of one replica under a PDB that lets nobody evict it: it says {names.MOVE}=restart.")
+        for body in (*one_replica(), budget(), service(1)):
+            await self.stage.apply(body)
+        await self.until(lambda: self.all_ready(1), 60, "the first pods are ready")
+        await self.until(self.one_is_asked, 60, f"{ONE} has an address")
+        self.requests.start()
         await self.stage.apply(service(NODES))
         await self.until(lambda: self.all_ready(NODES), 90, "all pods are ready")
         self.say(f"{NODES} nodes, all of them launched with image-1")
@@ -67,6 +94,8 @@ class ChangeStory(Performance):
         self.say("the service is scaled up meanwhile, and the worker is killed (-9)")
         await self.stage.scale("shop", NODES + 1)
         self.kill_the_worker()
+        await self.until(self.one_has_moved, 60, f"{ONE} leaves the node, and another pod of it is there before")
+        self.say(f"{ONE} has moved to another node: {self.requests.served} requests served, {self.requests.lost} lost")
         await self.until(self.is_stalled, 170, "its gate fails: the service is not ready there, and elsewhere it is")
         await self.dovetail("rollout", "status", rollout.name)
         await self.until(lambda: self.all_ready(NODES), 60, "the pods elsewhere are ready")
@@ -92,11 +121,41 @@ class ChangeStory(Performance):
         await self.until(self.awaits_approval, 150, "the canary has proved itself, a person is asked")
         rollout = await self.rollout()
         await self.hold((await self.images_ever())[GOOD] == 1, "nothing went on before the approval")
+        await self.a_window_is_set()
         await self.dovetail("rollout", "approve", rollout.name, "--yes")
+        await self.the_window_opens()
         await self.until(lambda: self.runs_only(GOOD), 120, f"all nodes have {GOOD}")
         await self.until(self.is_complete, 60, "the roll-out is complete")
         await self.dovetail("rollout", "history", rollout.name)
         self.asserted.append(f"after the approval all nodes have {GOOD}, and the roll-out is complete")
+
+    async def a_window_is_set(self) -> None:
+        """It opens at the next full minute that leaves time to see it closed."""
+        self.opens = (time.time() + NOTICE) // WINDOW_STEP * WINDOW_STEP + WINDOW_STEP
+        await self.stage.apply(opening_at(self.opens))
+        self.say(f"and nodes may leave for it from {format_time(self.opens)[11:16]} UTC on alone: a DisruptionPolicy")
+
+    async def the_window_opens(self) -> None:
+        """Approved, and still no node begins before it."""
+        await self.until(self.rest_is_permitted, 30, "the step is permitted")
+        while time.time() < self.opens:
+            if (await self.images_ever())[GOOD] > 1:
+                await self.hold(time.time() >= self.opens, "approved, and no node began before the window opened")
+            await asyncio.sleep(LOOK_SECONDS)
+        self.asserted.append("approved, and no node began before the window opened")
+        self.say("the window opens")
+
+    async def no_request_was_lost(self) -> None:
+        """By what was asked, and by every state that the EndpointSlice ever had."""
+        asked, (without, states) = self.requests, self.requests.without_an_address()
+        words = (
+            f"{ONE} was asked {asked.served} times and answered by {len(asked.pods)} pods in turn; no request was lost"
+        )
+        await self.hold(asked.lost == 0 and asked.served > 0 and len(asked.pods) > 1, words)
+        words = f"in each of the {states} states of its EndpointSlice there was a ready address"
+        await self.hold(without == 0 and states > 1, words)
+        evicted = [e for e in self.embedded.world.ledger() if e.operation == "cluster:evict" and f"/{ONE}-" in e.key]
+        await self.hold(not evicted, "nobody evicted it")
 
     async def leave_running(self) -> None:
         say("")
@@ -128,8 +187,19 @@ class ChangeStory(Performance):
     async def is_complete(self) -> bool:
         return (await self.rollout()).state == "Complete"
 
+    async def rest_is_permitted(self) -> bool:
+        return (await self.rollout()).step == "rest"
+
+    async def one_is_asked(self) -> bool:
+        return bool(ready_addresses(self.embedded.world.get("EndpointSlice", ONE) or {}))
+
+    async def one_has_moved(self) -> bool:
+        return len(self.requests.pods) > 1
+
     async def all_ready(self, count: int) -> bool:
-        return sum(has_condition(pod, names.READY) for pod in await self.stage.objects("Pod")) >= count
+        """Of the pods of the large service."""
+        pods = [pod for pod in await self.stage.objects("Pod") if pod["metadata"]["labels"]["app"] == "shop"]
+        return sum(has_condition(pod, names.READY) for pod in pods) >= count
 
     async def launched_with(self, image: str) -> bool:
         return image in await self.images_ever()
@@ -165,50 +235,3 @@ class ChangeStory(Performance):
             "metadata": {"name": POOL},
             "spec": {"template": {"spec": spec}, "disruption": disruption},
         }
-
-
-def policy() -> Json:
-    """Each change by steps."""
-    steps = [
-        {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
-        {"name": "rest", "to": "100%"},
-    ]
-    return {
-        "apiVersion": "dovetail.sh/v1alpha1",
-        "kind": "DisruptionPolicy",
-        "metadata": {"name": "by-steps"},
-        "spec": {"rollout": {"steps": steps, "newLaunches": "Stable"}},
-    }
-
-
-def budget() -> Json:
-    """Three of the service's pods at least."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "shop", "namespace": "default"},
-        "spec": {"minAvailable": NODES - 1, "selector": {"matchLabels": {"app": "shop"}}},
-    }
-
-
-def service(replicas: int) -> Json:
-    """Each pod on a node of its own; on the broken image it crashes."""
-    labels = {"app": "shop"}
-    apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": names.HOSTNAME}
-    container = {"name": "shop", "image": "shop:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "shop", "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels, "annotations": {"embedded.dovetail.sh/crashes-on": BROKEN}},
-                "spec": {
-                    "containers": [container],
-                    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
-                },
-            },
-        },
-    }

@@ -18,7 +18,7 @@ async def demo(folder: Path, keep: bool = False, change: bool = False) -> None:
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     say("dovetail demo: starting")
-    stage = EmbeddedStage(folder)
+    stage = EmbeddedStage(folder, moves=change)
     try:
         story = ChangeStory(stage) if change else Story(stage)
         await story.play()

@@ -17,9 +17,10 @@ NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "
 class EmbeddedStage:
     """One folder, one file, two servers."""
 
-    def __init__(self, folder: Path, cluster: str = "demo") -> None:
+    def __init__(self, folder: Path, cluster: str = "demo", moves: bool = False) -> None:
         self.folder = folder.resolve()
         self.cluster = cluster
+        self.moves = moves
         self.file = self.folder / "world.db"
         self.world = create_simulated_world(self.file)
         self.player: subprocess.Popen[bytes] | None = None
@@ -96,7 +97,13 @@ class EmbeddedStage:
         (port,) = free_ports(1)  # one that was killed may hold its own for a while
         self.url = f"http://127.0.0.1:{port}"
         worker = self._spawn(
-            "worker.log", command, {"METRICS_PORT": str(port), "DOVETAIL_TEMPORAL_UI": self.temporal_ui}
+            "worker.log",
+            command,
+            {
+                "METRICS_PORT": str(port),
+                "DOVETAIL_TEMPORAL_UI": self.temporal_ui,
+                "DOVETAIL_MOVES": str(self.moves).lower(),
+            },
         )
         self.workers.append(worker)
         return worker

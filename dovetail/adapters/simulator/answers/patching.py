@@ -11,6 +11,7 @@ from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
 from dovetail.model.json import Json
 from dovetail.model.taints import Taint
+from dovetail.model.workloads import Deployment
 from dovetail.ports.objects import MetadataChange, Versioned
 
 
@@ -49,6 +50,19 @@ async def _part_patched(calls: Calls, kind: str, value: Versioned, part: Json, s
         return cluster.patch(kind, value.name, body, subresource)
 
     return await _unless_gone(calls, "patch-status" if subresource else "patch", f"{kind}/{value.name}", step)
+
+
+async def body_patched(calls: Calls, kind: str, value: Deployment, patch: Json) -> Json | None:
+    """A merge patch of an object in a namespace, at the version of `value`."""
+
+    def step(cluster: Cluster) -> Json:
+        found = cluster.read(kind, value.key)
+        if found is None or found["metadata"]["uid"] != value.uid:
+            raise Rejected(404, "NotFound", f"{kind} {value.key} is gone")
+        metadata = {**(patch.get("metadata") or {}), "resourceVersion": value.resource_version}
+        return cluster.patch(kind, value.key, {**patch, "metadata": metadata})
+
+    return await _unless_gone(calls, "patch", f"{kind}/{value.key}", step)
 
 
 async def conditions_set(calls: Calls, kind: str, value: Versioned, conditions: list[Json]) -> None:

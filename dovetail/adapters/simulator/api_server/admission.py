@@ -19,6 +19,7 @@ NAMESPACED: Final = frozenset(
         "ConfigMap",
         "DaemonSet",
         "Deployment",
+        "EndpointSlice",
         "Event",
         "Job",
         "PersistentVolumeClaim",
@@ -55,6 +56,13 @@ WITHOUT_GENERATION: Final = frozenset({"ConfigMap", "Event", "Namespace", "Node"
 
 _MODELS: Final[dict[str, type[ApiModel]]] = {kind.kind: kind.model for kind in KINDS}
 
+# What a move of a one-replica Deployment reads of its spec.
+_ROLLING: Final = {
+    "replicas": 1,
+    "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+    "progressDeadlineSeconds": 600,
+}
+
 _PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
@@ -65,6 +73,8 @@ def admitted(body: Json, now: float) -> Json:
     match body["kind"]:
         case "Pod":
             return _pod(body)
+        case "Deployment":
+            return {**body, "spec": {**_ROLLING, **body["spec"]}}
         case "EmbeddedNodeClass":
             return _node_class(body, now)
         case _:

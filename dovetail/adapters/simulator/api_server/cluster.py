@@ -23,6 +23,7 @@ from dovetail.adapters.simulator.api_server.admission import (
     check_change,
 )
 from dovetail.adapters.simulator.api_server.merging import merged
+from dovetail.adapters.simulator.api_server.moves_policy import check_move
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.model.json import Json
@@ -59,6 +60,7 @@ class Cluster:
             old = self._existing(kind, key, patch.get("metadata") or {})
             new = self._changed(old, patch, subresource)
             check_change(old, new)
+            check_move(self.connection, self.actor, old, new)
             if new == old:
                 return old
             if _generates(old) and _without_state(new) != _without_state(old):

@@ -5,6 +5,7 @@ ever becomes ready and whether it ends by itself. A deleted pod stops soon, as m
 annotation says so uses up its grace.
 """
 
+import hashlib
 from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
@@ -63,12 +64,19 @@ def _running(tick: Tick, pod: Json) -> Json:
     status = {
         "phase": "Running",
         "startTime": format_time(tick.now),
+        "podIP": _address_of(pod),
         "conditions": _conditions(tick, pod, ready=ready),
     }
     if crashes:
         waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
         status["containerStatuses"] = [{"name": each["name"], "state": waiting} for each in pod["spec"]["containers"]]
     return status
+
+
+def _address_of(pod: Json) -> str:
+    """One that no other pod is likely to have."""
+    digest = hashlib.sha256(pod["metadata"]["uid"].encode()).digest()
+    return f"10.{digest[0]}.{digest[1]}.{1 + digest[2] % 254}"
 
 
 def _is_on(tick: Tick, pod: Json, annotation: str) -> bool:

@@ -15,11 +15,13 @@ from dovetail.adapters.simulator.api_server.store import Store
 from dovetail.adapters.simulator.play.budgets import count_budgets
 from dovetail.adapters.simulator.play.collection import collect_orphans, collect_pods, detach_volumes
 from dovetail.adapters.simulator.play.daemons import keep_daemon_sets
+from dovetail.adapters.simulator.play.deployments import keep_deployments
+from dovetail.adapters.simulator.play.endpoints import keep_endpoint_slices
 from dovetail.adapters.simulator.play.instances import move_instances
 from dovetail.adapters.simulator.play.kubelet import move_pods
 from dovetail.adapters.simulator.play.scheduler import bind_pods
 from dovetail.adapters.simulator.play.tick import Mirror, Tick
-from dovetail.adapters.simulator.play.workloads import keep_deployments, keep_replica_sets
+from dovetail.adapters.simulator.play.workloads import keep_replica_sets
 
 # In the order in which causes lead to effects, so that most of what a moment brings about is done in one tick.
 CONTROLLERS: Final[tuple[Callable[[Tick], None], ...]] = (
@@ -33,6 +35,7 @@ CONTROLLERS: Final[tuple[Callable[[Tick], None], ...]] = (
     move_pods,
     detach_volumes,
     count_budgets,
+    keep_endpoint_slices,
 )
 
 # A world that does not come to rest within this many ticks at one moment never will.

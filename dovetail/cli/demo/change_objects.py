@@ -1,0 +1,107 @@
+"""The objects of the story of a change."""
+
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.json import Json
+from dovetail.model.moves import GUARD, GUARD_KINDS, RESTART
+from dovetail.model.time import format_time
+
+NODES: Final = 4
+BROKEN, GOOD = "image-2", "image-3"
+POOL: Final = "demo"
+ONE: Final = "ledger"  # the service of one replica
+
+
+def policy() -> Json:
+    """Each change by steps."""
+    steps = [
+        {"name": "canary", "to": "1", "soak": "5s", "approve": {"expiresAfter": "24h"}},
+        {"name": "rest", "to": "100%"},
+    ]
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "by-steps"},
+        "spec": {"rollout": {"steps": steps, "newLaunches": "Stable"}},
+    }
+
+
+def budget() -> Json:
+    """Three of the service's pods at least."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {"minAvailable": NODES - 1, "selector": {"matchLabels": {"app": "shop"}}},
+    }
+
+
+def service(replicas: int) -> Json:
+    """Each pod on a node of its own; on the broken image it crashes."""
+    labels = {"app": "shop"}
+    apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": names.HOSTNAME}
+    container = {"name": "shop", "image": "shop:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": {"embedded.dovetail.sh/crashes-on": BROKEN}},
+                "spec": {
+                    "containers": [container],
+                    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+                },
+            },
+        },
+    }
+
+
+def one_replica() -> list[Json]:
+    """A service of one pod that no eviction may take, and that is moved by a roll-out of its Deployment instead."""
+    labels = {"app": ONE}
+    container = {"name": ONE, "image": "ledger:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    metadata = {"name": ONE, "namespace": "default"}
+    return [
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": labels}},
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata,
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {**metadata, "annotations": {names.MOVE: RESTART}},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+        },
+    ]
+
+
+def policies_that_guard_moves() -> list[Json]:
+    """What must stand before any pod is moved: of deploy/kubernetes/moves.yaml, what the embedded world reads."""
+    message = f"{GUARD} lets a worker change nothing of a Deployment but the annotations of a move"
+    specs: list[Json] = [
+        {"failurePolicy": "Fail", "validations": [{"expression": "false", "message": message}]},
+        {"policyName": GUARD, "validationActions": ["Deny"]},
+    ]
+    return [
+        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": GUARD}, "spec": spec}
+        for kind, spec in zip(GUARD_KINDS, specs, strict=True)
+    ]
+
+
+def opening_at(moment: float) -> Json:
+    """Nodes may begin to leave for a change from that minute on, for an hour."""
+    window = {"from": format_time(moment)[11:16], "to": format_time(moment + 3600)[11:16], "reasons": ["Drifted"]}
+    return {
+        "apiVersion": "dovetail.sh/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "window"},
+        "spec": {"timeZone": "UTC", "allow": [window]},
+    }
