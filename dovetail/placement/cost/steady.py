@@ -22,19 +22,20 @@ LATELY: Final = 900.0  # seconds in which nodes were launched for pods
 LAUNCHES: Final = 2  # moments of launches from which on arrivals count as steady
 SHARE: Final = 0.03  # of the cpus that pods of running nodes ask for
 MOST: Final = 3  # of each pod that needs a node
+LARGE: Final = 400  # pods at once fill nodes by themselves, and to place them a second time would take long
 _MARK: Final = "expected/"
 
 
 def expected_pods(run: Pass) -> tuple[Pod, ...]:
     """Pods to make room for beside those that need new nodes now."""
     index = run.index
-    if not run.drafts.made or not is_asked_for(index.pools, index.settings.cost):
+    if not run.drafts.made or not run.complete or not is_asked_for(index.pools, index.settings.cost):
         return ()
     costs = cost_pools(index)
     steady = {pool for pool in costs if _is_steady(index.snapshot.claims_by_pool.get(pool, ()), index.snapshot.now)}
     waiting = [pod for d in run.drafts.made if d.template.pool.name in steady for pod in d.pods]
     room = SHARE * sum(pod.requests.get(CPU, 0) for pod in index.snapshot.pods.values() if pod.node_name)
-    return tuple(_within(_copies(waiting), room)) if waiting else ()
+    return tuple(_within(_copies(waiting), room)) if 0 < len(waiting) < LARGE else ()
 
 
 def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
@@ -90,4 +91,3 @@ def _is_expected(pod: Pod) -> bool:
 
 def _real(pods: Iterable[Pod]) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if not _is_expected(pod))
-
