@@ -129,6 +129,7 @@ picture: $(STAMP) ## play the story and draw the pictures of the README: termina
 	@$(BIN)/dovetail demo --change | $(BIN)/python -m docs.tools.terminal_picture docs/pictures/change.txt -
 	@$(BIN)/python -m tests.cli.pictures docs/pictures
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
+	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/vendors-week.json
 
 docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed
 

@@ -15,6 +15,7 @@ from dovetail.model.pods import Pod
 from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cost.cheaper import with_cheaper_nodes
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
+from dovetail.placement.cost.steady import expected_pods, without_expected
 from dovetail.placement.cost.worth import worth_of_pods
 from dovetail.placement.earlier_claims import EarlierClaims
 from dovetail.placement.index.free_room import FreeRoom
@@ -56,13 +57,28 @@ def place(
     if not index.pools:  # PLC-12: not even existing nodes are considered
         unserved = tuple(IgnoredPod(pod=pod, why="no dynamic nodepools found", silent=True) for pod in pods)
         return Placement(ignored=(*index.ignored, *unserved), unjudged=index.judging.found)
-    run = Pass(index, pods, PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True))
+    options = PassOptions(should_stop=should_stop, packing=packing, first=first, count_zones=True)
     earlier = index.earlier_claims(pods)
+    run, unplaced = _run(index, pods, options, earlier)
+    expected = expected_pods(run)
+    if expected:
+        run, unplaced = _run(index, pods, options, earlier, expected)
+    placement = of_round(with_cheaper_nodes(run))
+    return _with_served(without_expected(placement) if expected else placement, unplaced, earlier)
+
+
+def _run(
+    index: Index, pods: Sequence[Pod], options: PassOptions, earlier: EarlierClaims, expected: Sequence[Pod] = ()
+) -> tuple[Pass, Sequence[Pod]]:
+    """The pass, and the pods that get no node because claims were made for them before. `expected`: pods that come
+    after all others."""
+    run = Pass(index, (*pods, *expected) if expected else pods, options)
     served = [pod for pod in pods if pod.uid in earlier]
     unplaced = run.run_on_nodes_only(served) if served else ()
     run.run([pod for pod in pods if pod.uid not in earlier] if served else pods)
-    run = with_cheaper_nodes(run)
-    return _with_served(of_round(run), unplaced, earlier)
+    if expected:
+        run.run(expected)
+    return run, unplaced
 
 
 def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: EarlierClaims) -> Placement:

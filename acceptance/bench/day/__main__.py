@@ -1,6 +1,7 @@
 """`python -m acceptance.bench.day --nodes 200 --hours 24 OUT.json`: plays a day under both policies and writes figures.
 
-The picture is drawn from them by `python -m acceptance.bench.day.picture`. One policy alone is played with
+The picture is drawn from them by `python -m acceptance.bench.day.picture`. `--world vendor --hours 168` is a week
+beside one that a vendor has published (acceptance.bench.day.vendor). One policy alone is played with
 `--policy`, its figures are put beside what the file has.
 """
 
@@ -10,18 +11,20 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from acceptance.bench.day.play import Course, Play
+from acceptance.bench.day.vendor import VendorPlay
 
 Recorded = dict[str, Any]
+WORLDS: Final[dict[str, type[Play]]] = {"day": Play, "vendor": VendorPlay}
 
 
 def played(course: Course, keep: Callable[[Recorded], None] = lambda _: None) -> Recorded:
     """The figures of one play, with what was played. `keep` has them after every hour: a play may be cut short."""
-    began, play = time.process_time(), Play(course)
+    began, play = time.process_time(), WORLDS[course.world](course)
 
     def recorded() -> Recorded:
         found = asdict(play.figures) | {"processor_seconds": round(time.process_time() - began, 1)}
@@ -70,6 +73,9 @@ def main() -> int:
     parser.add_argument(
         "--spot-chance", type=float, default=Course(cost=True).spot_chance, help="what the policy believes"
     )
+    parser.add_argument("--world", choices=tuple(WORLDS), default="day", help="vendor: a week as a vendor tells of it")
+    parser.add_argument("--spot-to-spot", action="store_true", help="with the gate SpotToSpotConsolidation open")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slows", action="store_true", help="let consolidation rest where what it took came back")
     given = parser.parse_args()
     course = Course(
@@ -84,6 +90,9 @@ def main() -> int:
         deep=given.deep,
         spot_chance=given.spot_chance,
         slows=given.slows,
+        spot_to_spot=given.spot_to_spot,
+        world=given.world,
+        seed=given.seed,
     )
     recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
     for name in ("default", "cost") if given.policy == "both" else (given.policy,):

@@ -66,7 +66,7 @@ class Fleet:
         self.nodes: dict[str, Standing] = {}
         self.pods: dict[str, Pod] = {}
         self.pending: dict[str, tuple[App, float]] = {}  # since when
-        self._app_of: dict[str, App] = {}
+        self.app_of: dict[str, App] = {}
         self._kinds = Kinds()
         self._cluster = Cluster((), self._kinds, chance)
         self._at: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Fleet:
         for name, app in pods:
             self.pods[name] = app.pod(name, now)
             self.pending[name] = (app, now)
-            self._app_of[name] = app
+            self.app_of[name] = app
 
     def go(self, pods: Iterable[str], now: float) -> None:
         """They are gone, wherever they were."""
@@ -87,7 +87,7 @@ class Fleet:
             pod = self.pods.pop(name)
             self.pending.pop(name, None)
             self.nominated.pop(name, None)
-            app = self._app_of.pop(name)
+            app = self.app_of.pop(name)
             if pod.node_name:
                 self.nodes[pod.node_name].pods.discard(name)
                 self._cluster.release(name, self._kinds.of(app.raw(name)))
@@ -130,7 +130,7 @@ class Fleet:
         for name, each in standing:
             self._cluster.up[self._at[name]] = names.OWNER not in each.claim.annotations
             for pod in each.pods:
-                self._cluster.bind(pod, self._kinds.of(self._app_of[pod].raw(pod)), self._at[name])
+                self._cluster.bind(pod, self._kinds.of(self.app_of[pod].raw(pod)), self._at[name])
 
     # --- nodes
 

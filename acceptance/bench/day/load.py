@@ -1,6 +1,6 @@
 """Who comes and goes in a day: services that follow the sun, jobs by night, deploys in working hours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import cos, pi
@@ -58,25 +58,17 @@ class App:
         )
 
 
-def _an_app(name: str, cpu: float, memory: float, chance: np.random.Generator, is_job: bool) -> App:
-    labels = {"app": name}
-    spec: Raw = {
-        "containers": [
-            {"name": "c", "resources": {"requests": {"cpu": f"{cpu * 1000:.0f}m", "memory": f"{memory * 1024:.0f}Mi"}}}
-        ]
-    }
-    if not is_job and chance.random() < 0.6:
-        spec["nodeSelector"] = {names.CAPACITY_TYPE: names.CAPACITY_ON_DEMAND}
-    if not is_job and chance.random() < 0.3:
-        selector = {"matchLabels": labels}
-        spread = {"maxSkew": 2, "topologyKey": names.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
-        spec["topologySpreadConstraints"] = [{**spread, "labelSelector": selector}]
+def an_app(name: str, cpu: float, memory: float, asks: Raw, held: bool | None = None) -> App:
+    """A service whose pods ask for so many cpus and GiB, and for what `asks` adds to their specs. A job where it is
+    said whether somebody holds its pods."""
+    labels, is_job = {"app": name}, held is not None
+    requests = {"cpu": f"{cpu * 1000:.0f}m", "memory": f"{memory * 1024:.0f}Mi"}
+    spec: Raw = {"containers": [{"name": "c", "resources": {"requests": requests}}], **asks}
     metadata = {"name": name, "namespace": "default", "uid": name, "labels": labels}
     parsed = parse_pod({"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
     kind, version = ("Job", "batch/v1") if is_job else ("ReplicaSet", "apps/v1")
     owner = Owner(api_version=version, kind=kind, name=name, uid=name, controller=True)
-    held = is_job and chance.random() < 0.5
-    return App(name, spec, parsed.shape, parsed.requests, owner, 0.0, is_job, held)
+    return App(name, spec, parsed.shape, parsed.requests, owner, 0.0, is_job, bool(held))
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,15 @@ class Load:
         chance = self._chance
         cpu = float(chance.choice((1.0, 2.0, 4.0) if is_job else (0.5, 1.0, 1.0, 2.0, 3.0)))
         memory = cpu * float(chance.choice((2.0, 4.0, 6.0) if is_job else (1.0, 2.0, 4.0, 7.0)))
-        return _an_app(f"{'job' if is_job else 'web'}-{number:02d}", cpu, memory, chance, is_job)
+        if is_job:
+            return an_app(f"job-{number:02d}", cpu, memory, {}, held=bool(chance.random() < 0.5))
+        name, asks = f"web-{number:02d}", Raw()
+        if chance.random() < 0.6:
+            asks["nodeSelector"] = {names.CAPACITY_TYPE: names.CAPACITY_ON_DEMAND}
+        if chance.random() < 0.3:
+            spread = {"maxSkew": 2, "topologyKey": names.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+            asks["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": {"app": name}}}]
+        return an_app(name, cpu, memory, asks)
 
     def wanted(self, app: App, minute: int) -> int:
         """How many pods a service has at that minute of the day."""
@@ -163,7 +163,7 @@ class Load:
 
     def again(self, name: str) -> tuple[str, App]:
         """The pod that its owner makes in place of an evicted one; a job has as much left to do as it had."""
-        app, end = self.app_of[name], self._ends.get(name)
+        app, end = self.newest(self.app_of[name]), self._ends.get(name)
         self.remove(name)
         made = self._new(app)
         self.add(made, app)
@@ -171,7 +171,11 @@ class Load:
             self._ends[made] = end
         return made, app
 
-    def groups(self) -> Iterator[tuple[App, int]]:
+    def newest(self, app: App) -> App:
+        """By what its owner makes pods now."""
+        return app
+
+    def groups(self) -> Iterable[tuple[App, int]]:
         """The apps, and how many pods each has."""
         return ((app, len(app.pods)) for app in self.apps if app.pods)
 

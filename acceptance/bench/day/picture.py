@@ -1,4 +1,4 @@
-"""Draws the recorded day: `python -m acceptance.bench.day.picture docs/pictures/day.json` writes day.svg beside it."""
+"""Draws a recorded day or week: `python -m acceptance.bench.day.picture docs/pictures/day.json` writes day.svg."""
 
 import sys
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Recorded = dict[str, Any]
 
 
 def picture(recorded: Recorded) -> str:
-    """Dollars an hour over the hours of the day, under both policies and the least that is possible."""
+    """Dollars an hour over the hours of the day or week, under both policies and the least that is possible."""
     curves = [(words, colour, recorded[name]["dollars"]) for name, words, colour in _CURVES]
     curves.append((_LOWEST[1], _LOWEST[2], recorded["default"]["lowest"]))
     most = max(max(values) for _, _, values in curves) * 1.1
@@ -52,9 +52,10 @@ def _axes(hours: int, most: float) -> list[str]:
         y = _down(dollars, most)
         found.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#d0d7de"/>')
         found.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#57606a">${dollars:.1f}</text>')
-    for hour in range(0, hours + 1, max(1, hours // 8)):
-        x = _across(hour, hours)
-        found.append(f'<text x="{x:.1f}" y="{_HEIGHT - 16}" text-anchor="middle" fill="#57606a">{hour}:00</text>')
+    by_day = hours > 48
+    for hour in range(0, hours + 1, 24 if by_day else max(1, hours // 8)):
+        x, words = _across(hour, hours), f"day {hour // 24}" if by_day else f"{hour}:00"
+        found.append(f'<text x="{x:.1f}" y="{_HEIGHT - 16}" text-anchor="middle" fill="#57606a">{words}</text>')
     return found
 
 

@@ -7,7 +7,7 @@ ones. What is left out is what every policy would meet alike: budgets of applica
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Course:
     spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
     slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 247)
     moves: bool = True  # False: nothing is disrupted, so that nodes stand until the cloud takes them
+    spot_to_spot: bool = False  # the gate SpotToSpotConsolidation
+    world: str = "day"  # whose load and rules: those of this module, or `vendor` (acceptance.bench.day.vendor)
 
 
 @dataclass(slots=True)
@@ -83,6 +85,9 @@ class Running:
 class Play:
     """One play."""
 
+    LOAD: ClassVar[type[Load]] = Load
+    FLEET: ClassVar[type[Fleet]] = Fleet
+
     def __init__(self, course: Course) -> None:
         self.course = course
         # What the world does is drawn apart from what binding draws, so that each policy meets the same day.
@@ -90,11 +95,11 @@ class Play:
         self.market = Market(
             np.random.default_rng(course.seed + 1), course.deep, np.random.default_rng(course.seed + 4)
         )
-        self.load = Load(course.nodes, np.random.default_rng(course.seed + 2))
-        self.fleet = Fleet(self.market, np.random.default_rng(course.seed + 3))
+        self.load = self.LOAD(course.nodes, np.random.default_rng(course.seed + 2))
+        self.fleet = self.FLEET(self.market, np.random.default_rng(course.seed + 3))
         cost = CostSettings(everywhere=course.cost, steps=course.steps, spot_chance=course.spot_chance)
         self._placement = PlacementSettings(cost=cost)
-        self._disruption = DisruptionSettings(cost=cost, worth=course.worth)
+        self._disruption = DisruptionSettings(cost=cost, worth=course.worth, spot_to_spot=course.spot_to_spot)
         self._held: DisruptionPlan | None = None
         self._running: list[Running] = []
         self._displaced: set[str] = set()  # pods that an eviction or an interruption made pending
@@ -122,9 +127,13 @@ class Play:
         self.market.pass_an_hour()
         found = self.figures
         found.dollars.append(0.0)
-        found.lowest.append(lowest(self.load.groups(), self.market))
+        found.lowest.append(self._lowest())
         found.nodes.append(len(self.fleet.nodes))
         found.pods.append(len(self.fleet.pods))
+
+    def _lowest(self) -> float:
+        """Dollars an hour that the pods of this moment cost at the least, wherever they are."""
+        return lowest(self.load.groups(), self.market)
 
     def _minute(self, minute: int, is_first: bool) -> None:
         now = START + minute * MINUTE
@@ -201,7 +210,10 @@ class Play:
         self.fleet.end(node)
 
     def _evict(self, node: str, now: float) -> int:
-        pods = sorted(self.fleet.nodes[node].pods)
+        return self._make_anew(sorted(self.fleet.nodes[node].pods), now)
+
+    def _make_anew(self, pods: Sequence[str], now: float) -> int:
+        """These are gone, and their owners make others in their place; how many."""
         again = [self.load.again(name) for name in pods]
         if self.course.follows:
             nominated = self.fleet.nominated
@@ -260,11 +272,14 @@ class Play:
         """The pods of nodes whose replacements are up leave, and the nodes with them."""
         waiting: list[Running] = []
         for each in self._running:
-            stands = [self.fleet.nodes[name].node is not None for name in each.replacements if name in self.fleet.nodes]
-            if not all(stands):
+            if not self._is_up(each):
                 waiting.append(each)
                 continue
             for name in (t.node for t in each.command.targets if t.node in self.fleet.nodes):
                 self.figures.moved += self._evict(name, now)
                 self._end(name, now)
         self._running = waiting
+
+    def _is_up(self, running: Running) -> bool:
+        """Whether the replacements take pods, those that are not gone by now."""
+        return all(self.fleet.nodes[name].node is not None for name in running.replacements if name in self.fleet.nodes)

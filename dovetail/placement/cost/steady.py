@@ -1,0 +1,93 @@
+"""Where pods keep coming, a first node is made larger: what comes next finds room on it (decision record 294).
+
+Under the policy cost a node holds just its pods, so the next one waits for a node of its own. Where nodes have been
+launched for pods again and again in the last minutes, pods like those that need a node now are placed with them, as
+many as a small share of what runs. They stand for room alone: nobody hears of them, and no node is made for them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.placements import Placement
+from dovetail.model.pods import Pod, PodShape
+from dovetail.model.resources import CPU
+from dovetail.placement.cost.policy import cost_pools, is_asked_for
+from dovetail.placement.search.solve import Pass
+
+LATELY: Final = 900.0  # seconds in which nodes were launched for pods
+LAUNCHES: Final = 2  # moments of launches from which on arrivals count as steady
+SHARE: Final = 0.03  # of the cpus that pods of running nodes ask for
+MOST: Final = 3  # of each pod that needs a node
+LARGE: Final = 400  # pods at once fill nodes by themselves, and to place them a second time would take long
+_MARK: Final = "expected/"
+
+
+def expected_pods(run: Pass) -> tuple[Pod, ...]:
+    """Pods to make room for beside those that need new nodes now."""
+    index = run.index
+    if not run.drafts.made or not run.complete or not is_asked_for(index.pools, index.settings.cost):
+        return ()
+    costs = cost_pools(index)
+    steady = {pool for pool in costs if _is_steady(index.snapshot.claims_by_pool.get(pool, ()), index.snapshot.now)}
+    waiting = [pod for d in run.drafts.made if d.template.pool.name in steady for pod in d.pods]
+    room = SHARE * sum(pod.requests.get(CPU, 0) for pod in index.snapshot.pods.values() if pod.node_name)
+    return tuple(_within(_copies(waiting), room)) if 0 < len(waiting) < LARGE else ()
+
+
+def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
+    """Whether nodes were launched for pods at several moments lately; what consolidation launches does not count."""
+    lately = {c.created for c in claims if now - LATELY < c.created < now and names.MOVED_FROM not in c.annotations}
+    return len(lately) >= LAUNCHES
+
+
+def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
+    shapes: dict[int, PodShape] = {}
+    for number, pod in enumerate(islice(cycle(pods), MOST * len(pods))):
+        shape = shapes.get(id(pod.shape))
+        if shape is None:
+            shape = shapes[id(pod.shape)] = _bare(pod.shape)
+        name = f"{_MARK}{number}"
+        yield replace(pod, name=name, uid=name, shape=shape, node_name="", unschedulable=True)
+
+
+def _bare(shape: PodShape) -> PodShape:
+    """Where such pods may run, without what other pods have to do with it: no spread counts them."""
+    return PodShape(
+        namespace=shape.namespace,
+        labels={},
+        node_selector=shape.node_selector,
+        required_terms=shape.required_terms,
+        tolerations=shape.tolerations,
+    )
+
+
+def _within(pods: Iterable[Pod], cpus: float) -> Iterator[Pod]:
+    for pod in pods:
+        cpus -= pod.requests.get(CPU, 0)
+        if cpus < 0:
+            return
+        yield pod
+
+
+def without_expected(placement: Placement) -> Placement:
+    """The nodes keep their room; one that holds expected pods alone is not made."""
+    new = tuple(replace(node, pods=_real(node.pods)) for node in placement.new)
+    existing = {name: _real(pods) for name, pods in placement.existing.items()}
+    return replace(
+        placement,
+        new=tuple(node for node, before in zip(new, placement.new, strict=True) if node.pods or not before.pods),
+        existing={name: pods for name, pods in existing.items() if pods},
+        refused=tuple(each for each in placement.refused if not _is_expected(each.pod)),
+    )
+
+
+def _is_expected(pod: Pod) -> bool:
+    return pod.uid.startswith(_MARK)
+
+
+def _real(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    return tuple(pod for pod in pods if not _is_expected(pod))
