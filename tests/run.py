@@ -47,7 +47,8 @@ SYSTEMS = tuple(
         "situations",
     )
 )
-# What else asks the real API server is halved as well, and so are the systems on a real Temporal: most of it is waiting.
+# What else asks the real API server is halved as well, and so are the systems on a real Temporal: most of it is
+# waiting.
 PLANES = tuple(
     f"tests/cluster/test_{name}.py"
     for name in ("answers", "lifecycle", "cloud", "try_it_on_kind", "volumes", "kept_places", "up", "adopt")
