@@ -3,7 +3,7 @@
 `python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions, `coverage`
 the fast tests with what they cover; anything else goes to pytest as it is.
 
-Two cores carry five lanes: the tests on real servers mostly wait. Whole-system tests
+Two cores carry seven lanes: the tests on real servers mostly wait. Whole-system tests
 share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
 therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One that passes
 alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its cause: what
@@ -47,6 +47,16 @@ SYSTEMS = tuple(
         "situations",
     )
 )
+# What else asks the real API server is halved as well, and so are the systems on a real Temporal: most of it is
+# waiting.
+PLANES = tuple(
+    f"tests/cluster/test_{name}.py"
+    for name in ("answers", "lifecycle", "cloud", "try_it_on_kind", "volumes", "kept_places", "up", "adopt")
+)
+STAGES = tuple(
+    f"tests/system/test_{name}.py"
+    for name in ("rollouts", "front_door", "pauses", "workers_that_go", "launch_brake", "adopt", "idle", "fleet")
+)
 # Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
 SHOWN = ("tests/cli", "tests/packaging")
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
@@ -60,15 +70,24 @@ HALF = (
     *("tests/activities", "tests/adapters", "tests/ports", "tests/api"),
     *("tests/model", "tests/placement", "tests/disruption", "tests/lifecycle", "tests/termination"),
 )  # about half of the time that the fast ones take
+
+
+def without(*files: str) -> tuple[str, ...]:
+    """Words for pytest: all but these."""
+    return tuple(word for file in files for word in ("--ignore", file))
+
+
 LANES = {
     "check": (
         ("-m", FAST, *HALF),
-        ("-m", FAST, *(word for folder in HALF for word in ("--ignore", folder))),
+        ("-m", FAST, *without(*HALF)),
     ),
     "test": (
         (SLOWEST, "-m", f"(cluster and not soak) or ({REST} and not late and not ({FAST}))", *SYSTEMS, *SHOWN),
-        (SLOWEST, "-m", "cluster and not soak", *(word for file in (*SYSTEMS, *SHOWN) for word in ("--ignore", file))),
-        (SLOWEST, "-m", f"{REST} and not late", "tests/system", *(w for file in BESIDE for w in ("--ignore", file))),
+        (SLOWEST, "-m", "cluster and not soak", *PLANES),
+        (SLOWEST, "-m", "cluster and not soak", *without(*SYSTEMS, *SHOWN, *PLANES)),
+        (SLOWEST, "-m", f"{REST} and not late", *STAGES),
+        (SLOWEST, "-m", f"{REST} and not late", "tests/system", *without(*BESIDE, *STAGES)),
         (SLOWEST, "-m", f"({FAST}) or (late and {REST})"),
         (
             *(SLOWEST, "-m", f"{REST} and not late and not ({FAST})"),
