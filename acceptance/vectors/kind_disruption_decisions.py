@@ -10,7 +10,7 @@ from typing import Any
 
 from acceptance.karpenter import KARPENTER
 from acceptance.vectors.disruption_world import WELL_KNOWN, changed, snapshot
-from dovetail.disruption.choose import METHODS, notices_of
+from dovetail.disruption.choose import METHODS, own_notices, screening_notices
 from dovetail.disruption.commands import Command
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.nodes.costs import legacy_cost
@@ -66,7 +66,8 @@ def decisions(case: dict[str, Any]) -> str | None:
 def _method(given: dict[str, Any], round_: Round, method: Method) -> dict[str, Any]:
     """What our method makes of the case, in the form of the recording."""
     done = run(method, round_)
-    commands, events, second = done.found.commands, list(notices_of(round_, done)), None
+    commands, second = done.found.commands, None
+    events = [*screening_notices(round_, done.method.eventual), *own_notices(round_, done)]
     if "duringWait" in given and commands and method.reason.waits:
         later = changed(round_.snapshot, given["duringWait"], WAIT)
         commands, second = _after_wait(later, round_.settings, done)

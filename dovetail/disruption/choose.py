@@ -128,22 +128,17 @@ def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]
 
 def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
     notices: list[Notice] = []
-    told: set[bool] = set()  # of which classes of methods: each would say the same of all nodes again
+    screened: set[bool] = set()  # classes of methods: each would say the same of all nodes again
     for done in attempts:
         eventual = done.method.eventual
-        if eventual not in told:
+        if eventual not in screened:
             notices.extend(screening_notices(round_, eventual))
-        told.add(eventual)
-        notices.extend(_own_notices(round_, done))
+        screened.add(eventual)
+        notices.extend(own_notices(round_, done))
     return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.judging.found)]))
 
 
-def notices_of(round_: Round, done: Attempt) -> tuple[Notice, ...]:
-    """All notices of one method's attempt."""
-    return (*screening_notices(round_, done.method.eventual), *_own_notices(round_, done))
-
-
-def _own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
+def own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
     """Those of the attempt beside what the screening says of all nodes."""
     notices: list[Notice] = []
     for candidate, block in (*done.blocks, *done.found.blocks):
