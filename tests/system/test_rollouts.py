@@ -2,6 +2,7 @@
 it, or approves it where a policy made the roll-out, and "Back to the image of before"."""
 
 import asyncio
+import time
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from dovetail.adapters.simulator.play.kubelet import BREAKS_ON
 from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE as UP_TO_DATE
 from dovetail.model import names
 from dovetail.model.json import Json
+from dovetail.model.time import parse_time
 from testing.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
 
@@ -115,6 +117,11 @@ async def test_an_image_that_breaks_pods_is_taken_back_and_no_pod_that_came_mean
         events = stage.world.objects("Event")
         return [event for event in events if event["reason"] == "TargetRefused"]
 
+    def is_a_second_old() -> bool:
+        """Moments are whole seconds, and of a node of the same second nobody knows that it was there before."""
+        return max(parse_time(claim["metadata"]["creationTimestamp"]) for claim in stage.claims()) + 1 <= time.time()
+
+    await stage.until(is_a_second_old, 10, "the nodes are older than the roll-out will be")
     stage.world.apply({**ROLLOUT, "spec": {**ROLLOUT["spec"], "newLaunches": "Stable"}})
     applied("image-2")
     await stage.until(lambda: state() == "Soaking", 180, "the canary soaks")
