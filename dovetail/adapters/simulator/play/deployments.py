@@ -29,7 +29,10 @@ def keep_deployments(tick: Tick) -> None:
         if is_deleting(deployment):
             continue
         mine = [r for r in tick.mirror.every("ReplicaSet") if controller_of(r) == deployment["metadata"]["uid"]]
-        rolling = _Rolling(tick, deployment, sorted(mine, key=lambda each: each["metadata"]["creationTimestamp"]))
+        mine.sort(key=lambda each: each["metadata"]["creationTimestamp"])
+        template = _unhashed(deployment["spec"]["template"])
+        current = next((each for each in mine if _unhashed(each["spec"]["template"]) == template), None)
+        rolling = _Rolling(tick, deployment, mine, current)
         rolling.step()
         cluster_status(tick, DEPLOYMENTS, deployment, rolling.status())
 
@@ -41,21 +44,15 @@ class _Rolling:
     tick: Tick
     deployment: Json
     mine: list[Json]
+    current: Json | None  # the one of the template as it is now
 
     @property
     def wanted(self) -> int:
         return int(self.deployment["spec"].get("replicas", 1))
 
     @property
-    def current(self) -> Json | None:
-        """The one of the template as it is now."""
-        template = _unhashed(self.deployment["spec"]["template"])
-        return next((r for r in self.mine if _unhashed(r["spec"]["template"]) == template), None)
-
-    @property
     def old(self) -> list[Json]:
-        current = self.current
-        return [each for each in self.mine if each is not current]
+        return [each for each in self.mine if each is not self.current]
 
     @property
     def asked(self) -> int:
@@ -69,21 +66,20 @@ class _Rolling:
             self._scale_paused()
         elif (spec.get("strategy") or {}).get("type") == "Recreate":
             self._recreate()
-        elif not self._grow(
-            min(self.wanted, self._size_of_current() + max(0, self.wanted + self._surge() - self.asked))
-        ):
-            self._shrink()
+        else:
+            size = _replicas(self.current) if self.current is not None else 0
+            room = max(0, self.wanted + self._surge() - self.asked)
+            if not self._grow(min(self.wanted, size + room)):
+                self._shrink()
 
     def _recreate(self) -> None:
         if any(_replicas(each) for each in self.old):
             for each in self.old:
                 self._scale(each, 0)
-        elif not any(controller_of(pod) in {each["metadata"]["uid"] for each in self.old} for pod in self._pods()):
+            return
+        old = {each["metadata"]["uid"] for each in self.old}
+        if not any(controller_of(pod) in old for pod in self.tick.mirror.every("Pod")):  # those that stop count as well
             self._grow(self.wanted)
-
-    def _pods(self) -> list[Json]:
-        """Those that stop as well: Recreate waits until they are gone."""
-        return self.tick.mirror.every("Pod")
 
     def _scale_paused(self) -> None:
         """Nothing rolls; the number of replicas is still what is asked for."""
@@ -91,28 +87,22 @@ class _Rolling:
         if len(active) == 1:
             self._scale(active[0], self.wanted)
 
-    def _size_of_current(self) -> int:
-        return _replicas(self.current) if self.current is not None else 0
-
     def _grow(self, replicas: int) -> bool:
         """Whether the ReplicaSet of the template had to change."""
-        current = self.current
-        if current is None:
+        if self.current is None:
             self.tick.cluster(DEPLOYMENTS).create(_replica_set_of(self.deployment, replicas))
             return True
-        return self._scale(current, replicas)
+        return self._scale(self.current, replicas)
 
     def _shrink(self) -> None:
         """Old pods that are not available first, then as many as may be away."""
-        current, least = self.current, self.wanted - self._unavailable()
-        if current is None:
+        if self.current is None:
             return
-        missing = max(0, _replicas(current) - _count(current, "availableReplicas"))
-        room = self.asked - least - missing
-        broken = {id(each): max(0, _replicas(each) - _count(each, "availableReplicas")) for each in self.old}
+        least = self.wanted - self._unavailable()
+        room = self.asked - least - _broken(self.current)
         spare = max(0, sum(_count(each, "availableReplicas") for each in self.mine) - least)
         for each in self.old:
-            useless = min(broken[id(each)], max(0, room))
+            useless = min(_broken(each), max(0, room))
             fewer = min(_replicas(each) - useless, spare, max(0, room - useless))
             room, spare = room - useless - fewer, spare - fewer
             self._scale(each, _replicas(each) - useless - fewer)
@@ -184,6 +174,11 @@ def _replicas(replica_set: Json) -> int:
 
 def _count(replica_set: Json, name: str) -> int:
     return int((replica_set.get("status") or {}).get(name, 0))
+
+
+def _broken(replica_set: Json) -> int:
+    """How many of its pods are asked for and not available."""
+    return max(0, _replicas(replica_set) - _count(replica_set, "availableReplicas"))
 
 
 def _share(value: object, replicas: int) -> float:
