@@ -10,6 +10,8 @@ whose context it is converted (decision record 93). A codec binds payloads to th
 248), which the commands themselves say: a child, a workflow that is signalled, or else this one.
 """
 
+import logging
+import sys
 from typing import Final
 
 from temporalio.api.enums.v1 import CommandType
@@ -21,6 +23,8 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import Info
+
+from dovetail.background.loop_watch import calls
 
 _USED_BY_WORKFLOWS = (
     "model",
@@ -38,6 +42,8 @@ _USED_BY_WORKFLOWS = (
 OURS = (*(f"dovetail.{room}" for room in _USED_BY_WORKFLOWS), "numpy", "croniter", "orjson")
 
 
+_log = logging.getLogger(__name__)
+
 _CHILD: Final = CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION
 _SIGNAL: Final = CommandType.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION
 
@@ -47,10 +53,12 @@ class _AtItsPlace(WorkflowInstance):
 
     def __init__(self, inside: WorkflowInstance, info: Info) -> None:
         self._inside, self._namespace = inside, info.namespace
+        self._late = False  # the task under way, and said so
         self._own = self._of(info.workflow_id)
         self._others: dict[tuple[int, int], WorkflowSerializationContext] = {}
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        self._late = False
         completion = self._inside.activate(act)
         for command in completion.successful.commands:
             self._note(command)
@@ -72,8 +80,13 @@ class _AtItsPlace(WorkflowInstance):
     def get_info(self) -> Info:
         return self._inside.get_info()
 
-    def get_thread_id(self) -> int | None:
-        return self._inside.get_thread_id()
+    def get_thread_id(self) -> None:
+        """Asked for where the task is late, to raise an exception in its thread: none is given, so the task comes to
+        its end (decision record 295)."""
+        frame = sys._current_frames().get(self._inside.get_thread_id() or 0)
+        if frame is not None and not self._late:
+            self._late = True
+            _log.warning("a task of workflow %s is late: %s", self._inside.get_info().workflow_id, calls(frame))
 
     def get_serialization_context(self, command_info: CommandInfo | None) -> WorkflowSerializationContext:
         if command_info is None:

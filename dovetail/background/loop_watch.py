@@ -64,7 +64,7 @@ class LoopWatch:
             return
         frame = sys._current_frames().get(self.thread)
         if frame is not None:
-            self._held_by[" < ".join(_lines(frames_from(frame, MOST_FRAMES)))] += 1
+            self._held_by[calls(frame)] += 1
         if late >= STUCK_SECONDS and not self._complained:
             self._complained = True
             _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
@@ -73,6 +73,11 @@ class LoopWatch:
         """What was seen most often."""
         seen = self._held_by.most_common(1)
         return f": {seen[0][0]}" if seen else ""
+
+
+def calls(frame: FrameType) -> str:
+    """What goes on there, the innermost call first."""
+    return " < ".join(_lines(frames_from(frame, MOST_FRAMES)))
 
 
 def frames_from(frame: FrameType, most: int) -> list[FrameType]:
