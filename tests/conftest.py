@@ -9,6 +9,7 @@ ones (`--hypothesis-profile exploring` does so for any test).
 
 import asyncio
 import functools
+import gc
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -44,6 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         may_hang = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
         if may_hang and item.get_closest_marker("soak") is None:
             item.obj = limited(item.obj)  # type: ignore[attr-defined]
+
+
+def pytest_collection_finish() -> None:
+    """What tests are made of lives to the end. No collection of garbage goes through it again: on a crowded machine that
+    takes seconds, of whatever thread it comes in, and a workflow task has two."""
+    gc.collect()
+    gc.freeze()
 
 
 def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
