@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What tests are made of lives to the end. No collection of garbage goes through it again: on a crowded machine that
-    takes seconds, of whatever thread it comes in, and a workflow task has two."""
+    """What tests are made of lives to the end, so no collection of garbage goes through it again: on a crowded machine
+    that takes seconds of whatever thread it comes in, and a workflow task has two."""
     gc.collect()
     gc.freeze()
 
