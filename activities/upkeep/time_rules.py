@@ -14,6 +14,7 @@ from dovetail.activities.shared.look import Look, Write, earliest
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.disruption.upkeep.rollout_conditions import STALLED, conditions_of
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
+from dovetail.disruption.upkeep.rollout_history import ended_as
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE
 from dovetail.model.beginnings import readiness_for
@@ -34,6 +35,7 @@ from dovetail.model.time import format_time, parse_time
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects
+from dovetail.telemetry.metrics.rollouts import ended
 
 ACTIVE: Final = "Active"
 NO_ANSWERS: Final[Mapping[str, Answer]] = {}
@@ -78,7 +80,7 @@ class TimeRuleUpkeep:
             place = rollout_status(rollout, snapshot, self.now(), makes, answers)
             moments += looks_again(place, rollout, self.now())
             if place != rollout.status:
-                writes.append(partial(self.times.patch_rollout, rollout, place))
+                writes.append(partial(self._move, rollout, place))
             writes += self._refusals(rollout, place, snapshot)
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
 
@@ -98,6 +100,12 @@ class TimeRuleUpkeep:
             return (await self.catalogues.node_class(pool.template.node_class)).makes
         except Failure:
             return ""
+
+    async def _move(self, rollout: Rollout, place: RolloutStatus) -> None:
+        """Write where it stands; what has ended counts once it stands there."""
+        result = ended_as(rollout.status, place)
+        if await self.times.patch_rollout(rollout, place) is not None and result:
+            ended(rollout.pool, result)
 
     def _refusals(self, rollout: Rollout, place: RolloutStatus, snapshot: Snapshot) -> list[Write]:
         """That its target is refused, on the NodeClass whose change it is: nothing of that is ever edited."""

@@ -38,7 +38,7 @@ class Metric(NamedTuple):
     words: str
 
 
-_COUNTED: Final = (absence, api_calls, background, holds, launch_brake, moves, outcomes, phases, steps)
+_COUNTED: Final = (absence, api_calls, background, holds, launch_brake, moves, outcomes, phases, rollouts, steps)
 _MEASURED: Final = (
     (PREFIX, gauges.HELP),
     *(

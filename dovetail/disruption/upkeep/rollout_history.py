@@ -7,6 +7,7 @@ from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, Ro
 
 MOST: Final = 20  # passages that are kept; the latest
 _WORDS: Final = 200  # characters of a message
+_SUPERSEDED: Final = "Superseded"
 _OVER: Final = frozenset({RolloutState.COMPLETE, RolloutState.FAILED})
 
 
@@ -23,6 +24,17 @@ def with_history(rollout: Rollout, after: RolloutStatus, now: float) -> RolloutS
     return after if history == after.history else replace(after, history=history)
 
 
+def ended_as(before: RolloutStatus, after: RolloutStatus) -> str:
+    """How the change that was rolled out has ended by this move; empty where it goes on or had ended before."""
+    if before.state not in BEGUN | {RolloutState.ROLLING_BACK}:
+        return ""
+    if after.state in _OVER:
+        return str(after.state)
+    going_on = {(each.step, each.began) for each in before.history if each.ended is None}
+    left = {(each.step, each.began) for each in after.history if each.result == _SUPERSEDED}
+    return _SUPERSEDED if going_on & left else ""
+
+
 def _place(status: RolloutStatus) -> tuple[str, float, bool, bool]:
     return status.step, status.begun, status.state in REFUSED, status.state == RolloutState.ROLLING_BACK
 
@@ -36,7 +48,7 @@ def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
     if after.state in REFUSED:
         return "Failed", after.failure.message[:_WORDS] if after.failure is not None else ""
     if another or after.begun != before.begun:
-        return "Superseded", "the NodePool has another target"
+        return _SUPERSEDED, "the NodePool has another target"
     if after.step != before.step and rollout.intent == Intent.PROMOTE:
         return "Promoted", ""
     steps = [step.name for step in rollout.steps]
