@@ -10,14 +10,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dovetail.model import names
-from dovetail.model.policies import Freeze
 from dovetail.model.pools import NodePool
-from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time, time_or_none
 from dovetail.model.workloads import Namespace
+
+if TYPE_CHECKING:  # an order reads no policies
+    from dovetail.model.policies import Freeze
+    from dovetail.model.snapshot import Snapshot
 
 
 class Activity(StrEnum):
@@ -133,7 +135,7 @@ def pause_of_all(system: Namespace | None, now: float) -> Pause | None:
     return pause_in(system.annotations, EVERY_POOL, now) if system is not None else None
 
 
-def pause_of_freeze(freeze: Freeze, now: float) -> Pause | None:
+def pause_of_freeze(freeze: "Freeze", now: float) -> Pause | None:
     """The pause that a Freeze is; None where it is not in force. One that cannot be understood is since it exists."""
     if not freeze.holds(now):
         return None
@@ -149,7 +151,7 @@ def pause_of_freeze(freeze: Freeze, now: float) -> Pause | None:
     )
 
 
-def undoing_freeze(freezes: Iterable[Freeze], activity: Activity, now: float) -> Freeze | None:
+def undoing_freeze(freezes: Iterable["Freeze"], activity: Activity, now: float) -> "Freeze | None":
     """The Freeze in force that calls off what has begun of that."""
     found = (
         freeze
@@ -159,14 +161,14 @@ def undoing_freeze(freezes: Iterable[Freeze], activity: Activity, now: float) ->
     return next(found, None)
 
 
-def pauses(snapshot: Snapshot) -> tuple[Pause, ...]:
+def pauses(snapshot: "Snapshot") -> tuple[Pause, ...]:
     """All that hold now, those for all pools first."""
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = (pause_of_pool(pool, snapshot.now) for _, pool in sorted(snapshot.pools.items()))
     return (*general, *(pause for pause in own if pause is not None))
 
 
-def pauses_of_all(system: Namespace | None, freezes: Mapping[str, Freeze], now: float) -> tuple[Pause, ...]:
+def pauses_of_all(system: Namespace | None, freezes: Mapping[str, "Freeze"], now: float) -> tuple[Pause, ...]:
     """Those that hold for every pool."""
     found = (pause_of_all(system, now), *(pause_of_freeze(freezes[name], now) for name in sorted(freezes)))
     return tuple(pause for pause in found if pause is not None)
@@ -178,7 +180,7 @@ def holding(found: Iterable[Pause | None], activity: Activity) -> Pause | None:
     return max(held, key=lambda pause: math.inf if pause.until is None else pause.until, default=None)
 
 
-def pause_on(snapshot: Snapshot, pool: str, activity: Activity) -> Pause | None:
+def pause_on(snapshot: "Snapshot", pool: str, activity: Activity) -> Pause | None:
     """What holds that for the pool now."""
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     found = snapshot.pools.get(pool)
@@ -186,7 +188,7 @@ def pause_on(snapshot: Snapshot, pool: str, activity: Activity) -> Pause | None:
     return holding((*general, own), activity)
 
 
-def without_pauses(snapshot: Snapshot) -> Snapshot:
+def without_pauses(snapshot: "Snapshot") -> "Snapshot":
     """The same, as if people held nothing: what is held back is what would be decided then."""
     spaces = {name: replace(space, annotations={}) for name, space in snapshot.namespaces.items()}
     pools = {name: replace(pool, annotations=_unpaused(pool)) for name, pool in snapshot.pools.items()}
@@ -197,7 +199,7 @@ def _unpaused(pool: NodePool) -> dict[str, str]:
     return {key: text for key, text in pool.annotations.items() if key not in names.PAUSE_ANNOTATIONS}
 
 
-def next_end(snapshot: Snapshot) -> float | None:
+def next_end(snapshot: "Snapshot") -> float | None:
     """When the first of the pauses ends by itself."""
     return min((pause.until for pause in pauses(snapshot) if pause.until is not None), default=None)
 

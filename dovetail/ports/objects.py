@@ -9,21 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from dovetail.model.buffers import BufferStatus, CapacityBuffer
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.notice import Notice
-from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pods import Expression, Owner, Pod
-from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
 from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import Deployment, Namespace
 
-if TYPE_CHECKING:  # what decides about moves is not loaded for an order
+if TYPE_CHECKING:  # what decides about moves, policies and roll-outs is not loaded for an order
+    from dovetail.model.buffers import BufferStatus, CapacityBuffer
     from dovetail.model.moves import MoveChange
+    from dovetail.model.overlays import NodeOverlay
+    from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
+    from dovetail.model.rollout_approvals import Approval
+    from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
 class Versioned(Protocol):
@@ -127,45 +127,45 @@ class Nodes(Protocol):
 class NodeOverlays(Protocol):
     """NodeOverlay objects; their spec is a person's, their conditions are ours."""
 
-    async def patch_conditions(self, overlay: NodeOverlay, conditions: tuple[Condition, ...]) -> NodeOverlay | None:
+    async def patch_conditions(self, overlay: "NodeOverlay", conditions: tuple[Condition, ...]) -> "NodeOverlay | None":
         """Change the conditions at the version of `overlay`; None where it is gone, Conflict where it has changed."""
 
 
 class TimeObjects(Protocol):
     """DisruptionPolicies, Freezes and NodeRollouts; their spec is a person's, their status is ours."""
 
-    async def read(self, _: str) -> TimeRules:
+    async def read(self, _: str) -> "TimeRules":
         """All of them as the API server has them now; none where the kinds are not installed."""
 
-    async def patch_policy(self, policy: Policy, status: PolicyStatus) -> Policy | None:
+    async def patch_policy(self, policy: "Policy", status: "PolicyStatus") -> "Policy | None":
         """Set the whole status at the version of `policy`; None where it is gone, Conflict where it has changed."""
 
-    async def patch_freeze(self, freeze: Freeze, conditions: tuple[Condition, ...]) -> Freeze | None:
+    async def patch_freeze(self, freeze: "Freeze", conditions: tuple[Condition, ...]) -> "Freeze | None":
         """Change the conditions at the version of `freeze`; None where it is gone, Conflict where it has changed."""
 
-    async def patch_rollout(self, rollout: Rollout, status: RolloutStatus) -> Rollout | None:
+    async def patch_rollout(self, rollout: "Rollout", status: "RolloutStatus") -> "Rollout | None":
         """Set the whole status at the version of `rollout`; None where it is gone, Conflict where it has changed."""
 
-    async def create_rollout(self, new: NewRollout) -> None:
+    async def create_rollout(self, new: "NewRollout") -> None:
         """Make it; one of that name that is there already is left as it is."""
 
-    async def delete_rollout(self, rollout: Rollout) -> None:
+    async def delete_rollout(self, rollout: "Rollout") -> None:
         """Delete that very one; nothing where it is gone."""
 
-    async def patch_intent(self, rollout: Rollout, intent: Intent) -> Rollout | None:
+    async def patch_intent(self, rollout: "Rollout", intent: "Intent") -> "Rollout | None":
         """What a person wants of it, likewise."""
 
-    async def patch_approval(self, rollout: Rollout, approval: Approval) -> Rollout | None:
+    async def patch_approval(self, rollout: "Rollout", approval: "Approval") -> "Rollout | None":
         """What a person approves, likewise."""
 
 
 class CapacityBuffers(Protocol):
     """CapacityBuffer objects; their spec is a person's, their status is ours."""
 
-    async def read(self, buffer: CapacityBuffer) -> CapacityBuffer | None:
+    async def read(self, buffer: "CapacityBuffer") -> "CapacityBuffer | None":
         """The buffer of that name as the API server has it now."""
 
-    async def patch_status(self, buffer: CapacityBuffer, status: BufferStatus) -> CapacityBuffer | None:
+    async def patch_status(self, buffer: "CapacityBuffer", status: "BufferStatus") -> "CapacityBuffer | None":
         """Set the whole status at the version of `buffer`; None where it is gone, Conflict where it has changed."""
 
 

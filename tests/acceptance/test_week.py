@@ -27,15 +27,16 @@ def test_a_week_under_the_policy_cost_is_cheaper_and_disturbs_no_more(seed: int)
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("policy", ["default", "cost"])
-def test_a_week_s_savings_are_those_of_the_cloud_s_bills(policy: str) -> None:
-    """With the time without moves as the record has it, the bill is what it was for the cloud, within 2 %. Under the
-    policy cost less is claimed than was saved: there fewer pods find room in what was taken away than would fit."""
-    week = replace(WEEK, cost=policy == "cost", steps=30)
-    found = compared(Week(course=week, interrupted=0.002))
+def test_a_week_s_savings_are_those_of_the_cloud_s_bills(policy: str, seed: int) -> None:
+    """The bill is the cloud's to the cent. The time without moves as the record has it lies between a fifth below and a
+    tenth above what it cost (decision 284), which is itself known to some percent alone."""
+    week = replace(WEEK, cost=policy == "cost", steps=30, seed=seed)
+    found = compared(Week(course=week, interrupted=0.002), ties=2)
     print(f"\n{found.text}")
 
     assert found.answer.total.bill == pytest.approx(found.bill)
     assert found.answer.total.undone > 0 and found.interrupted > 0
-    assert found.beside_bill < 0.02
-    assert found.beside_bill > (-0.02 if policy == "default" else -0.15)
+    assert len({found.without, *found.others}) > 1
+    assert -0.2 < found.beside_bill < 0.1

@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 from typing import Final
 
 from acceptance.bench.day.fleet import Standing, a_pool
@@ -251,6 +252,7 @@ class Compared:
     without: float
     answer: SavingsAnswer
     interrupted: int
+    others: tuple[float, ...] = ()  # bills without moves, where the kube-scheduler drew otherwise among equal nodes
 
     @property
     def between(self) -> float:
@@ -268,29 +270,48 @@ class Compared:
         return (self.bill + self.answer.total.saved) / self.without - 1
 
     @property
+    def chance(self) -> str:
+        """How far the weeks without moves lie apart, and where what is claimed lies among them."""
+        saved = [bill - self.bill for bill in (self.without, *self.others)]
+        mean, claimed = fmean(saved), self.answer.total.saved
+        return (
+            f"In {len(saved)} weeks without moves that differ in ties ${min(saved):.2f} to ${max(saved):.2f} were "
+            f"saved, ±{stdev(saved) / mean:.1%} of the mean: `savings` is {claimed / mean - 1:+.1%} beside that, "
+            f"{(claimed - mean) / (mean + self.bill):+.1%} of the bill without."
+        )
+
+    @property
     def text(self) -> str:
         total = self.answer.total
-        return (
+        text = (
             f"{self.policy}: ${self.bill:.2f} with moves, ${self.without:.2f} without: ${self.between:.2f} less. "
             f"`savings` says ${total.saved:.2f} beside a bill of ${total.bill or 0:.2f}: {self.off:+.1%} of what was "
             f"saved, {self.beside_bill:+.1%} of the bill without. {total.moves} nodes moved, "
             f"{total.undone} called off, {total.back} came back, {self.interrupted} interrupted."
         )
+        return f"{text} {self.chance}" if self.others else text
 
 
-def compared(week: Week) -> Compared:
-    """The same week with moves and without."""
+def compared(week: Week, ties: int = 0) -> Compared:
+    """The same week with moves and without, and without once more for so many other ties."""
     moving = Books(week)
     figures = moving.run(lambda _: None)
-    still = Books(replace(week, course=replace(week.course, moves=False)), moving.losses)
-    still.run(lambda _: None)
+    without, *others = (_without(week, moving.losses, number) for number in range(ties + 1))
     return Compared(
         policy="cost" if week.course.cost else "default",
         bill=moving.bill,
-        without=still.bill,
+        without=without,
         answer=moving.savings(),
         interrupted=figures.interrupted,
+        others=tuple(others),
     )
+
+
+def _without(week: Week, losses: Losses, ties: int) -> float:
+    """The bill of the cloud."""
+    still = Books(replace(week, course=replace(week.course, moves=False, ties=ties)), losses)
+    still.run(lambda _: None)
+    return still.bill
 
 
 def main() -> int:
@@ -303,6 +324,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=20, help="minutes between decisions about disruption")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interrupted", type=float, default=0.002, help="of the spot pools, an hour")
+    parser.add_argument("--ties", type=int, default=0, help="more weeks without moves, that differ in ties alone")
     given = parser.parse_args()
     for policy in ("default", "cost") if given.policy == "both" else (given.policy,):
         course = Course(
@@ -313,7 +335,7 @@ def main() -> int:
             every=given.every,
             seed=given.seed,
         )
-        print(compared(Week(course=course, interrupted=given.interrupted)).text, flush=True)
+        print(compared(Week(course=course, interrupted=given.interrupted), given.ties).text, flush=True)
     return 0
 
 

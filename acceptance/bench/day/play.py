@@ -48,6 +48,7 @@ class Course:
     every: int = 5  # minutes between two decisions about disruption
     first_hour: int = 0
     seed: int = 1
+    ties: int = 0  # another number: the kube-scheduler draws otherwise among nodes of one score
     deep: float = 1.0  # of each spot pool, the chance that the cloud has much capacity there; else it takes another one
     spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
     slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 247)
@@ -96,7 +97,7 @@ class Play:
             np.random.default_rng(course.seed + 1), course.deep, np.random.default_rng(course.seed + 4)
         )
         self.load = self.LOAD(course.nodes, np.random.default_rng(course.seed + 2))
-        self.fleet = self.FLEET(self.market, np.random.default_rng(course.seed + 3))
+        self.fleet = self.FLEET(self.market, np.random.default_rng(course.seed + (1000 * course.ties or 3)))
         cost = CostSettings(everywhere=course.cost, steps=course.steps, spot_chance=course.spot_chance)
         self._placement = PlacementSettings(cost=cost)
         self._disruption = DisruptionSettings(cost=cost, worth=course.worth, spot_to_spot=course.spot_to_spot)

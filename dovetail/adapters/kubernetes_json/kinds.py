@@ -25,8 +25,9 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_volume_attachment,
     parse_volume_claim,
 )
+from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD
+from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL
 from dovetail.model.moves import GUARD_KINDS
 from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
 

@@ -4,23 +4,16 @@ annotates one object reads that one alone."""
 from typing import Final
 
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node, parse_node_claim
-from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_namespace
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Node
-from dovetail.model.pods import Pod
-
-
-def _node_of_pod(pod: Pod) -> str:
-    return pod.node_name
 
 
 def _provider_id(node: Node) -> str:
     return node.provider_id
 
 
-POD: Final = Kind("Pod", "/api/v1/pods", parse_pod, snapshot_field="pods", by_uid=True, index=_node_of_pod)
 NODE: Final = Kind("Node", "/api/v1/nodes", parse_node, snapshot_field="nodes", index=_provider_id)
 NODE_CLAIM: Final = Kind("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", parse_node_claim, snapshot_field="claims")
 NAMESPACE: Final = Kind("Namespace", "/api/v1/namespaces", parse_namespace, snapshot_field="namespaces")

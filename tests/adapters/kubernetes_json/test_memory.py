@@ -13,7 +13,7 @@ import pytest
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.parsing import pods as parsing
 from dovetail.adapters.kubernetes_json.parsing import shapes
-from dovetail.adapters.kubernetes_json.written_kinds import POD
+from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
 

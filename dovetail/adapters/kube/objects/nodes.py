@@ -5,6 +5,8 @@ those who write something else (`rendering/operations.py`). The node of an insta
 knows, because listing 5,000 nodes for one would be dear.
 """
 
+from typing import TYPE_CHECKING
+
 from dovetail.adapters.kube.failures import INVALID, NOT_FOUND, failure_of
 from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.paging import list_all
@@ -16,13 +18,15 @@ from dovetail.adapters.kubernetes_json.written_kinds import NODE
 from dovetail.model.nodes import Condition, Node
 from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange
-from dovetail.ports.view import ClusterLookups
+
+if TYPE_CHECKING:  # a person's order needs no view of the cluster
+    from dovetail.ports.view import ClusterLookups
 
 
 class KubeNodes:
     """Nodes on the API server. `lookups` knows the names of an instance's nodes; without it all nodes are listed."""
 
-    def __init__(self, client: Caller, lookups: ClusterLookups | None = None) -> None:
+    def __init__(self, client: Caller, lookups: "ClusterLookups | None" = None) -> None:
         self._client = client
         self._lookups = lookups
         self._nodes = Collection[Node](client, NODE.name, NODE.path, parse_node)

@@ -15,8 +15,8 @@ from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
+from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.rendering.pods import render_annotation, render_nomination
-from dovetail.adapters.kubernetes_json.written_kinds import POD
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
 from dovetail.ports.failures import Conflict
