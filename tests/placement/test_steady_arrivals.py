@@ -17,7 +17,7 @@ from dovetail.model.resources import CPU
 from dovetail.placement.cost import steady
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot
+from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot, a_type
 from tests.placement.test_cost import quick
 from tests.properties.clusters import clusters
 
@@ -61,6 +61,13 @@ def test_a_node_has_room_for_what_comes_next_where_nodes_were_launched_again_and
 )
 def test_else_it_holds_just_its_pods(nodes: list[tuple[Node, NodeClaim]]) -> None:
     assert _cpus(_placed(nodes)) == 1
+
+
+def test_no_node_is_made_for_what_may_come_alone() -> None:
+    nodes = _full(100.0, 300.0, 500.0)
+    pods = [*(a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes), a_pod("p", cpu="3")]
+    only = replace(a_snapshot(pods, nodes, types=(a_type("four", "4", 0.2),)), now=NOW)
+    assert [[pod.name for pod in node.pods] for node in place(Index(only, COST)).new] == [["p"]]
 
 
 def test_under_the_default_policy_nothing_is_expected() -> None:
