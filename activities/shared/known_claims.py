@@ -4,7 +4,9 @@ That saves a request for nearly every write. A claim that the cache does not hav
 read live before it counts as gone.
 """
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
 
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import Node, NodeClaim
@@ -14,12 +16,20 @@ from dovetail.ports.objects import NodeClaims
 if TYPE_CHECKING:  # a person's order needs no view of the cluster
     from dovetail.ports.view import ClusterLookups
 
+WATCH_LOOKS: Final = 8  # at a claim that somebody may just have deleted, before it is read
+WATCH_PAUSE: Final = 0.05
+
 
 class KnownClaims:
     """Claims by the cache, or live, and their nodes by the cache."""
 
-    def __init__(self, lookups: "ClusterLookups", claims: NodeClaims) -> None:
-        self.lookups, self.claims = lookups, claims
+    def __init__(
+        self,
+        lookups: "ClusterLookups",
+        claims: NodeClaims,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.lookups, self.claims, self.pause = lookups, claims, pause
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         """The nodes of that instance in the cache; none where there is no providerID."""
@@ -39,10 +49,16 @@ class KnownClaims:
 
         Whoever may write to Temporal's namespace may ask for any step: none of those that end a node does anything to a
         claim that stays. A deletion is never taken back, so one that the cache has seen needs no look at the server.
+        The watch has a moment to bring it: who deletes a claim asks for its end at once.
         """
         if not ref.name or not ref.uid:
             raise Refused("NodeClaim", "none is named that leaves, so nothing is ended")
         claim = self.lookups.claim(ref.name)
+        for _ in range(WATCH_LOOKS):
+            if claim is None or not is_same(claim, ref.uid) or claim.deleting_since is not None:
+                break
+            await self.pause(WATCH_PAUSE)
+            claim = self.lookups.claim(ref.name)
         if claim is None or not is_same(claim, ref.uid) or claim.deleting_since is None:
             claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid):
