@@ -174,12 +174,12 @@ def beside() -> Context:
 def pause_between(timeout: float, sent: int, beating: int) -> float:
     """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps beat here.
 
-    The first comes soon, so that people see what the step is at, but of a long timeout, where each has its price; a
-    step of less than a second sends none. Then four come in the timeout of what acts, and one or two in that of a wait.
+    The first of what acts comes soon, so that what it has done is kept; a step of less than a second sends none. Then
+    four come in the timeout of what acts, and one or two in that of a wait, from its beginning on.
     The more steps beat, the rarer each of them does, until two seconds are left for a beat to arrive.
     """
     regular = timeout / 4 if timeout < ACTS else max(PART * timeout, timeout - LATE_BY)
-    if sent == 0 and timeout <= SOON:
+    if sent == 0 and timeout < ACTS:
         regular = FIRST_PAUSE
     crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
     return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))

@@ -65,6 +65,12 @@ def test_a_wait_beats_once_or_twice_in_its_timeout(seconds: float) -> None:
             assert beats_in(seconds, timeout, 10) <= 1 + seconds / (0.65 * timeout)
 
 
+@pytest.mark.parametrize("options", [waiting("c"), watching("c"), leaving("c"), ending("c")])
+def test_no_wait_beats_as_it_begins(options: Any) -> None:
+    """It has done nothing yet that a retry need not do, and its timeout begins with it."""
+    assert pause_between(seconds_of(options), 0, 10) == pause_between(seconds_of(options), 1, 10)
+
+
 def test_where_each_heartbeat_is_paid_for_none_is_sent_early() -> None:
     assert [beats_in(25.0, paid_for(options), 10) for options in (waiting("c"), watching("c"), leaving("c"))] == [0] * 3
 
