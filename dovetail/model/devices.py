@@ -30,7 +30,7 @@ class DeviceId(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """One device. Names of attributes and capacities are whole: what has no domain is in the driver's.
 

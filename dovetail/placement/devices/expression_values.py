@@ -189,7 +189,7 @@ def _order(left: Any, right: Any) -> int:
     if type(left) is not type(right) or not isinstance(left, Quantity | Semver):
         raise ExpressionError(f"{kind_of(left)} is not compared to {kind_of(right)}")
     a, b = (left.nano, right.nano) if isinstance(left, Quantity) else (left, right)
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 def _part(number: int) -> Callable[[Any], int]:
