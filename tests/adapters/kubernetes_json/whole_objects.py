@@ -85,7 +85,7 @@ _EXACTLY: Json = {
     "allocationMode": "ExactCount",
     "selectors": [{"cel": {"expression": "true"}}],
 }
-_CLAIM_SPEC: Json = {
+_DEVICE_CLAIM: Json = {
     "devices": {
         "requests": [
             {"name": "gpu", "exactly": _EXACTLY},
@@ -304,7 +304,7 @@ def whole_objects() -> dict[str, Json]:
             }
         },
         "ResourceClaim": {
-            "spec": _CLAIM_SPEC,
+            "spec": _DEVICE_CLAIM,
             "status": {
                 "allocation": {
                     "devices": {"results": [{"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}]},
@@ -317,7 +317,7 @@ def whole_objects() -> dict[str, Json]:
                 "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
             },
         },
-        "ResourceClaimTemplate": {"spec": {"spec": _CLAIM_SPEC}},
+        "ResourceClaimTemplate": {"spec": {"spec": _DEVICE_CLAIM}},
         "DeviceClass": {"spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}},
     }
     objects = {kind: {"metadata": _metadata(), **spec} for kind, spec in specs.items()}
