@@ -16,6 +16,7 @@ from dovetail.activities.launch.await_registered_and_initialized import JoinPort
 from dovetail.activities.termination.drain_node import EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
+from dovetail.model.devices import ResourceSlice
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
@@ -46,6 +47,7 @@ class World:
     ledger: list[str] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)  # names that the cache does not know yet
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    slices: dict[str, tuple[ResourceSlice, ...]] | None = None  # by node; None: devices are ignored
     versions: int = 100
 
     def now(self) -> float:
@@ -352,6 +354,9 @@ class FakeLookups:
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)
         return tuple(node for node in shown if provider_id and node.provider_id == provider_id)
+
+    def slices_on(self, node: str) -> tuple[ResourceSlice, ...] | None:
+        return self.world.slices.get(node, ()) if self.world.slices is not None else None
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         shown = (pod for pod in self.world.pods.values() if pod.name not in self.world.hidden)

@@ -137,7 +137,7 @@ class AwaitRegisteredAndInitialized:
             nodes = self.lookups.nodes_of(claim.provider_id)
             for node in nodes:
                 await self._keep_places(claim, node.name, nominated)
-            why = blocker(claim, nodes)
+            why = blocker(claim, nodes, self.lookups.slices_on(nodes[0].name) if nodes else None)
             if why is None:
                 outcome = await self._initialize(claim, nodes[0])
                 if outcome is not None:
@@ -202,7 +202,7 @@ class AwaitRegisteredAndInitialized:
         def registered(found: Node) -> NodeChange:
             nonlocal unmarked
             unmarked = "the node came without the unregistered taint" if came_unmarked(found) else ""
-            return registered_and_ready(claim, found)
+            return registered_and_ready(claim, found, self.lookups.slices_on(found.name))
 
         async with self.slots:
             await self._keep_places(claim, cached.name, nominated)  # just before the node is open for pods
@@ -217,7 +217,7 @@ class AwaitRegisteredAndInitialized:
         initialised = node.labels.get(INITIALIZED) == "true"
         if initialised:
             reached += _ready(claim, node, now)
-        elif why := blocker(claim, (node,)):
+        elif why := blocker(claim, (node,), self.lookups.slices_on(node.name)):
             reached.append(unknown(INITIALIZED_CONDITION, now, why))  # it mostly lasts, and here it costs no request
         written = await self._set(claim, node.name, *reached)
         if written is None:

@@ -1,32 +1,42 @@
 """Is a registered node ready to take the pods that it was made for?
 
-The checks are in upstream's order, and the first that fails is the answer (LIF-31 to LIF-35). Once initialised a claim
-stays so (LIF-38). Drivers of dynamic resources (LIF-36) are not checked.
+The checks are in upstream's order, and the first that fails is the answer (LIF-31 to LIF-37). Once initialised a claim
+stays so (LIF-38).
 """
 
 from dataclasses import replace
 
 from dovetail.lifecycle.registration import NODE_NOT_FOUND, NodeChange, registered
-from dovetail.model.names import INITIALIZED, READY
+from dovetail.model.devices import ResourceSlice, expected_drivers, whole_pools
+from dovetail.model.names import DEVICE_DRIVERS, INITIALIZED, READY
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint, is_ephemeral
 
 Why = tuple[str, str]
 
 
-def blocker(claim: NodeClaim, nodes: tuple[Node, ...]) -> Why | None:
+Slices = tuple[ResourceSlice, ...] | None  # of the claim's node; None where devices are ignored
+
+
+def blocker(claim: NodeClaim, nodes: tuple[Node, ...], slices: Slices = None) -> Why | None:
     """The first (reason, message) that keeps the claim from being initialised, or None."""
     if len(nodes) != 1:
         return NODE_NOT_FOUND
     node = nodes[0]
-    return _not_ready(node) or _startup_taint(claim, node) or _ephemeral_taint(node) or _missing_resource(claim, node)
+    return (
+        _not_ready(node)
+        or _startup_taint(claim, node)
+        or _ephemeral_taint(node)
+        or _missing_resource(claim, node)
+        or _missing_driver(claim, slices)
+    )
 
 
-def registered_and_ready(claim: NodeClaim, node: Node) -> NodeChange:
+def registered_and_ready(claim: NodeClaim, node: Node, slices: Slices = None) -> NodeChange:
     """The change that makes the Node the claim's, with the label of an initialised one where it is ready already."""
     change = registered(claim, node)
     joined = replace(node, taints=node.taints if change.taints is None else change.taints)
-    if blocker(claim, (joined,)) is not None or node.labels.get(INITIALIZED) == "true":
+    if blocker(claim, (joined,), slices) is not None or node.labels.get(INITIALIZED) == "true":
         return change
     return replace(change, labels={**change.labels, INITIALIZED: "true"})
 
@@ -60,6 +70,17 @@ def _missing_resource(claim: NodeClaim, node: Node) -> Why | None:
     for resource, amount in sorted(claim.requests.items()):
         if amount and not node.allocatable.get(resource):
             return "ResourceNotRegistered", f'Resource "{resource}" was requested but not registered'
+    return None
+
+
+def _missing_driver(claim: NodeClaim, slices: Slices) -> Why | None:
+    """The first driver whose devices its pods were promised and that has published no whole pool (LIF-36, LIF-37)."""
+    if slices is None:
+        return None
+    there = {driver for (driver, _), whole in whole_pools(slices).items() if whole}
+    for driver in expected_drivers(claim.annotations.get(DEVICE_DRIVERS, "")):
+        if driver not in there:
+            return "DRADriverPoolsNotPublished", f'Driver "{driver}" has not published its devices'
     return None
 
 

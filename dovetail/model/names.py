@@ -33,6 +33,7 @@ DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+DEVICE_DRIVERS: Final = "karpenter.sh/requested-dra-drivers"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 # Of Karpenter before v1: they mean nothing any more, and people are warned.
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"

@@ -32,6 +32,7 @@ Reason = Literal[
     "reserved_offering",
     "no_nodepool_instance_types",
     "dra",
+    "devices",
     "host_ports",
     "it_requirements",
     "it_fits",

@@ -106,6 +106,15 @@ class VolumeUse:
     storage_class: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceClaimUse:
+    """An entry of spec.resourceClaims: a ResourceClaim that it names, or one that a template makes for this pod."""
+
+    name: str
+    claim: str = ""
+    template: str = ""
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class PodShape:
     """What decides where a pod may go, but for its requests. Shared among pods that are alike; compared by identity."""
@@ -124,6 +133,7 @@ class PodShape:
     host_ports: tuple[HostPort, ...] = ()
     volumes: tuple[VolumeUse, ...] = ()
     uses_resource_claims: bool = False
+    device_claims: tuple[DeviceClaimUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dovetail.model import names
+from dovetail.model.devices import DevicePool
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.resources import Resources
@@ -106,6 +107,7 @@ class InstanceType:
     overhead: Resources
     offerings: tuple[Offering, ...]
     capacity_overlay: bool = False
+    devices: tuple[DevicePool, ...] = ()  # those that its nodes will publish, as far as the cloud knows
 
     def asked_again(self) -> "InstanceType":
         """With the offerings available that may be asked for again; itself where it has none."""

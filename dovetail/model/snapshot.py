@@ -10,6 +10,7 @@ from functools import cached_property
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer
+from dovetail.model.devices import ClaimTemplate, DeviceClass, ResourceClaim, ResourceSlice
 from dovetail.model.health import Readiness, readiness_by_pool
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
@@ -63,6 +64,10 @@ class Snapshot:
     storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
     csi_nodes: Mapping[str, CsiNode] = field(default_factory=dict)
     attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
+    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)  # none where devices are ignored
+    resource_claims: Mapping[str, ResourceClaim] = field(default_factory=dict)  # likewise, and the next two
+    claim_templates: Mapping[str, ClaimTemplate] = field(default_factory=dict)
+    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=dict)

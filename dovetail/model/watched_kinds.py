@@ -22,5 +22,6 @@ FLEET: Final[Kinds] = NODES_AND_CLAIMS | POOLS | PODS
 PLACEMENT: Final[Kinds] = FLEET | OVERLAYS | {"DaemonSet", "PodDisruptionBudget", "Namespace"}
 
 VOLUMES: Final[Kinds] = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"})
+DEVICES: Final[Kinds] = frozenset({"ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"})
 BUFFERS: Final[Kinds] = frozenset({"CapacityBuffer", "PodTemplate", "Deployment"})
 SELECTORS: Final[Kinds] = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})

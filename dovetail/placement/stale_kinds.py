@@ -4,14 +4,14 @@ Nothing is decided on what was true before a connection broke. But a lost watch 
 volumes, and one of PodTemplates the buffers: those are set aside, and everybody else's pods are placed.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
 from dovetail.model.moves import GUARD_KINDS
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import BUFFERS, VOLUMES
+from dovetail.model.watched_kinds import BUFFERS, DEVICES, VOLUMES
 
 # A StatefulSet or ReplicaSet may be what a buffer follows.
 _OF_BUFFERS: Final = BUFFERS | {"ReplicaSet", "StatefulSet"}
@@ -24,10 +24,12 @@ AGAIN_SECONDS: Final = 60.0  # a node is left alone this long beyond the look th
 def without_stale(snapshot: Snapshot, stale: Collection[str]) -> Snapshot:
     """The snapshot without what depends on these kinds.
 
-    Volumes: pending pods that have some are left out, and the nodes of running ones rest, so that no simulation has to
-    place them. Buffers: none asks for room. Moves: nobody is moved, so PDBs hold their nodes."""
+    Volumes and devices: pending pods that have some are left out, and the nodes of running ones rest, so that no
+    simulation has to place them. Buffers: none asks for room. Moves: nobody is moved, so PDBs hold their nodes."""
     if not VOLUMES.isdisjoint(stale):
-        snapshot = _without_pods_with_volumes(snapshot)
+        snapshot = _without_pods(snapshot, lambda pod: bool(pod.shape.volumes))
+    if not DEVICES.isdisjoint(stale):
+        snapshot = _without_pods(snapshot, lambda pod: pod.shape.uses_resource_claims)
     if snapshot.buffers and not _OF_BUFFERS.isdisjoint(stale):
         snapshot = replace(snapshot, buffers={})
     if snapshot.guards and not _OF_MOVES.isdisjoint(stale):
@@ -35,11 +37,11 @@ def without_stale(snapshot: Snapshot, stale: Collection[str]) -> Snapshot:
     return snapshot
 
 
-def _without_pods_with_volumes(snapshot: Snapshot) -> Snapshot:
-    pods = {uid: pod for uid, pod in snapshot.pods.items() if pod.node_name or not pod.shape.volumes}
-    held = dict.fromkeys((pod.node_name for pod in pods.values() if _holds(pod)), snapshot.now + AGAIN_SECONDS)
+def _without_pods(snapshot: Snapshot, concerned: Callable[[Pod], bool]) -> Snapshot:
+    pods = {uid: pod for uid, pod in snapshot.pods.items() if pod.node_name or not concerned(pod)}
+    held = {
+        pod.node_name: snapshot.now + AGAIN_SECONDS
+        for pod in pods.values()
+        if pod.node_name and concerned(pod) and pod.phase not in ("Succeeded", "Failed")
+    }
     return replace(snapshot, pods=pods, resting={**snapshot.resting, **held})
-
-
-def _holds(pod: Pod) -> bool:
-    return bool(pod.node_name and pod.shape.volumes) and pod.phase not in ("Succeeded", "Failed")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.messages.writes import Write
+from dovetail.model.devices import ResourceSlice
 from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
@@ -63,6 +64,9 @@ class ClusterLookups(Protocol):
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         """The nodes with that providerID; an empty one matches nothing (PLM-3)."""
+
+    def slices_on(self, node: str) -> tuple[ResourceSlice, ...] | None:
+        """The ResourceSlices of a node alone; None where devices are ignored."""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         """The pods bound to a node; NotReadable while one that still holds it cannot be read: it might be one that must

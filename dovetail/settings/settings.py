@@ -91,6 +91,7 @@ class Settings(BaseModel):
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")
+    ignore_devices: bool = Field(True, alias="IGNORE_DRA_REQUESTS")  # pods with resource claims get no node
     default_spread: tuple[SpreadConstraint, ...] = Field((), alias="SCHEDULER_CONFIG")
     claims_per_pod: int = Field(2, alias="DOVETAIL_CLAIMS_PER_POD", ge=0)
     brake_launches: int = Field(10, alias="DOVETAIL_BRAKE_LAUNCHES", ge=0)

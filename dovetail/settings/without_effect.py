@@ -83,12 +83,6 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
         reason="logs go to standard error",
         asks_nothing=frozenset({"stderr"}),
     ),
-    WithoutEffect(
-        variable="IGNORE_DRA_REQUESTS",
-        reason="pods with resource claims get no node here; `dovetail explain pod` says so of each",
-        asks_nothing=frozenset({"true"}),
-        is_switch=True,
-    ),
 )
 
 

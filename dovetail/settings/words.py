@@ -31,6 +31,9 @@ WORDS: Final[dict[str, str]] = {
         "ReplicaSets that shrink give up pods on nodes first that disruption would take next (it takes the right of "
         "deletion-costs.yaml)"
     ),
+    "IGNORE_DRA_REQUESTS": (
+        "`false`: pods with resource claims are placed by their devices (docs/guides/devices.md); else they get no node"
+    ),
     "SCHEDULER_CONFIG": "the kube-scheduler's default spread constraints, as YAML or JSON in Karpenter's form",
     "DOVETAIL_CLAIMS_PER_POD": (
         "how many NodeClaims are made within an hour for one pod that runs on none of their nodes; `0`: any number"

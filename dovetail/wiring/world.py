@@ -217,7 +217,12 @@ def _node_classes(provider: Provider[Any]) -> tuple[Kind, ...]:
 def _gated(settings: Settings) -> tuple[Kind, ...]:
     """The kinds that are watched because a feature gate is open, or moves are on."""
     overlays = (NODE_OVERLAY,) if settings.gates["NodeOverlay"] else ()
-    return (*overlays, *gated_kinds(buffers=settings.gates["CapacityBuffer"], moves=settings.moves))
+    return (
+        *overlays,
+        *gated_kinds(
+            buffers=settings.gates["CapacityBuffer"], moves=settings.moves, devices=not settings.ignore_devices
+        ),
+    )
 
 
 def _provider_cluster(settings: Settings, kube: KubeAdapter) -> ProviderCluster:
@@ -310,8 +315,9 @@ def open_kept_objects(settings: Settings, place: str) -> KeptObjects | None:
 
 def recorded_view(objects: RawObjects, taken_at: float) -> CachedView:
     """A cluster as it was recorded: the same reading of the same JSON, at a moment that has passed."""
-    # A recording holds buffers only where the gate was open, and admission policies only where pods may be moved.
-    cache = Cache((*CLUSTER_KINDS, *gated_kinds(buffers=True, moves=GUARD_KINDS[0] in objects)))
+    # A recording holds buffers only where the gate was open, admission policies only where pods may be moved, and
+    # devices only where they are not ignored.
+    cache = Cache((*CLUSTER_KINDS, *gated_kinds(buffers=True, moves=GUARD_KINDS[0] in objects, devices=True)))
     for kind in cache.kinds():
         cache.replace(kind.name, objects.get(kind.name, []), 0)
     return CachedView(cache, clock=lambda: taken_at)

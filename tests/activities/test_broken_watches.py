@@ -17,7 +17,7 @@ from dovetail.activities.provisioning.placement_publisher import PlacementPublis
 from dovetail.activities.shared.snapshots import Snapshots
 from dovetail.activities.upkeep import keep_up
 from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import ProvisioningPlan
@@ -34,12 +34,12 @@ from tests.adapters.kubernetes_json.kinds_for_tests import a_thing
 from tests.adapters.simulator.manifests import a_pod
 from tests.lifecycle import objects
 
-KINDS = sorted({kind.name for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)})
+KINDS = sorted({kind.name for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)})
 
 
 def a_view(*broken: str) -> CachedView:
     """An empty cluster, of which the watches of some kinds are broken."""
-    cache = Cache({kind.name: kind for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)}.values())
+    cache = Cache({kind.name: kind for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)}.values())
     cache.apply("Node", a_thing("n", 7), deleted=False)
     return CachedView(cache, problem=lambda kind: f"{kind}: the watch is broken" if kind in broken else "")
 

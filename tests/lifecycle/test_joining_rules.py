@@ -9,6 +9,7 @@ from dovetail.lifecycle.initialization import blocker
 from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
 from dovetail.lifecycle.registration import NodeChange, came_unmarked, registered
 from dovetail.model import names
+from dovetail.model.devices import NodeChoice, ResourceSlice
 from dovetail.model.pods import Owner
 from dovetail.model.taints import Taint
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
@@ -138,6 +139,18 @@ def test_what_is_missing_is_named(reason: str) -> None:
 
     assert found is not None
     assert found[0] == reason
+
+
+def test_a_driver_that_was_promised_must_publish_a_whole_pool_unless_devices_are_ignored() -> None:
+    """LIF-36, LIF-37, BEH-61."""
+    claim, nodes = a_joined_claim(annotations={names.DEVICE_DRIVERS: "a.example.com"}), (a_joined_node(),)
+    of_a = ResourceSlice(name="s", driver="a.example.com", pool="n", generation=1, count=1, nodes=NodeChoice())
+
+    assert blocker(claim, nodes) is None
+    for slices in ((), (replace(of_a, count=2),), (of_a, replace(of_a, generation=2, count=2))):
+        why = blocker(claim, nodes, slices)
+        assert why == ("DRADriverPoolsNotPublished", 'Driver "a.example.com" has not published its devices')
+    assert blocker(claim, nodes, (of_a,)) is None
 
 
 def test_two_nodes_are_as_bad_as_none() -> None:

@@ -105,10 +105,9 @@ def test_a_gate_that_nobody_knows_is_warned_about() -> None:
 
 
 def test_a_variable_without_effect_is_named_with_its_reason_and_loudly_where_it_asks_for_something() -> None:
-    said = report(IGNORE_DRA_REQUESTS="false", MEMORY_LIMIT="-1", KUBE_CLIENT_QPS="200", LOG_OUTPUT_PATHS="")
+    said = report(MEMORY_LIMIT="-1", KUBE_CLIENT_QPS="200", LOG_OUTPUT_PATHS="")
     levels = {text.partition("=")[0]: level for level, text in besides(said)}
     assert levels == {
-        "IGNORE_DRA_REQUESTS": logging.WARNING,
         "MEMORY_LIMIT": logging.INFO,
         "KUBE_CLIENT_QPS": logging.WARNING,
     }

@@ -3,6 +3,7 @@
 NodeClasses belong to a cloud: their kinds are added where the cloud is wired, and are kept raw.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -12,6 +13,12 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
     parse_workload,
 )
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
+from dovetail.adapters.kubernetes_json.parsing.devices import (
+    parse_claim_template,
+    parse_device_class,
+    parse_resource_claim,
+    parse_resource_slice,
+)
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
@@ -28,6 +35,7 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
 from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL
+from dovetail.model.devices import ResourceSlice
 from dovetail.model.moves import GUARD_KINDS
 from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
 
@@ -154,9 +162,32 @@ BUFFER_KINDS: Final = (
 MOVE_KINDS: Final = (_deployments(moves=True, followed=False), *map(_guards, GUARD_KINDS))
 
 
-def gated_kinds(*, buffers: bool, moves: bool) -> tuple[Kind, ...]:
-    """What is watched because buffers or moves are on, each kind once."""
-    kinds = (*(BUFFER_KINDS if buffers else ()), *(MOVE_KINDS if moves else ()))
+def _node_of_slice(found: ResourceSlice) -> str:
+    return found.node_name
+
+
+def _device_kind(name: str, parse: Callable[[Any], Any], field: str) -> Kind:
+    index = _node_of_slice if name == "ResourceSlice" else None
+    plural = f"{name.lower()}{'es' if name.endswith('s') else 's'}"
+    return Kind(name, f"/apis/resource.k8s.io/v1/{plural}", parse, snapshot_field=field, index=index, optional=True)
+
+
+# Dynamic resource allocation, where it is not ignored. API servers before 1.34 do not serve it.
+DEVICE_KINDS: Final = (
+    _device_kind("ResourceSlice", parse_resource_slice, "resource_slices"),
+    _device_kind("ResourceClaim", parse_resource_claim, "resource_claims"),
+    _device_kind("ResourceClaimTemplate", parse_claim_template, "claim_templates"),
+    _device_kind("DeviceClass", parse_device_class, "device_classes"),
+)
+
+
+def gated_kinds(*, buffers: bool, moves: bool, devices: bool = False) -> tuple[Kind, ...]:
+    """What is watched because buffers, moves or devices are on, each kind once."""
+    kinds = (
+        *(BUFFER_KINDS if buffers else ()),
+        *(MOVE_KINDS if moves else ()),
+        *(DEVICE_KINDS if devices else ()),
+    )
     both = (_deployments(moves=True, followed=True),) if buffers and moves else ()
     return tuple({kind.name: kind for kind in (*kinds, *both)}.values())
 

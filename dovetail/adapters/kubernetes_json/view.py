@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
+from dovetail.model.devices import ResourceSlice
 from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import GUARD_KINDS, Moves
 from dovetail.model.names import SYSTEM_NAMESPACE
@@ -121,6 +122,12 @@ class CachedView:
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         self.insist(NODES)
         return self.cache.indexed("Node", provider_id)
+
+    def slices_on(self, node: str) -> tuple[ResourceSlice, ...] | None:
+        if not any(kind.name == "ResourceSlice" for kind in self.cache.kinds()):
+            return None
+        self.insist(frozenset({"ResourceSlice"}))
+        return self.cache.indexed("ResourceSlice", node)
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         self._insist_on("Pod", node)

@@ -79,4 +79,5 @@ def instance_type(sold: SoldType, node_class: KwokClass, short: frozenset[Offeri
             )
             for pool, price in sold.prices.items()
         ),
+        devices=sold.devices,
     )

@@ -7,14 +7,16 @@ names. A type that cannot be read is an error that names it: a shorter catalogue
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from dovetail.adapters.kubernetes_json.parsing.devices import parse_device
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
+from dovetail.model.devices import DevicePool
 from dovetail.model.pods import Expression
 from dovetail.model.resources import NANO, QuantityError, Resources, format_resources, parse_resources
 from dovetail.ports.failures import Misconfigured
@@ -45,6 +47,7 @@ class SoldType:
     labels: Mapping[str, tuple[str, ...]]
     capacity: Resources
     prices: Mapping[OfferingKey, float]
+    devices: tuple[DevicePool, ...] = ()
 
     @property
     def requirements(self) -> tuple[Expression, ...]:
@@ -79,9 +82,16 @@ def _read_type(number: int, entry: Any) -> SoldType:
         capacity = parse_resources({"pods": _DEFAULT_PODS, **given["resources"]})
         prices = dict(_read_offering(name, _lower(offering)) for offering in given["offerings"])
         systems = tuple(str(system) for system in given["operatingsystems"])
-        return _sold(name, str(given["architecture"]), systems, capacity, prices)
+        sold = _sold(name, str(given["architecture"]), systems, capacity, prices)
+        return replace(sold, devices=tuple(_read_pool(_lower(each)) for each in given.get("devices") or ()))
     except (KeyError, TypeError, ValueError, AttributeError, QuantityError) as error:
         raise Misconfigured("INSTANCE_TYPES_FILE_PATH", f"[{number}]: {type(error).__name__}: {error}") from None
+
+
+def _read_pool(given: Mapping[str, Any]) -> DevicePool:
+    """Devices that nodes of the type will publish, in the form of a ResourceSlice's spec."""
+    driver = str(given["driver"])
+    return DevicePool(driver=driver, devices=tuple(parse_device(driver, "", each) for each in given["devices"]))
 
 
 def _lower(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from dovetail.placement.constraints.domain_choices import targets
 from dovetail.placement.constraints.reservations import NONE
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
 from dovetail.placement.facts.claim_rules import TOO_LARGE
+from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.states import Needs, State
 from dovetail.placement.facts.templates import Template
 from dovetail.placement.search.solve import Pass, Refused
@@ -61,7 +62,9 @@ class Explainer:
             case "not_judged":
                 return _plain(refused.pod, "not_judged", refused.fault)
             case "dra":
-                return _plain(refused.pod, "dra", "resource claims are not supported yet")
+                return _plain(refused.pod, "dra", "resource claims are ignored (IGNORE_DRA_REQUESTS)")
+            case "devices":
+                return _plain(refused.pod, "devices", refused.fault)
             case "volumes":
                 return _plain(refused.pod, "volume_lookup", "something its volumes refer to does not exist")
             case "not_reached":
@@ -83,6 +86,9 @@ class Explainer:
             ("it_fits", nodes.table.holding(demand.wanted) & ~demand.node_dead),
             ("requirements", nodes.table.satisfying(facts.needs.requirements)),
         ]
+        if (needs := facts.devices) is not None and nodes.devices is not None:
+            fitting = sum(1 << bit for bit in bits(left) if nodes.devices.fits_node(needs, bit))
+            checks.append(("devices", fitting))
         for reason, passing in checks:
             if failing := (left & ~passing).bit_count():
                 found[reason] = failing
@@ -195,6 +201,10 @@ class Explainer:
             holding = drafts.free_ports(pod, template, [], holding)
             rows = drafts.free_ports(pod, template, [], rows)
         left = holding & state.rows
+        if left and (needs := demand.shape.facts.devices) is not None and drafts.devices is not None:
+            if not drafts.with_devices(needs, template, left):
+                return _Why("devices", drafts.devices.why_no_type(needs, template, left))
+            left = drafts.with_devices(needs, template, left)
         if left:
             if short := drafts.short(template, state, left):
                 wanted = ", ".join(f"{key} has {count} of {state.minima[key]}" for key, count in sorted(short.items()))

@@ -97,8 +97,8 @@ class Finisher:
         self._forms: dict[tuple[int, Held], _Form] = {}
         self._outlines: dict[tuple[int, Held, int, bool], _Outline] = {}
 
-    def finish(self, draft: NodeDraft) -> Finished:
-        """The node to create for a draft."""
+    def finish(self, draft: NodeDraft, drivers: Sequence[str] = ()) -> Finished:
+        """The node to create for a draft. `drivers`: those whose devices its pods are to get (PLC-191)."""
         key = (draft.state.number, draft.held, draft.settled_rows(), draft.min_values_relaxed)
         outline = self._outlines.get(key)
         if outline is None:
@@ -116,6 +116,8 @@ class Finisher:
         node.pods = tuple(draft.pods)
         node.labels = form.labels
         node.annotations = outline.annotations
+        if drivers:
+            node.annotations = {**outline.annotations, names.DEVICE_DRIVERS: ",".join(drivers)}
         node.taints = pool.template.taints
         node.startup_taints = pool.template.startup_taints
         node.expire_after = pool.template.expire_after

@@ -77,7 +77,8 @@ def _finished(run: Pass, since: Progress) -> tuple[list[NewNode], list[Finished]
         if number < since.new:
             continue
         draft = run.drafts.made[number]
-        finished = run.index.judging.judge(draft.template.pool, "new node", finisher.finish, draft)
+        drivers = run.devices.drivers(number) if run.devices is not None else ()
+        finished = run.index.judging.judge(draft.template.pool, "new node", finisher.finish, draft, drivers)
         if isinstance(finished, Unjudged):
             short.append(Finished(node=None, draft=draft, short={}))
         elif finished.node is not None:

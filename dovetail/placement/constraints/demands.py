@@ -7,6 +7,7 @@ a preference is another demand. Both belong to one pass; what holds for a shape 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dovetail.model.pods import PodShape
 from dovetail.model.requirements import Requirement
@@ -14,6 +15,7 @@ from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup
 from dovetail.placement.constraints.volumes import Alternatives
+from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.facts.fit import Fit
 from dovetail.placement.facts.pod_needs import pod_requirements
 from dovetail.placement.facts.states import Needs, NeedsPool, State
@@ -24,12 +26,20 @@ from dovetail.placement.facts.templates import Template
 LoneSpread = tuple[DomainGroup, bool, Requirement | None]
 
 
+class Beyond(NamedTuple):
+    """What a pod asks for by other objects: the alternatives of its volumes, and devices."""
+
+    alternatives: tuple[Needs, ...]
+    devices: DeviceNeeds | None = None
+
+
 class ShapeFacts:
     """What holds for a shape in every pass over a snapshot."""
 
     __slots__ = (
         "_next",
         "alternatives",
+        "devices",
         "needs",
         "pod_shape",
         "pool",
@@ -42,13 +52,13 @@ class ShapeFacts:
     def __init__(
         self,
         shape: PodShape,
-        alternatives: tuple[Needs, ...],
+        beyond: "Beyond",
         pool: NeedsPool,
         templates: Sequence[Template],
         preferences: bool,
     ) -> None:
         self.pod_shape = shape
-        self.alternatives = alternatives
+        self.alternatives, self.devices = beyond
         self.pool = pool
         self.templates = templates
         self.preferences = preferences
@@ -66,7 +76,9 @@ class ShapeFacts:
             self._next[prefer_no_schedule] = (
                 None
                 if shape is None
-                else ShapeFacts(shape, self.alternatives, self.pool, self.templates, self.preferences)
+                else ShapeFacts(
+                    shape, Beyond(self.alternatives, self.devices), self.pool, self.templates, self.preferences
+                )
             )
         return self._next[prefer_no_schedule]
 
@@ -111,6 +123,7 @@ class ShapeInPass:
         "options",
         "picked_at",
         "picks",
+        "plain",
         "ports",
         "seen_states",
         "settled",
@@ -124,6 +137,7 @@ class ShapeInPass:
         self.spread_choices = topology.spread_choices
         pod_shape = facts.pod_shape
         self.ports = pod_shape.host_ports
+        self.plain = not self.ports and facts.devices is None  # room is all that is asked of a node that suits
         # Each group with whether it counts such a pod.
         groups = [(group, group.term.counts(pod_shape)) for group in topology.owned(pod_shape)]
         groups += [(group, True) for group in topology.repelling(pod_shape)]

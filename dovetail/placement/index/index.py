@@ -17,12 +17,14 @@ from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.constraints.default_spread import DefaultSpread
-from dovetail.placement.constraints.demands import ShapeFacts, alternatives_as_needs
+from dovetail.placement.constraints.demands import Beyond, ShapeFacts, alternatives_as_needs
 from dovetail.placement.constraints.limits import starting_limits
 from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
+from dovetail.placement.devices.inventory import Inventory
+from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
 from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
 from dovetail.placement.facts.node_table import NodeTable
@@ -92,6 +94,7 @@ class Index:
         self.pdbs = pdbs_of(snapshot)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
+        self.devices = None if settings.ignore_dra else Inventory(snapshot, self.table)
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
         self._waiting: WaitingPods | None = None
@@ -157,7 +160,8 @@ class Index:
     def facts(self, pod: Pod) -> ShapeFacts | None:
         """What holds for the pod's shape; None: the pod is refused, its volumes cannot be looked up (PLQ-13)."""
         shape = self._default_spread.shape_of(pod)
-        if not shape.volumes:
+        devices = self.devices.needs_of(pod) if self.devices is not None and shape.device_claims else None
+        if not shape.volumes and devices is None:
             found = self._facts.get(shape)
             if found is None:
                 found = self._facts[shape] = self._new_facts(shape, ({},))
@@ -168,16 +172,20 @@ class Index:
             if self.settings.profile.unknown_volumes is None:
                 return None
             alternatives = self.settings.profile.unknown_volumes
-        key = (shape, tuple(frozenset(alternative.values()) for alternative in alternatives))
+        key = (shape, tuple(frozenset(alternative.values()) for alternative in alternatives), devices)
         found = self._facts.get(key)
         if found is None:
-            found = self._facts[key] = self._new_facts(shape, alternatives)
+            found = self._facts[key] = self._new_facts(shape, alternatives, devices)
         return found
 
-    def _new_facts(self, shape: PodShape, alternatives: Alternatives) -> ShapeFacts:
+    def device_fault(self, pod: Pod) -> str:
+        """Why the pod's resource claims cannot be judged; empty where they can."""
+        return "" if self.devices is None else self.devices.needs_of(pod).fault
+
+    def _new_facts(self, shape: PodShape, alternatives: Alternatives, devices: DeviceNeeds | None = None) -> ShapeFacts:
         return ShapeFacts(
             within_reason(shape),
-            alternatives_as_needs(alternatives, self.needs),
+            Beyond(alternatives_as_needs(alternatives, self.needs), devices),
             self.needs,
             self.templates,
             self.settings.respects_preferences,

@@ -18,14 +18,15 @@ from dovetail.placement.constraints.volumes import (
     attached_on,
     exceeds_limit,
 )
+from dovetail.placement.devices.ledger import Ledger
 from dovetail.placement.facts.node_table import NodeTable
 
 
 class NodePlacer:
     """The existing nodes in one pass: what was placed on them, and what is left."""
 
-    def __init__(self, table: NodeTable, active: int) -> None:
-        self.table = table
+    def __init__(self, table: NodeTable, active: int, devices: Ledger | None = None) -> None:
+        self.table, self.devices = table, devices
         self.active = active
         self.spared = 0  # nodes that no pod is put on for now
         self.placed: dict[int, list[Pod]] = {}
@@ -105,7 +106,17 @@ class NodePlacer:
             return False
         if pod_shape.host_ports and self._port_conflict(pod, bit):
             return False
-        return not self._extra_mask >> bit & 1 or self._suits_known(demand, bit)
+        if self._extra_mask >> bit & 1 and not self._suits_known(demand, bit):
+            return False
+        return demand.shape.plain or self._has_devices(demand, bit)
+
+    def _has_devices(self, demand: Demand, bit: int) -> bool:
+        """Whether the node has what the pod's resource claims ask for (PLC-147); it never gets more in a pass."""
+        needs = demand.shape.facts.devices
+        if needs is None or self.devices is None or self.devices.fits_node(needs, bit):
+            return True
+        demand.node_dead |= 1 << bit
+        return False
 
     def _known(self, bit: int) -> RequirementSet:
         """The node's labels, and the requirements on further labels that it has got in this pass."""
@@ -159,6 +170,8 @@ class NodePlacer:
         if pod_shape.volumes:
             for driver, keys in attached_by(pod, self.table.snapshot).items():
                 self.attached(bit).setdefault(driver, set()).update(keys)
+        if self.devices is not None and (needs := demand.shape.facts.devices) is not None:
+            self.devices.commit_node(needs, bit)
         self._keep_requirements(demand, bit)
         self.record(demand.shape, bit)
 

@@ -20,6 +20,8 @@ from dovetail.placement.constraints.domain_choices import forget_old_picks, opti
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
+from dovetail.placement.devices.ledger import Ledger
+from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.facts.states import State
 from dovetail.placement.facts.templates import Template
 from dovetail.placement.facts.type_table import TypeTable
@@ -41,12 +43,18 @@ class DraftPlacer:
     """The drafts of one pass, by number in `made`."""
 
     def __init__(
-        self, templates: list[Template], limits: Limits, reservations: Reservations, settings: PlacementSettings
+        self,
+        templates: list[Template],
+        limits: Limits,
+        reservations: Reservations,
+        settings: PlacementSettings,
+        devices: Ledger | None = None,
     ) -> None:
         self.made: list[NodeDraft] = []
         self.order = DraftOrder()
         self.limits = limits
         self.reservations = reservations
+        self.devices = devices
         self._templates = templates
         self._settings = settings
         self._states: list[State] = []  # every state that a draft of this pass has or had
@@ -136,14 +144,14 @@ class DraftPlacer:
         """Put the pod on the draft if it has room for it in one of these states."""
         shape, template, present = demand.shape, draft.template, draft.state
         total = list(map(add, draft.used, demand.wanted))
-        if all(map(le, total, draft.room)) and not shape.ports and not template.reserved_rows:
+        if all(map(le, total, draft.room)) and shape.plain and not template.reserved_rows:
             state = options[0]
             if (state is present or state.rows >> draft.witness & 1) and not state.minima:
                 self._commit(shape, pod, draft, state, total)
                 return True
         rows = template.fit.holding(total, draft.rows)
-        if rows and shape.ports:
-            rows = self.free_ports(pod, template, draft.ports, rows)
+        if rows and not shape.plain:
+            rows = self._beyond_room(demand, pod, template, rows, draft)
         if not rows:
             demand.dead |= 1 << draft.number
             return False
@@ -162,6 +170,21 @@ class DraftPlacer:
         if not any(rows & narrowed.rows for narrowed in shape.narrowings(present)):
             demand.dead |= 1 << draft.number
         return False
+
+    def _beyond_room(
+        self, demand: Demand, pod: Pod, template: Template, rows: int, draft: NodeDraft | None = None
+    ) -> int:
+        """The rows that leave the pod's host ports free and bring its devices; without a draft, of a new one."""
+        if demand.shape.ports:
+            rows = self.free_ports(pod, template, draft.ports if draft is not None else [], rows)
+        needs = demand.shape.facts.devices
+        if not rows or needs is None:
+            return rows
+        return self.with_devices(needs, template, rows, draft.number if draft is not None else -1)
+
+    def with_devices(self, needs: DeviceNeeds, template: Template, rows: int, draft: int = -1) -> int:
+        """The rows whose types bring what the pod's resource claims ask for (PLC-153, PLC-156)."""
+        return rows if self.devices is None else self.devices.rows(needs, template, rows, draft)
 
     def free_ports(self, pod: Pod, template: Template, taken: list[tuple[str, HostPort]], rows: int) -> int:
         """The rows whose DaemonSets and pods leave the pod's host ports free (PLC-118)."""
@@ -246,8 +269,8 @@ class DraftPlacer:
     def _open(self, demand: Demand, pod: Pod, template: Template, rows: int, start: State | None = None) -> bool:
         """Open a draft of this template if one of these rows would do."""
         rows = demand.holding(template.fit, rows)
-        if rows and demand.shape.ports:
-            rows = self.free_ports(pod, template, [], rows)
+        if rows and not demand.shape.plain:
+            rows = self._beyond_room(demand, pod, template, rows)
         if not rows:
             self._somewhere = True
             return False
@@ -322,8 +345,10 @@ class DraftPlacer:
         draft.used = total
         draft.pods.append(pod)
         self._headroom.changed.add(number)
-        if shape.ports:
+        if not shape.plain:
             draft.ports.extend((pod.key, port) for port in shape.ports)
+            if self.devices is not None and shape.facts.devices is not None:
+                self.devices.commit_draft(shape.facts.devices, number)
         recording = shape.recording
         for record_draft in recording.by_draft:
             record_draft(number)

@@ -23,6 +23,7 @@ from dovetail.placement.constraints.effective_zones import count_by_zone
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import Reservations
 from dovetail.placement.constraints.topology import Topology
+from dovetail.placement.devices.ledger import Ledger
 from dovetail.placement.index.index import Index
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
@@ -54,8 +55,8 @@ class Refused:
 
     pod: Pod
     demand: Demand | None
-    reason: Literal["tried", "dra", "volumes", "not_reached", "not_judged"] = "tried"
-    fault: str = ""  # of a pod that cannot be judged
+    reason: Literal["tried", "dra", "devices", "volumes", "not_reached", "not_judged"] = "tried"
+    fault: str = ""  # of a pod, or its resource claims, that cannot be judged
 
 
 class Pass:
@@ -73,12 +74,14 @@ class Pass:
         for bit in removed:
             active &= ~(1 << bit)
         active &= ~index.nodes_of(options.closed)
-        self.nodes = NodePlacer(table, active)
+        self.devices = None if index.devices is None else Ledger(index.devices, self._gone())
+        self.nodes = NodePlacer(table, active, self.devices)
         self.drafts = DraftPlacer(
             index.templates,
             Limits(self._limits(removed), settings.profile),
             Reservations(index.reservations, options.strict_reservations, settings.reserved_capacity),
             settings,
+            self.devices,
         )
         self.demands = Demands(self.topology, index.prefer_no_schedule)
         self.refused: dict[str, Refused] = {}
@@ -89,6 +92,13 @@ class Pass:
         # Of placed pods, for groups that are first seen in mid-pass (PLQ-26).
         self.demands_by_uid: dict[str, Demand] = {}
         self._demand_of: dict[tuple[int, int], Demand] = {}
+
+    def _gone(self) -> frozenset[str]:
+        """The names of the nodes that leave, or are imagined gone."""
+        leaving = {item.node_name for item in self.index.leaving}
+        return frozenset(leaving | {i.node_name for i in self.index.table.nodes if i.name in self.options.without}) - {
+            ""
+        }
 
     def _limits(self, removed: list[int]) -> dict[str, dict[str, int]]:
         """What pools may still add; nodes that are imagined gone do not count (PLC-62)."""
@@ -116,7 +126,7 @@ class Pass:
         if facts is None:
             return None
         demand = self.demands.demand(facts, self.index.vector(pod.requests), self._spares_settling(pod))
-        plain = not pod.shape.volumes and not self.index.settings.default_spread
+        plain = not pod.shape.volumes and facts.devices is None and not self.index.settings.default_spread
         if plain and not self.options.spare_settling_nodes:
             self._demand_of[id(pod.shape), id(pod.requests)] = demand
         return demand
@@ -264,6 +274,9 @@ class Pass:
                 continue
             if shape.uses_resource_claims and ignore_dra:
                 self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="dra")  # PLC-95 (a)
+                continue
+            if shape.device_claims and (fault := self.index.device_fault(pod)):
+                self.refused[pod.uid] = Refused(pod=pod, demand=None, reason="devices", fault=fault)
                 continue
             new += 1
             if not new % _LOOK_AT_THE_CLOCK and self._is_late():

@@ -15,7 +15,7 @@ from dovetail.adapters.kube.inspection import (
     name_of,
     rights_of_watched,
 )
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY
 from dovetail.ports.provider import Right
 from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named
 
@@ -50,7 +50,7 @@ def of_cloud(name: str) -> set[Single]:
 
 def test_the_cluster_role_grants_every_right_that_doctor_checks() -> None:
     asked = single(RIGHTS) | of_cloud(DEFAULT)
-    for kind in (NODE_OVERLAY, *BUFFER_KINDS):
+    for kind in (NODE_OVERLAY, *BUFFER_KINDS, *DEVICE_KINDS):
         asked |= single(rights_of_watched(kind.path))
 
     assert asked == granted("ClusterRole")

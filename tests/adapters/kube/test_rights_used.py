@@ -24,7 +24,7 @@ from dovetail.adapters.kube.objects.pools import KubeNodePools
 from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, MOVE_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, MOVE_KINDS, NODE_OVERLAY
 from dovetail.model.buffers import BufferStatus
 from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
@@ -125,7 +125,9 @@ async def everything_that_is_asked() -> set[Right]:
     services = KubeRawObjects(client, "Service", "/api/v1/services", DNS_NAMESPACE)
     await used(classes.patch(raw, {}), classes.patch(raw, {}, "status"), services.read("kube-dns"))
     await used(KubeInspection(client).servers())
-    watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *MOVE_KINDS, NODE_OVERLAY)} | {NODE_CLASS.path}
+    watched = {kind.path for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *MOVE_KINDS, *DEVICE_KINDS, NODE_OVERLAY)} | {
+        NODE_CLASS.path
+    }
     for path in watched:
         group, rest = _split(path)
         recorder.used |= {(group, rest[0], verb) for verb in ("list", "watch")}

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import canonical_quantity
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
@@ -47,7 +47,7 @@ from dovetail.model.time import time_or_none
 from dovetail.notices.decisions import pod_notice
 from tests.adapters.kubernetes_json.whole_objects import whole_objects
 
-KINDS: Final = {kind.name: kind for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)}
+KINDS: Final = {kind.name: kind for kind in (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)}
 NOW: Final = 1_787_000_000.0
 MEGABYTE: Final = 2**20
 READ_CLOSELY: Final = frozenset(

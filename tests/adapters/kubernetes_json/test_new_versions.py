@@ -6,13 +6,13 @@ from typing import Any, Final
 import pytest
 
 from dovetail.adapters.kubernetes_json.cache import Cache
-from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, NODE_OVERLAY
+from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.json import Json
 from dovetail.model.unreadable import Unreadable
 from tests.adapters.kubernetes_json.whole_objects import whole_objects
 
-KINDS: Final = (*CLUSTER_KINDS, *BUFFER_KINDS, NODE_OVERLAY)
+KINDS: Final = (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)
 
 
 def at_version(raw: Json, version: int) -> Json:

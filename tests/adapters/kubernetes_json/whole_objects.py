@@ -79,6 +79,23 @@ _POD_SPEC: Final[Json] = {
 }
 
 
+_EXACTLY: Json = {
+    "deviceClassName": "gpu",
+    "count": 1,
+    "allocationMode": "ExactCount",
+    "selectors": [{"cel": {"expression": "true"}}],
+}
+_DEVICE_CLAIM: Json = {
+    "devices": {
+        "requests": [
+            {"name": "gpu", "exactly": _EXACTLY},
+            {"name": "any", "firstAvailable": [{"name": "one", "deviceClassName": "gpu"}]},
+        ],
+        "constraints": [{"requests": ["gpu"], "matchAttribute": "gpu.example.com/model"}],
+    }
+}
+
+
 def _metadata(**more: object) -> Json:
     return {
         "name": "web",
@@ -266,6 +283,42 @@ def whole_objects() -> dict[str, Json]:
         "CSINode": {"spec": {"drivers": [{"name": "ebs.csi.aws.com", "allocatable": {"count": 25}}]}},
         "VolumeAttachment": {"spec": {"nodeName": "n1", "source": {"persistentVolumeName": "v"}}},
         "Namespace": {},
+        "ResourceSlice": {
+            "spec": {
+                "driver": "gpu.example.com",
+                "nodeName": "n1",
+                "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+                "devices": [
+                    {
+                        "name": "gpu-0",
+                        "attributes": {
+                            "model": {"string": "a"},
+                            "index": {"int": 0},
+                            "ecc": {"bool": True},
+                            "driver": {"version": "1.2.3"},
+                        },
+                        "capacity": {"memory": {"value": "80Gi"}},
+                        "taints": [{"key": "sick", "effect": "NoSchedule"}],
+                    }
+                ],
+            }
+        },
+        "ResourceClaim": {
+            "spec": _DEVICE_CLAIM,
+            "status": {
+                "allocation": {
+                    "devices": {"results": [{"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}]},
+                    "nodeSelector": {
+                        "nodeSelectorTerms": [
+                            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+                        ]
+                    },
+                },
+                "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
+            },
+        },
+        "ResourceClaimTemplate": {"spec": {"spec": _DEVICE_CLAIM}},
+        "DeviceClass": {"spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}},
     }
     objects = {kind: {"metadata": _metadata(), **spec} for kind, spec in specs.items()}
     found: dict[str, Json] = json.loads(json.dumps(objects))  # nothing is shared with another call, nor within

@@ -23,7 +23,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
 )
 from dovetail.model.host_ports import canonical_address
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.pods import HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
+from dovetail.model.pods import DeviceClaimUse, HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
 from dovetail.model.remembering import Shared, fingerprint
 
 _SHAPES: Final[Shared[bytes, PodShape]] = Shared()
@@ -103,6 +103,19 @@ def _volume_uses(volumes: list[ReadOnlyJson]) -> tuple[VolumeUse, ...]:
     return tuple(uses)
 
 
+def _device_claims(entries: ReadOnlyJson | None) -> tuple[DeviceClaimUse, ...]:
+    return tuple(
+        [
+            DeviceClaimUse(
+                name=text_of(each["name"]),
+                claim=text_of(each.get("resourceClaimName") or ""),
+                template=text_of(each.get("resourceClaimTemplateName") or ""),
+            )
+            for each in list_of(entries)
+        ]
+    )
+
+
 def _uses_resource_claims(spec: ReadOnlyJson) -> bool:
     if spec.get("resourceClaims"):
         return True
@@ -133,6 +146,7 @@ def _build(parts: ReadOnlyJson) -> PodShape:
         host_ports=_host_ports(parts["ports"]),
         volumes=_volume_uses(parts["volumes"]),
         uses_resource_claims=parts["claims"],
+        device_claims=_device_claims(parts["devices"]),
     )
 
 
@@ -167,6 +181,7 @@ def parse_shape(metadata: ReadOnlyJson, spec: ReadOnlyJson) -> PodShape:
         "tolerations": spec.get("tolerations"),
         "ports": _ports_on_the_host(spec),
         "claims": _uses_resource_claims(spec),
+        "devices": spec.get("resourceClaims"),
         "volumes": claims_among(spec.get("volumes")),
     }
     text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,1 @@
+"""Which devices does a pod with resource claims get, on which node?"""

@@ -1,0 +1,68 @@
+"""Does a device match a request? Each pair is asked once per snapshot."""
+
+from collections.abc import Mapping
+
+from dovetail.model.devices import Attribute, Device, Version
+from dovetail.placement.devices.expression_values import Domains, ExpressionError, Quantity, semver
+from dovetail.placement.devices.needs import ReadyRequest
+
+
+class Matcher:
+    """What requests of one snapshot say of its devices. Pairs are known by identity; both are kept."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[Device, Mapping[str, object]]] = {}
+        self._known: dict[tuple[int, int], tuple[ReadyRequest, bool | str]] = {}
+
+    def matches(self, request: ReadyRequest, device: Device) -> bool:
+        """Whether it does; ExpressionError where a selector has no value for it: no pod gets past such a device."""
+        key = (id(request), id(device))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (request, self._asked(request, device))
+        if isinstance(known[1], str):
+            raise ExpressionError(known[1])
+        return known[1]
+
+    def _asked(self, request: ReadyRequest, device: Device) -> bool | str:
+        seen = self._view(device)
+        try:
+            for selector in request.selectors:
+                found = selector(seen)
+                if not isinstance(found, bool):
+                    return f"device {device.id.name}: a selector is neither true nor false"
+                if not found:
+                    return False
+        except (ExpressionError, RecursionError) as error:
+            return f"device {device.id.name}: {error}"
+        return True
+
+    def _view(self, device: Device) -> Mapping[str, object]:
+        known = self._seen.get(id(device))
+        if known is None:
+            attributes = {name: _value(value) for name, value in device.attributes.items()}
+            view = {
+                "driver": device.id.driver,
+                "attributes": _by_domain({name: value for name, value in attributes.items() if value is not None}),
+                "capacity": _by_domain({name: Quantity(amount) for name, amount in device.capacity.items()}),
+                "allowMultipleAllocations": False,
+            }
+            known = self._seen[id(device)] = (device, view)
+        return known[1]
+
+
+def _value(value: Attribute) -> object:
+    if not isinstance(value, Version):
+        return value
+    try:
+        return semver(value.text)
+    except ExpressionError:
+        return None
+
+
+def _by_domain(named: Mapping[str, object]) -> Domains:
+    found: dict[str, dict[str, object]] = {}
+    for name, value in named.items():
+        domain, _, short = name.rpartition("/")
+        found.setdefault(domain, {})[short] = value
+    return Domains(found)
