@@ -139,7 +139,7 @@ class ResourceClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimTemplate:
+class ResourceClaimTemplate:
     """A ResourceClaimTemplate: each pod that names it gets a claim of its own."""
 
     name: str

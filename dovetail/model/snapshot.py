@@ -10,7 +10,7 @@ from functools import cached_property
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer
-from dovetail.model.devices import ClaimTemplate, DeviceClass, ResourceClaim, ResourceSlice
+from dovetail.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from dovetail.model.health import Readiness, readiness_by_pool
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
@@ -66,7 +66,7 @@ class Snapshot:
     attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
     resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)  # none where devices are ignored
     resource_claims: Mapping[str, ResourceClaim] = field(default_factory=dict)  # likewise, and the next two
-    claim_templates: Mapping[str, ClaimTemplate] = field(default_factory=dict)
+    claim_templates: Mapping[str, ResourceClaimTemplate] = field(default_factory=dict)
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     selector_sources: Mapping[str, SelectorSource] = field(default_factory=dict)

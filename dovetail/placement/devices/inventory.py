@@ -36,7 +36,7 @@ class TypeGroup(NamedTuple):
     rows: int
 
 
-class Inventory:
+class DeviceInventory:
     """The devices of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, table: NodeTable) -> None:

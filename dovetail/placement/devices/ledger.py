@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dovetail.model.devices import Allocation, Device, DeviceId
 from dovetail.model.pod_rules import is_terminal
 from dovetail.placement.devices.expression_values import ExpressionError
-from dovetail.placement.devices.inventory import Inventory, Stock, TypeGroup
+from dovetail.placement.devices.inventory import DeviceInventory, Stock, TypeGroup
 from dovetail.placement.devices.needs import ClaimNeed, DeviceNeeds
 from dovetail.placement.devices.search import Looks, Search
 from dovetail.placement.facts.templates import Template
@@ -27,10 +27,10 @@ class _Draft:
     drivers: set[str] = field(default_factory=set)
 
 
-class Ledger:
+class DeviceLedger:
     """The devices in one pass. `gone`: names of nodes that leave, or are imagined gone."""
 
-    def __init__(self, inventory: Inventory, gone: frozenset[str]) -> None:
+    def __init__(self, inventory: DeviceInventory, gone: frozenset[str]) -> None:
         self._inventory = inventory
         self._taken: set[DeviceId] = set()
         self._standing: dict[str, Allocation] = {}  # of claims that keep what they have

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from dovetail.model.devices import Attribute, Device, Version
 from dovetail.placement.devices.expression_values import Domains, ExpressionError, Quantity, semver
-from dovetail.placement.devices.needs import ReadyRequest
+from dovetail.placement.devices.needs import JudgedRequest
 
 
 class Matcher:
@@ -12,9 +12,9 @@ class Matcher:
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[Device, Mapping[str, object]]] = {}
-        self._known: dict[tuple[int, int], tuple[ReadyRequest, bool | str]] = {}
+        self._known: dict[tuple[int, int], tuple[JudgedRequest, bool | str]] = {}
 
-    def matches(self, request: ReadyRequest, device: Device) -> bool:
+    def matches(self, request: JudgedRequest, device: Device) -> bool:
         """Whether it does; ExpressionError where a selector has no value for it: no pod gets past such a device."""
         key = (id(request), id(device))
         known = self._known.get(key)
@@ -24,7 +24,7 @@ class Matcher:
             raise ExpressionError(known[1])
         return known[1]
 
-    def _asked(self, request: ReadyRequest, device: Device) -> bool | str:
+    def _asked(self, request: JudgedRequest, device: Device) -> bool | str:
         seen = self._view(device)
         try:
             for selector in request.selectors:

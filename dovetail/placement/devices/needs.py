@@ -20,7 +20,7 @@ _MOST_OF_POD: Final = 128  # that a pod may name in numbers: a search goes as de
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReadyRequest:
+class JudgedRequest:
     """A request whose selectors can be asked."""
 
     source: DeviceRequest
@@ -40,7 +40,7 @@ class ClaimNeed:
 
     name: str
     key: str
-    requests: tuple[tuple[ReadyRequest, ...], ...]
+    requests: tuple[tuple[JudgedRequest, ...], ...]
     constraints: tuple[MatchConstraint, ...]
 
 
@@ -120,7 +120,7 @@ def _ready(name: str, key: str, spec: ClaimSpec, classes: Mapping[str, DeviceCla
     return ClaimNeed(name=name, key=key, requests=requests, constraints=spec.constraints)
 
 
-def _request(claim: str, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> ReadyRequest:
+def _request(claim: str, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> JudgedRequest:
     where = f"resource claim {claim}, request {request.name}"
     if request.aside:
         raise _FaultyClaimError(f"{where}: {request.aside} is not supported")
@@ -134,4 +134,4 @@ def _request(claim: str, request: DeviceRequest, classes: Mapping[str, DeviceCla
                 selectors.append(read_expression(text))
             except ExpressionError as error:
                 raise _FaultyClaimError(f"{source}, selectors[{number}]: {error}") from None
-    return ReadyRequest(source=request, selectors=tuple(selectors))
+    return JudgedRequest(source=request, selectors=tuple(selectors))

@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.model.devices import Device, DeviceId, MatchConstraint
 from dovetail.placement.devices.matching import Matcher
-from dovetail.placement.devices.needs import MOST_DEVICES, ClaimNeed, ReadyRequest
+from dovetail.placement.devices.needs import MOST_DEVICES, ClaimNeed, JudgedRequest
 
 _LOOKS_AT_ONCE: Final = 5_000
 _LOOKS_IN_ALL: Final = 500_000  # of one need in one pass
@@ -50,7 +50,7 @@ class Search:
         self._free = [device for device in devices if not any(device.id in each for each in taken)]
         self._matcher, self._looks = matcher, looks
         self._chosen: list[Device] = []
-        self._steps: list[tuple[ClaimNeed, tuple[ReadyRequest, ...]]] = []
+        self._steps: list[tuple[ClaimNeed, tuple[JudgedRequest, ...]]] = []
         self._names: list[tuple[ClaimNeed, str]] = []  # of each device that is chosen: for whom
 
     def find(self, claims: Sequence[ClaimNeed]) -> tuple[Device, ...] | None:
@@ -65,7 +65,7 @@ class Search:
         claim, alternatives = self._steps[step]
         return any(self._alternative(step, claim, request) for request in alternatives)
 
-    def _alternative(self, step: int, claim: ClaimNeed, request: ReadyRequest) -> bool:
+    def _alternative(self, step: int, claim: ClaimNeed, request: JudgedRequest) -> bool:
         if request.source.count is None:
             return self._everything(step, claim, request)
         held = sum(1 for each, _ in self._names if each is claim)
@@ -73,7 +73,7 @@ class Search:
             return False
         return self._slots(step, claim, request, (request.source.count, 0))
 
-    def _everything(self, step: int, claim: ClaimNeed, request: ReadyRequest) -> bool:
+    def _everything(self, step: int, claim: ClaimNeed, request: JudgedRequest) -> bool:
         if not self._whole:
             return False
         wanted = [device for device in self._all if self._may(request, device)]
@@ -91,7 +91,7 @@ class Search:
             self._give_back()
         return False
 
-    def _slots(self, step: int, claim: ClaimNeed, request: ReadyRequest, place: tuple[int, int]) -> bool:
+    def _slots(self, step: int, claim: ClaimNeed, request: JudgedRequest, place: tuple[int, int]) -> bool:
         """The rest of a request: so many devices, from that one on. Devices of one request have no order."""
         left, begin = place
         if left == 0:
@@ -106,10 +106,10 @@ class Search:
             self._give_back()
         return False
 
-    def _may(self, request: ReadyRequest, device: Device) -> bool:
+    def _may(self, request: JudgedRequest, device: Device) -> bool:
         return not device.aside and self._looks.look() and self._matcher.matches(request, device)
 
-    def _take(self, claim: ClaimNeed, request: ReadyRequest, device: Device) -> None:
+    def _take(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> None:
         self._chosen.append(device)
         self._names.append((claim, request.source.name))
 
@@ -117,7 +117,7 @@ class Search:
         self._chosen.pop()
         self._names.pop()
 
-    def _agrees(self, claim: ClaimNeed, request: ReadyRequest, device: Device) -> bool:
+    def _agrees(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> bool:
         """Whether the device has what others of the claim have where they must be equal."""
         for constraint in claim.constraints:
             if not _concerns(constraint, request.source.name):

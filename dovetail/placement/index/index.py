@@ -23,7 +23,7 @@ from dovetail.placement.constraints.reservations import starting_reservations
 from dovetail.placement.constraints.topology import ClusterCounts
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.constraints.volumes import Alternatives, VolumeLookupError, volume_alternatives
-from dovetail.placement.devices.inventory import Inventory
+from dovetail.placement.devices.inventory import DeviceInventory
 from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
 from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
@@ -94,7 +94,7 @@ class Index:
         self.pdbs = pdbs_of(snapshot)
         self.limits = starting_limits(self.pools, self.table.nodes)
         self.reservations = starting_reservations(self.templates)
-        self.devices = None if settings.ignore_dra else Inventory(snapshot, self.table)
+        self.devices = None if settings.ignore_dra else DeviceInventory(snapshot, self.table)
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
         self._waiting: WaitingPods | None = None

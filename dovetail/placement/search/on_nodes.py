@@ -18,14 +18,14 @@ from dovetail.placement.constraints.volumes import (
     attached_on,
     exceeds_limit,
 )
-from dovetail.placement.devices.ledger import Ledger
+from dovetail.placement.devices.ledger import DeviceLedger
 from dovetail.placement.facts.node_table import NodeTable
 
 
 class NodePlacer:
     """The existing nodes in one pass: what was placed on them, and what is left."""
 
-    def __init__(self, table: NodeTable, active: int, devices: Ledger | None = None) -> None:
+    def __init__(self, table: NodeTable, active: int, devices: DeviceLedger | None = None) -> None:
         self.table, self.devices = table, devices
         self.active = active
         self.spared = 0  # nodes that no pod is put on for now

@@ -20,7 +20,7 @@ from dovetail.placement.constraints.domain_choices import forget_old_picks, opti
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import NONE, Held, Reservations
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup
-from dovetail.placement.devices.ledger import Ledger
+from dovetail.placement.devices.ledger import DeviceLedger
 from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.facts.states import State
 from dovetail.placement.facts.templates import Template
@@ -48,7 +48,7 @@ class DraftPlacer:
         limits: Limits,
         reservations: Reservations,
         settings: PlacementSettings,
-        devices: Ledger | None = None,
+        devices: DeviceLedger | None = None,
     ) -> None:
         self.made: list[NodeDraft] = []
         self.order = DraftOrder()

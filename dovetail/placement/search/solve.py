@@ -23,7 +23,7 @@ from dovetail.placement.constraints.effective_zones import count_by_zone
 from dovetail.placement.constraints.limits import Limits
 from dovetail.placement.constraints.reservations import Reservations
 from dovetail.placement.constraints.topology import Topology
-from dovetail.placement.devices.ledger import Ledger
+from dovetail.placement.devices.ledger import DeviceLedger
 from dovetail.placement.index.index import Index
 from dovetail.placement.search.on_nodes import NodePlacer
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
@@ -74,7 +74,7 @@ class Pass:
         for bit in removed:
             active &= ~(1 << bit)
         active &= ~index.nodes_of(options.closed)
-        self.devices = None if index.devices is None else Ledger(index.devices, self._gone())
+        self.devices = None if index.devices is None else DeviceLedger(index.devices, self._gone())
         self.nodes = NodePlacer(table, active, self.devices)
         self.drafts = DraftPlacer(
             index.templates,

@@ -13,7 +13,6 @@ from dovetail.model.devices import (
     Allocation,
     Attribute,
     ClaimSpec,
-    ClaimTemplate,
     Device,
     DeviceClass,
     DeviceId,
@@ -21,6 +20,7 @@ from dovetail.model.devices import (
     MatchConstraint,
     NodeChoice,
     ResourceClaim,
+    ResourceClaimTemplate,
     ResourceSlice,
     Version,
 )
@@ -142,14 +142,14 @@ def _allocation(raw: ReadOnlyJson) -> Allocation:
     )
 
 
-def parse_claim_template(raw: ReadOnlyJson) -> ClaimTemplate:
+def parse_claim_template(raw: ReadOnlyJson) -> ResourceClaimTemplate:
     """A ResourceClaimTemplate."""
     with reading("ResourceClaimTemplate", raw) as place:
         place.field = "metadata"
         metadata = raw["metadata"]
         name, namespace = name_of(metadata), text_of(metadata.get("namespace") or "default")
         place.field = "spec.spec"
-        return ClaimTemplate(name=name, namespace=namespace, spec=_claim_spec(raw["spec"].get("spec") or {}))
+        return ResourceClaimTemplate(name=name, namespace=namespace, spec=_claim_spec(raw["spec"].get("spec") or {}))
 
 
 def parse_device_class(raw: ReadOnlyJson) -> DeviceClass:
