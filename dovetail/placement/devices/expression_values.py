@@ -136,7 +136,7 @@ def in_64_bits(number: int) -> int:
 def member_of(value: Any, key: Any) -> object:
     """`value[key]`."""
     if isinstance(value, Mapping):
-        if key not in value:
+        if not isinstance(key, str) or key not in value:
             if isinstance(value, Domains):
                 return {}
             raise ExpressionError(f"no such key: {str(key)[:64]}")

@@ -159,18 +159,26 @@ class _Reader:
         return found
 
     def _with_members(self) -> Evaluation:
+        return self._members()[0]
+
+    def _members(self) -> tuple[Evaluation, tuple[Evaluation, str] | None]:
+        """A value with its members. And where the last of them is one by name: of what it is, and the name."""
         found, members = self._primary(), 0
+        last: tuple[Evaluation, str] | None = None
         while sign := self._take(".", "["):
             members += 1
             if members > _DEEPEST:
                 raise ExpressionError(f"nested more than {_DEEPEST} deep")
             if sign == "[":
-                found = _member(found, self._choice())
+                found, last = _member(found, self._choice()), None
                 self._need("]")
                 continue
             name = self._name()
-            found = self._method(found, name) if self._take("(") else _member(found, _constant(name))
-        return found
+            if self._take("("):
+                found, last = self._method(found, name), None
+            else:
+                found, last = _member(found, _constant(name)), (found, name)
+        return found, last
 
     def _method(self, of: Evaluation, name: str) -> Evaluation:
         arguments = self._list(")")
@@ -227,23 +235,12 @@ class _Reader:
 
     def _has(self) -> Evaluation:
         """has(a.b): whether a has a member of that name. What is before the last point must be there."""
-        begin = self._next
-        whole = self._with_members()
+        _, last = self._members()
         self._need(")")
-        kind, last = self._tokens[self._next - 2]
-        if kind != "name" or self._tokens[self._next - 3] != ("sign", ".") or self._next - 3 <= begin:
+        if last is None:
             raise ExpressionError("has() asks for a member, as in has(device.attributes)")
-        del whole
-        after, self._next = self._next, begin
-        of = self._up_to(after - 3)
-        self._next = after
-        return lambda device: is_in(last, of(device))
-
-    def _up_to(self, end: int) -> Evaluation:
-        tokens, self._tokens = self._tokens, self._tokens[:end]
-        found = self._with_members()
-        self._tokens = tokens
-        return found
+        of, name = last
+        return lambda device: is_in(name, of(device))
 
 
 def _number(text: str) -> Value:

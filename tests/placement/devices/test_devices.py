@@ -244,6 +244,7 @@ DEVICE: dict[str, Any] = {"driver": "d", "attributes": {"d": {"n": 3, "name": "T
         ("1 / 0 == 1 && false", False),
         ("'n' in device.attributes['d'] && !('m' in device.attributes['d'])", True),
         ("has(device.attributes['d'].m) ? false : true", True),
+        ("has(device.attributes[" * 40 + "true" + " ? 'd' : 'd'].m)" * 40, False),
         ("device.attributes['d'].n in [1, 2, 3]", True),
         ("semver('1.10.0').isGreaterThan(semver('1.9.1')) && semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))", True),
         ("quantity('1Gi') == quantity('1024Mi') && quantity('1.5').isLessThan(quantity('2'))", True),
@@ -256,7 +257,19 @@ def test_an_expression_is_what_cel_says(text: str, value: bool) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "device.", "1 +", "a", "'a' < 1 && true", "[1].exists(x, x == 1)", "(" * 5000, "!" * 9000 + "true", "9" * 99],
+    [
+        "",
+        "device.",
+        "1 +",
+        "a",
+        "'a' < 1 && true",
+        "device[['a']]",
+        "has(device)",
+        "[1].exists(x, x == 1)",
+        "(" * 5000,
+        "!" * 9000 + "true",
+        "9" * 99,
+    ],
 )
 def test_what_is_no_expression_or_has_no_value_is_an_error_and_nothing_worse(text: str) -> None:
     with pytest.raises((ExpressionError, RecursionError)) as raised:
