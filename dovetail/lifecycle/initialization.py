@@ -7,7 +7,7 @@ stays so (LIF-38).
 from dataclasses import replace
 
 from dovetail.lifecycle.registration import NODE_NOT_FOUND, NodeChange, registered
-from dovetail.model.devices import ResourceSlice, expected_drivers, whole_pools
+from dovetail.model.devices import ResourceSlice, expected_drivers, is_whole, newest_slices
 from dovetail.model.names import DEVICE_DRIVERS, INITIALIZED, READY
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.taints import Taint, is_ephemeral
@@ -77,7 +77,7 @@ def _missing_driver(claim: NodeClaim, slices: Slices) -> Why | None:
     """The first driver whose devices its pods were promised and that has published no whole pool (LIF-36, LIF-37)."""
     if slices is None:
         return None
-    there = {driver for (driver, _), whole in whole_pools(slices).items() if whole}
+    there = {driver for (driver, _), newest in newest_slices(slices).items() if is_whole(newest)}
     for driver in expected_drivers(claim.annotations.get(DEVICE_DRIVERS, "")):
         if driver not in there:
             return "DRADriverPoolsNotPublished", f'Driver "{driver}" has not published its devices'

@@ -4,7 +4,7 @@ Drivers publish the devices of nodes in ResourceSlices. A pod asks for devices i
 ResourceClaimTemplate or one that it shares; a DeviceClass says which devices a request is about.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -160,8 +160,8 @@ def expected_drivers(written: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in written.split(",") if part.strip())
 
 
-def whole_pools(slices: Iterable[ResourceSlice]) -> dict[tuple[str, str], bool]:
-    """Of each pool, by driver and name, whether all slices of its newest generation are there."""
+def newest_slices(slices: Iterable[ResourceSlice]) -> dict[tuple[str, str], list[ResourceSlice]]:
+    """The slices of the newest generation of each pool, by driver and name."""
     newest: dict[tuple[str, str], list[ResourceSlice]] = {}
     for each in slices:
         held = newest.setdefault((each.driver, each.pool), [])
@@ -169,4 +169,9 @@ def whole_pools(slices: Iterable[ResourceSlice]) -> dict[tuple[str, str], bool]:
             held.clear()
         if not held or held[0].generation == each.generation:
             held.append(each)
-    return {pool: len(held) >= held[0].count for pool, held in newest.items()}
+    return newest
+
+
+def is_whole(newest: Sequence[ResourceSlice]) -> bool:
+    """Whether these are all slices of their pool's newest generation."""
+    return len(newest) >= newest[0].count

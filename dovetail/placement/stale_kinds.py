@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model.moves import GUARD_KINDS
+from dovetail.model.pod_rules import is_terminal
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import BUFFERS, DEVICES, VOLUMES
@@ -42,6 +43,6 @@ def _without_pods(snapshot: Snapshot, concerned: Callable[[Pod], bool]) -> Snaps
     held = {
         pod.node_name: snapshot.now + AGAIN_SECONDS
         for pod in pods.values()
-        if pod.node_name and concerned(pod) and pod.phase not in ("Succeeded", "Failed")
+        if pod.node_name and concerned(pod) and not is_terminal(pod)
     }
     return replace(snapshot, pods=pods, resting={**snapshot.resting, **held})

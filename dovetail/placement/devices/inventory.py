@@ -6,11 +6,19 @@ that lists a device twice, nobody gets anything. Devices that no single node has
 use them, or by its labels.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from dovetail.model import names
-from dovetail.model.devices import Device, DeviceId, DevicePool, NodeChoice, ResourceClaim, ResourceSlice, whole_pools
+from dovetail.model.devices import (
+    Device,
+    DevicePool,
+    NodeChoice,
+    ResourceClaim,
+    ResourceSlice,
+    is_whole,
+    newest_slices,
+)
 from dovetail.model.pods import Pod
 from dovetail.model.requirements import compatible, from_expressions
 from dovetail.model.snapshot import Snapshot
@@ -58,13 +66,13 @@ class DeviceInventory:
 
     def _sort(self, slices: Iterable[ResourceSlice]) -> None:
         found = tuple(slices)
-        whole, newest = whole_pools(found), _newest(found)
-        twice = _named_twice(each for each in found if each.generation == newest[each.driver, each.pool])
+        newest = newest_slices(found)
+        faulty = {pool for pool, held in newest.items() if not is_whole(held) or _names_one_twice(held)}
         for each in found:
             pool = (each.driver, each.pool)
-            if each.generation != newest[pool]:
+            if each.generation != newest[pool][0].generation:
                 continue
-            if not whole[pool] or pool in twice:
+            if pool in faulty:
                 self._incomplete.add(each.node_name)
             elif each.node_name:
                 self._on_node.setdefault(each.node_name, []).extend(each.devices)
@@ -121,20 +129,6 @@ class DeviceInventory:
         return known
 
 
-def _newest(slices: Sequence[ResourceSlice]) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for each in slices:
-        pool = (each.driver, each.pool)
-        found[pool] = max(each.generation, found.get(pool, 0))
-    return found
-
-
-def _named_twice(slices: Iterable[ResourceSlice]) -> set[tuple[str, str]]:
-    seen: set[DeviceId] = set()
-    found: set[tuple[str, str]] = set()
-    for each in slices:
-        for device in each.devices:
-            if device.id in seen:
-                found.add((each.driver, each.pool))
-            seen.add(device.id)
-    return found
+def _names_one_twice(slices: Iterable[ResourceSlice]) -> bool:
+    named = [device.id for each in slices for device in each.devices]
+    return len(set(named)) < len(named)

@@ -77,11 +77,13 @@ class Search:
         if not self._whole:
             return False
         wanted = [device for device in self._all if self._may(request, device)]
-        if not wanted or any(each not in self._free or each in self._chosen for each in wanted):
+        if not 0 < len(wanted) <= MOST_DEVICES or any(
+            each not in self._free or each in self._chosen for each in wanted
+        ):
             return False
         before = len(self._chosen)
         for device in wanted:
-            if len(self._chosen) - before >= MOST_DEVICES or not self._agrees(claim, request, device):
+            if not self._agrees(claim, request, device):
                 break
             self._take(claim, request, device)
         else:
