@@ -5,7 +5,7 @@ burst cost: the worker's calls and conflicts, by the audit log, and the processo
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -94,9 +94,7 @@ async def grow(ground: Ground, pool: Json, bodies: list[Json]) -> Grown:
         "registered": line.reached(names.REGISTERED_CONDITION),
         "initialised": line.reached(names.INITIALIZED_CONDITION),
     }
-    for part, times in parts.items():
-        spread = sorted(t - start for t in times.values())
-        print(f"    {part:12} {len(spread):3}  first {spread[0]:6.2f}  last {spread[-1]:6.2f}", flush=True)
+    print_parts(parts, start)
     return Grown(
         first_claim=min(parts["created"].values()) - start,
         last_launched=max(parts["launched"].values()) - start,
@@ -106,6 +104,15 @@ async def grow(ground: Ground, pool: Json, bodies: list[Json]) -> Grown:
         conflicts=calls.conflicts,
         cpu={name: spent - before.cpu.get(name, 0.0) for name, spent in after.cpu.items()},
     )
+
+
+def print_parts(parts: Mapping[str, Mapping[str, float]], start: float) -> None:
+    """When the first, the middle and the last object came to each part of its way, in seconds from the start."""
+    for part, times in parts.items():
+        spread = sorted(t - start for t in times.values())
+        first, middle, last = spread[0], spread[len(spread) // 2], spread[-1]
+        words = f"first {first:6.2f}  middle {middle:6.2f}  last {last:6.2f}"
+        print(f"    {part:12} {len(spread):3}  {words}", flush=True)
 
 
 async def all_run(ground: Ground, pods: int) -> bool:
@@ -217,7 +224,15 @@ class OneEach:
         line = Timeline(ground.audit.entries(since))
         print(f"    calls: {', '.join(f'{count} {kind}' for kind, count in line.calls().kinds)}", flush=True)
         scaled = min(moment(e) for e in line.writes if e.resource == "deployments")
-        empty = max(line.released().values()) - scaled
+        parts = {
+            "marked": line.tainted(),
+            "deleted": line.deleted(),
+            "drained": line.reached(names.DRAINED),
+            "terminating": line.reached(names.INSTANCE_TERMINATING),
+            "released": line.released(),
+        }
+        print_parts(parts, scaled)
+        empty = max(parts["released"].values()) - scaled
         what, whole = f"{self.pods} pods, one a node", self.pods == MEASURED_PODS
         return [
             seconds(f"{what}, all bound", grown.all_running, "41 s (running)" if whole else "–", self.up),
