@@ -1,9 +1,11 @@
 """The page of commands, from the parser that reads them."""
 
 import argparse
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from docs.tools.reference.tables import code, table
+from dovetail.cli.helping import CONNECTION, USES
 from dovetail.cli.main import INTERRUPTED, OTHER_CLUSTER, READER_GONE, parser
 from dovetail.cli.output import NEEDS_PERSON
 
@@ -16,7 +18,9 @@ _TOLD = (
 
 def commands_page() -> str:
     """The whole page."""
-    sections = "\n".join(_section(name, command, words) for name, command, words in _commands(parser(), "dovetail"))
+    commands = list(_commands(parser(), "dovetail"))
+    connection = _connection(command for _, command, _ in commands)
+    sections = "\n".join(_section(name, command, connection) for name, command, _ in commands)
     return f"""# Commands
 
 Every command takes `--help`. What they read besides is in [settings](settings.md): the environment finds the cluster
@@ -30,9 +34,37 @@ Every command takes `--help`. What they read besides is in [settings](settings.m
 | {OTHER_CLUSTER} | [another cluster](../operations.md#several-clusters-in-one-namespace-of-temporal) has the name |
 | {NEEDS_PERSON} | {_TOLD} |
 | {INTERRUPTED} | interrupted |
-| {READER_GONE} | whoever read the output has gone |
+| {READER_GONE} | what read the output has ended |
+
+## The connection
+
+Most commands take these; a command's own table has its other arguments, and names those of the connection below it.
+
+{_table(connection.values())}
 
 {sections}"""
+
+
+def _connection(commands: Iterable[argparse.ArgumentParser]) -> dict[str, tuple[str, str]]:
+    """By its first name, how each option of the connection is written and what it says, where most commands say it."""
+    found = Counter(_row(action) for command in commands for action in command._actions if _connects(action))
+    most: dict[str, tuple[str, str]] = {}
+    for row, _ in found.most_common():
+        name = next(option for option in CONNECTION if option in row[0])
+        most.setdefault(name, row)
+    return {name: most[name] for name in CONNECTION}
+
+
+def _connects(action: argparse.Action) -> bool:
+    return bool(set(action.option_strings) & set(CONNECTION))
+
+
+def _row(action: argparse.Action) -> tuple[str, str]:
+    return _words_of(action), (action.help or "").replace("%%", "%")
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    return table(("argument", ""), [(code(called), does) for called, does in rows])
 
 
 Found = tuple[str, argparse.ArgumentParser, str]
@@ -47,10 +79,20 @@ def _commands(of: argparse.ArgumentParser, prefix: str) -> Iterator[Found]:
                 yield from below or [(f"{prefix} {name}", command, words[name])]
 
 
-def _section(name: str, command: argparse.ArgumentParser, words: str) -> str:
-    rows = [(_words_of(action), action.help or "") for action in command._actions if action.dest != "help"]
-    shown = table(("argument", ""), [(code(called), does.replace("%%", "%")) for called, does in rows]) if rows else ""
-    return f"## `{name}`\n\n{_sentence(words)}\n\n{shown}\n\n{command.epilog or ''}".rstrip() + "\n"
+def _section(name: str, command: argparse.ArgumentParser, connection: Mapping[str, tuple[str, str]]) -> str:
+    what, *examples = USES[name.removeprefix("dovetail ")]
+    rows = [_row(action) for action in command._actions if action.dest != "help"]
+    own = [row for row in rows if row not in connection.values()]
+    shared = [code(option) for option, row in connection.items() if row in rows]
+    parts = (
+        f"## `{name}`",
+        what,
+        "\n".join(["```sh", *examples, "```"]),
+        _table(own) if own else "",
+        f"[Connection](#the-connection): {', '.join(shared)}." if shared else "",
+        command.epilog or "",
+    )
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _words_of(action: argparse.Action) -> str:
@@ -60,7 +102,3 @@ def _words_of(action: argparse.Action) -> str:
     value = action.metavar or (action.dest.upper() if called else action.dest)
     text = " ".join(value) if isinstance(value, tuple) else str(value)
     return f"{called} {text}".strip()
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:].rstrip(".") + "."
