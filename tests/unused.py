@@ -56,8 +56,9 @@ class _Module:
     def _enter(self, node: ast.AST, inside: Key, local: frozenset[str]) -> None:
         """`local`: the names that mean something of the function that they stand in."""
         outer = self.definitions[inside].node
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return  # to list a name is not to use it
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                return  # to list a name is not to use it
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and not isinstance(outer, _FUNCTIONS):
             self._define(node, inside, local)
         elif inside[1] == "" and isinstance(node, (ast.Assign, ast.AnnAssign)) and (names := [*_targets(node)]):
