@@ -27,7 +27,7 @@ from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
-from dovetail.model.resources import Resources, parse_resources, shared_resources, total
+from dovetail.model.resources import parse_resources, shared_resources, total
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import PlacementSettings, Profile
 
@@ -165,13 +165,3 @@ def settings_of(raw: ReadOnlyJson, profile: Profile) -> PlacementSettings:
         well_known=WELL_KNOWN_LABELS | PROVIDER_LABELS,
         profile=profile,
     )
-
-
-def amounts(raw: Mapping[str, Any]) -> Resources:
-    """A recorded resource list."""
-    return parse_resources(raw)
-
-
-def encoded(value: Any) -> bytes:
-    """JSON with sorted keys, for comparing and hashing."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -31,6 +31,8 @@ LATE = (
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("exploring", derandomize=False)
 settings.load_profile("repeatable")
+gc.disable()
+GARBAGE = (50_000, 20, 100)  # objects before a look at the young ones, and looks: tests make and drop whole worlds
 LONGEST_SECONDS = 420.0  # more than any test of `make test` takes on a loaded machine; soak tests may take their time
 
 
@@ -49,9 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What tests are made of lives to the end, so no collection of garbage goes through it again: on a crowded machine
-    that takes seconds of whatever thread it comes in, and a workflow task has two."""
+    that takes seconds of whatever thread it comes in, and a workflow task has two. Nor is it looked through while it is
+    made: that was two thirds of the time in which tests are found."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GARBAGE)
+    gc.enable()
 
 
 def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:

@@ -57,6 +57,8 @@ STAGES = tuple(
     f"tests/system/test_{name}.py"
     for name in ("rollouts", "front_door", "pauses", "workers_that_go", "launch_brake", "adopt", "idle", "fleet")
 )
+# All folders with tests on real servers, but for SHOWN: who reads only these does not read the others' thousands.
+REAL = tuple(f"tests/{name}" for name in ("cluster", "ports", "recorded", "storm", "testbed"))
 # Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
 SHOWN = ("tests/cli", "tests/packaging")
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
@@ -85,7 +87,7 @@ LANES = {
     "test": (
         (SLOWEST, "-m", f"(cluster and not soak) or ({REST} and not late and not ({FAST}))", *SYSTEMS, *SHOWN),
         (SLOWEST, "-m", "cluster and not soak", *PLANES),
-        (SLOWEST, "-m", "cluster and not soak", *without(*SYSTEMS, *SHOWN, *PLANES)),
+        (SLOWEST, "-m", "cluster and not soak", *REAL, *without(*SYSTEMS, *PLANES)),
         (SLOWEST, "-m", f"{REST} and not late", *STAGES),
         (SLOWEST, "-m", f"{REST} and not late", "tests/system", *without(*BESIDE, *STAGES)),
         (SLOWEST, "-m", f"({FAST}) or (late and {REST})"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger import LedgerError, read_ledger
+from tests.run import REAL, SHOWN
 from tests.unavailable import CLUSTER_TESTS
 
 pytestmark = pytest.mark.slow
@@ -128,6 +129,14 @@ def test_nothing_else_is_skipped() -> None:
 
 def test_ci_requires_the_cluster_tests() -> None:
     assert f"export {CLUSTER_TESTS}=required\n" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_a_lane_reads_every_folder_with_tests_on_real_servers() -> None:
+    marked = re.compile(r"mark\.cluster\b")
+    files = [file.relative_to(ROOT) for file in (ROOT / "tests").rglob("*.py") if marked.search(file.read_text())]
+    folders = {str(Path(*file.parts[:2])) for file in files if file != Path("tests/test_run.py")}
+
+    assert folders and folders <= {*REAL, *SHOWN}
 
 
 def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:

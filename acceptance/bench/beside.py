@@ -16,7 +16,8 @@ from aiohttp import ClientPayloadError
 from acceptance.bench.growing import PATIENCE, seconds
 from acceptance.bench.live_ground import Figure
 from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import DEPLOYMENTS, Ground
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS
 from testing.cluster.timeline import Timeline, moment
 from testing.cluster.trouble import PODS, allow_again, create_pods, hostile_pods, refuse_claims_of
 

@@ -13,7 +13,8 @@ from acceptance.bench.live_ground import Figure, Resources
 from dovetail.model import names
 from dovetail.model.json import Json
 from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import node_pool
 from testing.cluster.timeline import Timeline, moment
 
 PATIENCE: Final = 300.0

@@ -27,7 +27,8 @@ from acceptance.bench.shrinking import SHRINKING
 from dovetail.model import names
 from testbed.plane import PlaneSettings
 from testbed.up import folder_of
-from testing.cluster.ground import Ground, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import node_pool
 from testing.cluster.timeline import Timeline, moment
 
 

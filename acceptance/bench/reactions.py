@@ -15,7 +15,8 @@ from acceptance.bench.live_ground import Figure, budget, settle
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground, has_condition, no_eviction, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import has_condition, no_eviction, node_pool
 from testing.cluster.timeline import Timeline, moment
 
 NODES: Final = 3

@@ -8,7 +8,8 @@ from typing import Final
 from acceptance.bench.growing import PATIENCE, all_run, seconds
 from acceptance.bench.live_ground import Figure, settle
 from testing.cluster.fleets import workload
-from testing.cluster.ground import Ground, no_eviction, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import no_eviction, node_pool
 from testing.cluster.timeline import Timeline, moment
 
 BLOCKED_SECONDS: Final = 12.0  # a drain that has been refused for a while asks rarely

@@ -6,7 +6,8 @@ from typing import Any
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 from testing.cluster.timeline import has_taint, has_true
 
 

@@ -1,8 +1,7 @@
-"""Real servers, workers that can be killed, and what an outsider sees: objects, the cloud's ledger, the audit log.
+"""Real servers, and workers that can be killed.
 
 One set of servers serves a whole session, because they take half a minute to start; each test leaves it as it found it,
-or the next one says what was left. Nothing is taken from what workflows say of themselves: all is read from the API
-server and the cloud.
+or the next one says what was left.
 """
 
 import asyncio
@@ -19,16 +18,14 @@ from typing import Any, TypeVar
 
 from temporalio.client import Client
 
-from dovetail.adapters.kubernetes_json.rendering.events import COMPONENT
 from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
-from testbed.plane import ApiClient, ApiResponse, AuditEntry, AuditLog, PlaneSettings
+from testbed.plane import ApiClient, ApiResponse, PlaneSettings
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import (
-    CLUSTER,
     NODE_CLASS,
     WORKER_USER,
     Everything,
@@ -38,37 +35,26 @@ from testbed.up import (
     start_temporal_again,
     stop,
 )
+from testing.cluster.objects import BUDGETS, BUFFERS, DEPLOYMENTS, KUBELET, NAMESPACED, RULES, TEMPLATES, is_tainted
+from testing.cluster.outside import Outside
 from testing.patience import CROWDED
 
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.2
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-BUFFERS = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
-RULES = ("disruptionpolicies", "freezes", "noderollouts")
-TEMPLATES = "/api/v1/namespaces/default/podtemplates"
-NAMESPACED = {
-    "Deployment": DEPLOYMENTS,
-    "PodDisruptionBudget": BUDGETS,
-    "CapacityBuffer": BUFFERS,
-    "PodTemplate": TEMPLATES,
-}
 CLEARED_SECONDS = 120.0
-KUBELET = "dovetail.test/kubelet"
 
 
 class Overdue(AssertionError):
     """What was awaited did not come about in time."""
 
 
-class Ground:
-    """One set of servers."""
+class Ground(Outside):
+    """One set of servers, and what can be done to them."""
 
     def __init__(self, everything: Everything, api: ApiClient, client: Client) -> None:
-        self.everything, self.api, self.client = everything, api, client
-        self.cloud = everything.cloud
-        self.audit = AuditLog(everything.plane.audit_log)
+        super().__init__(everything, api)
+        self.client = client
         self.workers: list[subprocess.Popen[bytes]] = []
         self.workers_may_end = False  # where servers are ill, one that starts finds none and ends by itself
 
@@ -244,92 +230,6 @@ class Ground:
 
         await self.until(cleared, seconds, "the test's objects and instances are gone")
 
-    # What can be seen
-
-    async def objects(self, kind: str) -> list[Json]:
-        """All of a kind."""
-        found: list[Json] = (await self.api.get(PATHS[kind])).body.get("items") or []
-        return found
-
-    async def claims(self) -> list[Json]:
-        return await self.objects("NodeClaim")
-
-    async def nodes(self) -> list[Json]:
-        """Those of a NodePool."""
-        return [n for n in await self.objects("Node") if names.NODE_POOL in (n["metadata"].get("labels") or {})]
-
-    async def node(self, name: str) -> Json | None:
-        return next((n for n in await self.nodes() if n["metadata"]["name"] == name), None)
-
-    async def claim(self, name: str) -> Json | None:
-        return next((c for c in await self.claims() if c["metadata"]["name"] == name), None)
-
-    async def class_is_ready(self) -> bool:
-        """Resolved by a worker, its profile made."""
-        [found] = (await self.api.get("/apis/karpenter.k8s.aws/v1/ec2nodeclasses")).body["items"]
-        return has_condition(found, "Ready") and bool(found["status"].get("instanceProfile"))
-
-    async def running_pods(self) -> int:
-        pods = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
-        return sum(1 for p in pods if p.get("status", {}).get("phase") == "Running")
-
-    async def settled(self, pods: int) -> bool:
-        """Exactly that many pods, all running, and every claim's node is initialised."""
-        wanted = [p for p in await self.objects("Pod") if "deletionTimestamp" not in p["metadata"]]
-        claims = await self.claims()
-        ready = all(has_condition(c, names.INITIALIZED_CONDITION) for c in claims)
-        return len(wanted) == pods and ready and await self.running_pods() == pods
-
-    async def instances(self) -> list[Json]:
-        """All that were ever launched."""
-        return await asyncio.to_thread(self.cloud.instances)
-
-    async def live(self) -> list[str]:
-        return [i["id"] for i in await self.instances() if i["state"] not in {"terminated"}]
-
-    async def nothing_left(self) -> bool:
-        """No claim, no managed node, no instance."""
-        return not await self.claims() and not await self.nodes() and not await self.live()
-
-    async def instances_of(self, uid: str) -> list[Json]:
-        """Every instance that was ever launched for a claim."""
-        return [i for i in await self.instances() if i["tags"].get(names.CLAIM_UID_TAG) == uid]
-
-    async def assert_one_instance_per_claim(self) -> None:
-        """By the instances' tags, and each of them made by exactly one call of the ledger.
-
-        Those that a test has put there by hand, for a takeover, have no profile; AWS launched the others with one.
-        """
-        instances = [i for i in await self.instances() if i["profile"]]
-        by_claim: dict[str, list[str]] = {}
-        for instance in instances:
-            by_claim.setdefault(instance["tags"].get(names.CLAIM_UID_TAG, ""), []).append(instance["id"])
-        doubles = {uid: ids for uid, ids in by_claim.items() if len(ids) != 1}
-        assert not doubles, f"more than one instance for a claim: {doubles}"
-        calls = await asyncio.to_thread(self.cloud.calls, "CreateFleet")
-        made = [one for call in calls if not call.get("replayed") for one in call.get("instances") or []]
-        assert sorted(made) == sorted(i["id"] for i in instances)
-
-    async def assert_nothing_tainted_or_leaked(self) -> None:
-        """Every node is schedulable, every live instance has its claim, no claim is marked or leaving."""
-        claims = await self.claims()
-        assert [n["metadata"]["name"] for n in await self.nodes() if is_tainted(n)] == []
-        assert [c["metadata"]["name"] for c in claims if owner_of(c) or "deletionTimestamp" in c["metadata"]] == []
-        uids = {c["metadata"]["uid"] for c in claims}
-        live = [i for i in await self.instances() if i["state"] != "terminated"]
-        assert {i["tags"].get(names.CLAIM_UID_TAG) for i in live} == uids
-
-    async def assert_events_are_named(self) -> None:
-        """Every Event of ours says what it is about and why. The API server's own now and then do not."""
-        events = (await self.api.get("/api/v1/events")).body.get("items") or []
-        ours = [e for e in events if (e.get("source") or {}).get("component") == COMPONENT]
-        bad = [e for e in ours if not (e.get("involvedObject") or {}).get("name") or not e.get("reason")]
-        assert not bad, f"Events without an object's name or a reason: {bad}"
-
-    def worker_calls(self, since: int = 0) -> list[AuditEntry]:
-        """What the worker's user asked of the API server."""
-        return [e for e in self.audit.entries(since) if e.user == WORKER_USER]
-
     # Workflows
 
     async def run_of(self, identity: str) -> tuple[str, str, str]:
@@ -350,73 +250,3 @@ class Ground:
 
 async def _client(everything: Everything) -> Client:
     return await Client.connect(everything.temporal_address, data_converter=DATA_CONVERTER)
-
-
-def claim_id(claim: Json) -> str:
-    """The id of the claim's workflow."""
-    return f"{CLUSTER}/claim/{claim['metadata']['name']}"
-
-
-def owner_of(claim: Json) -> str:
-    """The disruption whose mark the claim carries."""
-    return str((claim["metadata"].get("annotations") or {}).get(names.OWNER, ""))
-
-
-def is_tainted(node: Json) -> bool:
-    return any(t["key"] == names.DISRUPTED_TAINT for t in node["spec"].get("taints") or [])
-
-
-def has_condition(body: Json, kind: str) -> bool:
-    """Whether that condition is True."""
-    conditions = body.get("status", {}).get("conditions") or []
-    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
-
-
-def node_pool(colour: str = "blue", instance_type: str = "m5.xlarge", consolidate_after: str = "0s") -> Json:
-    """A pool of one instance type; another colour makes its nodes drift."""
-    requirements = [
-        {"key": names.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
-        {"key": names.INSTANCE_TYPE, "operator": "In", "values": [instance_type]},
-    ]
-    template = {
-        "metadata": {"labels": {"colour": colour}},
-        "spec": {
-            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-            "requirements": requirements,
-            "expireAfter": "720h",
-        },
-    }
-    disruption = {
-        "consolidationPolicy": "WhenEmpty",
-        "consolidateAfter": consolidate_after,
-        "budgets": [{"nodes": "100%"}],
-    }
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "web"},
-        "spec": {"template": template, "disruption": disruption},
-    }
-
-
-def deployment(replicas: int, cpu: str = "1") -> Json:
-    """Pods of one size."""
-    labels = {"app": "web"}
-    container = {"name": "web", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "512Mi"}}}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
-    }
-
-
-def no_eviction() -> Json:
-    """A budget that refuses every eviction."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
-    }

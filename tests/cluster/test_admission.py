@@ -12,7 +12,8 @@ from temporalio.service import RPCError
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model.json import Json
 from testbed.up import CLUSTER
-from testing.cluster.ground import DEPLOYMENTS, Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool
 from testing.cluster.trouble import PODS, allow_again, planned_beside, refuse_claims_for_only, refuse_claims_of
 
 pytestmark = pytest.mark.cluster

@@ -27,7 +27,8 @@ from dovetail.model import names
 from dovetail.worker.http_server import Endpoint
 from testbed.service import POD, SPACE, make_service, network
 from testbed.up import give_rights
-from testing.cluster.ground import Ground, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import node_pool
 from tests.cli.schemas import faults_of
 from tests.cluster.system.scenes import settle
 

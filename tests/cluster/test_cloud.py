@@ -12,7 +12,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import NODE_CLASS
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 from tests.cluster.system.adopting import set_class
 from tests.cluster.system.scenes import settle
 

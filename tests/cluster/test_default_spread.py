@@ -6,7 +6,8 @@ import pytest
 
 from dovetail.model import names
 from testing.cluster.costs import start_worker
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 

@@ -17,7 +17,8 @@ from dovetail.model.time import parse_time
 from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload
-from testing.cluster.ground import DEPLOYMENTS, Ground, has_condition, is_tainted, no_eviction, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS, has_condition, is_tainted, no_eviction, owner_of
 from testing.cluster.timeline import Timeline
 from tests.cluster.system.scenes import NEVER, boot, gone
 

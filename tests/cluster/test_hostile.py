@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model.json import Json
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 from testing.cluster.trouble import DIGITS, PODS, create_pods, hostile_pods, refused_by_the_definition
 
 pytestmark = pytest.mark.cluster

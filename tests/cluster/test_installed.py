@@ -26,7 +26,8 @@ from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binari
 from testbed.plane.helm import find_helm
 from testbed.plane.kubeconfig import write_kubeconfig
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import owner_of
 from tests.adapters.kube.test_rights_used import granted
 from tests.cluster.system.pods import Kubelet
 from tests.cluster.system.scenes import a_slow_replacement, boot, gone

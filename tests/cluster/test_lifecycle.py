@@ -17,7 +17,8 @@ from dovetail.model.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import Ground, claim_id, has_condition, no_eviction
+from testing.cluster.ground import Ground
+from testing.cluster.objects import claim_id, has_condition, no_eviction
 from testing.cluster.timeline import moment
 from tests.cluster.system.scenes import NEVER, gone
 

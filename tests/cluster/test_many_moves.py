@@ -14,7 +14,8 @@ from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
 from testing.cluster.costs import many_types, start_worker
 from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import DEPLOYMENTS, Ground
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS
 from tests.cluster.system.volumes import CLAIMS, STATEFUL_SETS, VOLUMES
 from tests.cluster.test_moves import (
     ALL,

@@ -24,7 +24,8 @@ from testbed.plane.api import ApiClient
 from testbed.up import WORKER_USER, give_rights
 from testing.cluster.costs import start_worker
 from testing.cluster.fleets import fleet_pool, pool_claims, workload
-from testing.cluster.ground import DEPLOYMENTS, Ground
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS
 from testing.cluster.trouble import BINDINGS, POLICIES
 
 pytestmark = pytest.mark.cluster

@@ -13,7 +13,8 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 
 pytestmark = pytest.mark.cluster
 

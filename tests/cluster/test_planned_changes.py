@@ -26,7 +26,8 @@ from dovetail.model.json import Json
 from dovetail.model.time import parse_time
 from testbed.up import NODE_CLASS, RIGHTS, give_rights
 from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import Ground, is_tainted
+from testing.cluster.ground import Ground
+from testing.cluster.objects import is_tainted
 from testing.cluster.timeline import Timeline
 
 pytestmark = pytest.mark.cluster

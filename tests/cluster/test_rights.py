@@ -12,7 +12,8 @@ import yaml
 
 from dovetail.model.json import Json
 from testbed.up import RIGHTS, give_rights
-from testing.cluster.ground import Ground, claim_id
+from testing.cluster.ground import Ground
+from testing.cluster.objects import claim_id
 from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster

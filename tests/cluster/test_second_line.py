@@ -8,7 +8,8 @@ import pytest_asyncio
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from testing.cluster.ground import Ground, deployment, has_condition, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, has_condition, node_pool
 
 pytestmark = pytest.mark.cluster
 

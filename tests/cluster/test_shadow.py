@@ -19,7 +19,8 @@ import yaml
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.model.json import Json
 from testbed.up import give_rights
-from testing.cluster.ground import Ground, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import node_pool
 from tests.cluster.system.scenes import settle
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]

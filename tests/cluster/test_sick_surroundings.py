@@ -18,7 +18,8 @@ from dovetail.model.json import Json
 from dovetail.model.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
 from testbed.up import Everything
-from testing.cluster.ground import DEPLOYMENTS, Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool
 from tests.cluster.system.scenes import gone, settle
 
 pytestmark = pytest.mark.cluster

@@ -17,7 +17,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground, claim_id, deployment, has_condition, is_tainted, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, node_pool
 from tests.cluster.system.scenes import gone
 
 pytestmark = pytest.mark.cluster

@@ -11,7 +11,8 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time, parse_time
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground, deployment, has_condition, is_tainted, node_pool, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
 from tests.cluster.test_pauses import SYSTEM, annotate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]

@@ -20,7 +20,8 @@ from dovetail.model import names
 from testbed.plane import find_binaries
 from testbed.up import WORKER_USER, give_rights
 from testing.cluster.costs import start_worker
-from testing.cluster.ground import KUBELET, Ground, is_tainted, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import KUBELET, is_tainted, owner_of
 
 pytestmark = pytest.mark.cluster
 

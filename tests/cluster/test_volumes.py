@@ -9,7 +9,8 @@ import pytest
 from dovetail.model import names
 from dovetail.model.json import Json
 from testing.cluster.fleets import fleet_pool
-from testing.cluster.ground import Ground, has_condition
+from testing.cluster.ground import Ground
+from testing.cluster.objects import has_condition
 from tests.cluster.system.scenes import gone
 from tests.cluster.system.volumes import (
     ATTACHMENTS,

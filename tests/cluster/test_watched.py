@@ -28,7 +28,8 @@ from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping
 from testing.cluster.fleets import fleet_pool, workload
-from testing.cluster.ground import DEPLOYMENTS, Ground, no_eviction
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS, no_eviction
 from tests.cluster.system.scenes import gone
 from tests.cluster.test_moves import QUOTAS, allow_moves, created
 from tests.cluster.test_time_rules import a_rule, create

@@ -128,7 +128,8 @@ class Watched(AesGcmCodec):
 async def test_workflows_read_and_write_each_payload_at_the_place_that_it_is_for(tmp_path: Path, kind: str) -> None:
     """Of a child, of a workflow that is signalled, and of all else this workflow: in every recorded history."""
     (a_folder(tmp_path) / "strict").write_text("places")
-    codec = Watched(from_folder(tmp_path)._keys)
+    binding = from_folder(tmp_path)
+    codec = Watched(binding._keys)
     codec.written, codec.read = [], []
     converter = with_codec(NamedCodec(codec, "test"))
 
@@ -137,7 +138,7 @@ async def test_workflows_read_and_write_each_payload_at_the_place_that_it_is_for
         for event in history.events:
             place = place_of(event, history.workflow_id)
             for payload in payloads_in(event):
-                [bound] = await from_folder(tmp_path).at(place).encode([payload])
+                [bound] = await binding.at(place).encode([payload])
                 payload.CopyFrom(bound)
                 places.add(place)
         codec.written.clear()

@@ -11,8 +11,6 @@ from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollouts import RolloutState
 from tests.disruption.gated_play import gated
 
-RARE = {RolloutState.PAUSED}  # nobody answers in time, in a day
-
 
 def all_hold(seeds: range) -> Counter[str]:
     """Each of them: in how many a roll-out came to each state, and gates said what. A failure names its seed."""

@@ -10,7 +10,8 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
 from testbed.faults import Fault
-from testing.cluster.ground import Ground, has_condition, no_eviction, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import has_condition, no_eviction, node_pool
 from tests.cluster.test_sick_surroundings import Hurt
 from tests.situations.scene import Asks, answered
 

@@ -14,7 +14,8 @@ from datetime import datetime
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import AuditEntry
-from testing.cluster.ground import Ground, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import owner_of
 from testing.cluster.timeline import has_true
 from tests.cluster.days.looks import looked_at
 

@@ -8,7 +8,8 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from testing.cluster.ground import Ground, deployment, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import deployment, node_pool
 from testing.cluster.timeline import has_true
 from testing.cluster.trouble import PODS, unplaceable
 from testing.stage.running import own_stage

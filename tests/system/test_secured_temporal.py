@@ -181,14 +181,6 @@ async def test_another_key_of_the_same_name_is_one_line(scene: Scene, tmp_path: 
     assert (code, err) == (0, "") and "'first' is another one than that which encrypted the payload" in out
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """How a link is wrong, and what the person reads."""
-
-    change: str
-    words: str
-
-
 REFUSALS = {
     "no certificate": "client certificate: set TEMPORAL_TLS_CLIENT_CERT_PATH",
     "another authority's certificate": "the client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)",

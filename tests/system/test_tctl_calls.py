@@ -5,7 +5,7 @@ here as tctl makes it, over the raw service, with no help of the SDK. docs/tctl.
 """
 
 import time
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -34,7 +34,7 @@ from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal
 
-T = TypeVar("T")
+
 NAMESPACE = "default"
 WHO = "tctl@test"
 

@@ -6,7 +6,7 @@ Worlds, workers and the CLI are processes on one real server.
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -35,7 +35,6 @@ from tests.waiting import until_answered
 
 pytestmark = pytest.mark.temporal
 
-T = TypeVar("T")
 
 ANOTHER = "0d0c0b0a-another-cluster"
 

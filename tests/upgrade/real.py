@@ -13,7 +13,8 @@ from temporalio.client import Client
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import CLUSTER
-from testing.cluster.ground import Ground, has_condition, is_tainted, node_pool
+from testing.cluster.ground import Ground
+from testing.cluster.objects import has_condition, is_tainted, node_pool
 from tests.cluster.system.scenes import NEVER, boot
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight

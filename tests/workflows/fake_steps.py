@@ -17,10 +17,6 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 Answer = Any
 
 
-class NothingYet(Exception):
-    """The fake has no answer yet: try again later."""
-
-
 def not_yet(seconds: float = 1.0) -> ApplicationError:
     """What a waiting fake raises."""
     return ApplicationError(

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from dovetail.api.schema.descriptions import descriptions
 from dovetail.api.schema.rules import AnyRule, refuse_broken, with_validations, without_nulls
 
 
@@ -22,7 +23,6 @@ class ApiModel(BaseModel):
         extra="ignore",
         alias_generator=to_camel,
         populate_by_name=True,
-        use_attribute_docstrings=True,
     )
 
     rules: ClassVar[tuple[AnyRule, ...]] = ()
@@ -41,6 +41,10 @@ class ApiModel(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         stated = handler.resolve_ref_schema(handler(schema))
         stated.update(with_validations(stated, cls.rules))
+        words = descriptions(cls)
+        for name, field in cls.model_fields.items():
+            if name in words:
+                stated["properties"][field.alias or name].setdefault("description", words[name])
         return stated
 
     def as_object(self) -> dict[str, Any]:

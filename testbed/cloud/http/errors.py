@@ -17,8 +17,3 @@ class AwsError(Exception):
 def dry_run_passed() -> AwsError:
     """AWS answers an allowed dry run with an error of its own (AWS-42)."""
     return AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
-
-
-def not_found(code: str, kind: str, name: str) -> AwsError:
-    """The usual wording for a name that does not exist."""
-    return AwsError(code, f"The {kind} '{name}' does not exist")

@@ -16,7 +16,6 @@ import yaml
 from testbed.cloud.json_object import Json
 
 AGENT = "dovetail-testbed-kubelets"
-MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 

@@ -14,7 +14,6 @@ from uuid import uuid4
 from testbed.cloud.json_object import Json
 
 CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
-LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 
 
 @dataclass(slots=True, kw_only=True)

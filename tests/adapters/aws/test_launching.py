@@ -14,7 +14,6 @@ from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter
 from tests.adapters.aws.conftest import Stage
 
-SPOT = one_of("karpenter.sh/capacity-type", "spot")
 M5_LARGE = one_of("node.kubernetes.io/instance-type", "m5.large")
 
 

@@ -13,7 +13,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.json import Json
-from testing.cluster.ground import Ground, owner_of
+from testing.cluster.ground import Ground
+from testing.cluster.objects import owner_of
 from tests.cluster.days.looks import looked_at
 
 WINDOW_SECONDS: Final = 60.0

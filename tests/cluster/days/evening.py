@@ -5,7 +5,8 @@ from functools import partial
 from typing import Final
 
 from dovetail.model import names
-from testing.cluster.ground import Ground, has_condition
+from testing.cluster.ground import Ground
+from testing.cluster.objects import has_condition
 from tests.cluster.days.day import Day
 
 EVENING_SECONDS: Final = 300.0

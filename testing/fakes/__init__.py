@@ -1,0 +1,26 @@
+"""A world of a few dictionaries behind the ports, with a clock that only moves when a step pauses.
+
+Versions, conflicts, finalizers and UIDs behave as the API server's; every write and every launch is in `ledger`. The
+cache shows writes at once unless `hidden` names them. `at` plays what others do at a moment: pods end, kubelets
+report, instances die.
+"""
+
+from testing.fakes.cloud import FakeCloud
+from testing.fakes.lookups import FakeLookups
+from testing.fakes.nodes import FakeClaims, FakeNodes
+from testing.fakes.pods import FakePods
+from testing.fakes.ports import FakeNotices, join_ports, mark_ports, unlimited
+from testing.fakes.world import World
+
+__all__ = [
+    "FakeClaims",
+    "FakeCloud",
+    "FakeLookups",
+    "FakeNodes",
+    "FakeNotices",
+    "FakePods",
+    "World",
+    "join_ports",
+    "mark_ports",
+    "unlimited",
+]
