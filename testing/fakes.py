@@ -21,6 +21,7 @@ from dovetail.model.names import PLAN
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.resources import Resources
 from dovetail.model.taints import Taint
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
@@ -39,6 +40,7 @@ class World:
     claims: dict[str, NodeClaim] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
+    pools: dict[str, NodePool] = field(default_factory=dict)  # as look-ups know them
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
@@ -155,6 +157,9 @@ class FakeClaims:
     async def read(self, name: str) -> NodeClaim | None:
         self.world.ledger.append(f"get claim {name}")
         return self.world.claims.get(name)
+
+    def answered(self, name: str) -> NodeClaim | None:
+        return None
 
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         self.world.ledger.append(f"patch claim {claim.name}")
@@ -350,6 +355,9 @@ class FakeLookups:
 
     def has_pool(self, name: str) -> bool:
         return name not in self.world.hidden
+
+    def pool(self, name: str) -> NodePool | None:
+        return self.world.pools.get(name)
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)

@@ -23,6 +23,7 @@ class Movements:
         self._living = LivingPods()
         self._before: tuple[float, Pods] | None = None
         self._moved: dict[str, float] = {}  # by node
+        self._late: dict[str, tuple[NodeClaim, NodeClaim]] = {}  # by claim: as it is, and with its movement
 
     def seen(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, with the moments of movements that are not stamped yet. The first snapshot shows none."""
@@ -37,10 +38,16 @@ class Movements:
             if moved is None:
                 continue
             if is_stamp_due(claim, moved):
-                late[name] = replace(claim, last_pod_event=moved)
+                late[name] = self._with(claim, moved)
             else:
                 del self._moved[claim.node_name]  # stamped, or too close to another stamp to count
+        self._late = {name: (snapshot.claims[name], claim) for name, claim in late.items()}
         return replace(snapshot, claims={**snapshot.claims, **late}) if late else snapshot
+
+    def _with(self, claim: NodeClaim, moved: float) -> NodeClaim:
+        """The same object as at the snapshot before, where neither has changed: a stamp may be minutes late."""
+        standing, known = self._late.get(claim.name, (None, claim))
+        return known if standing is claim and known.last_pod_event == moved else replace(claim, last_pod_event=moved)
 
     def _notice(self, snapshot: Snapshot, pods: Pods, before: tuple[float, Pods]) -> None:
         """Keep the movements since the snapshot before, but for claims that were stamped later than it."""
