@@ -7,7 +7,6 @@ A claim that says what it should is judged again when it, or what it is judged b
 the answer: with five thousand claims, judging all of them at each change takes most of a second.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import ParamSpec
 
 from dovetail.activities.shared.look import Look, Write
 from dovetail.activities.shared.revisions import revise_status
+from dovetail.activities.shared.turns import by_turns, each_by_turns
 from dovetail.activities.upkeep.pod_stamps import PodStamps
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
@@ -40,7 +40,6 @@ _log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
-AT_ONCE = 100  # claims that are judged before others have their turn on the event loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +102,7 @@ class ClaimUpkeep:
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when the next verdict may change."""
-        self.stamps.begin(snapshot)
+        await by_turns(self.stamps.begin(snapshot))
         writes: list[Write] = []
         moments: list[float] = []
         self.seen.classes = {
@@ -114,9 +113,7 @@ class ClaimUpkeep:
         self.seen.bases = self._bases(snapshot)
         known, self.seen.judged = self.seen.judged, {}
         now = self.now()
-        for number, claim in enumerate(snapshot.claims.values(), start=1):
-            if number % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        async for claim in each_by_turns(snapshot.claims.values()):
             basis = self.seen.bases.get(claim.labels.get(names.NODE_POOL, ""))
             if basis is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
@@ -131,7 +128,7 @@ class ClaimUpkeep:
             moments.append(judged.until)
             if judged.is_sure:
                 self.seen.judged[claim.uid] = judged
-        self.stamps.end(snapshot)
+        await by_turns(self.stamps.end(snapshot))
         return Look(due=writes, again=min(moments, default=None))
 
     def _holds(self, judged: _Judged, claim: NodeClaim, basis: _Basis, now: float) -> bool:

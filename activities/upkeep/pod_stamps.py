@@ -5,6 +5,7 @@ that has moved until then, and so never on a node that is gone by then. It is wr
 ask for quiet.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,16 +35,20 @@ class PodStamps:
     unstamped: dict[str, list[Pod]] = field(default_factory=dict)  # the first look's, on nodes without a stamp
     unwritten: dict[str, _Unwritten] = field(default_factory=dict)  # by claim UID
 
-    def begin(self, snapshot: Snapshot) -> None:
-        """A look begins."""
+    def begin(self, snapshot: Snapshot) -> Iterator[None]:
+        """A look begins; in parts, between which the caller may do something else."""
+        yield from self.living.catch_up(snapshot)
         self.now = self.living.of(snapshot)
+        yield
         self.unstamped = _on_unstamped_nodes(snapshot) if self.before is None else {}
+        yield
 
-    def end(self, snapshot: Snapshot) -> None:
-        """It is over: the next one compares with it.
+    def end(self, snapshot: Snapshot) -> Iterator[None]:
+        """It is over: the next one compares with it. In parts as well.
 
         Pods of nodes that are not initialised are left for a later look, because LaunchNode writes to these claims now.
         Nothing is lost: the quiet after which a node may be consolidated begins when it is initialised."""
+        yield
         before = self.before or {}
         starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
         self.before = {**self.now, **{node: before.get(node, frozenset()) for node in starting}}

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kwok import names as own
+from dovetail.lifecycle.node_checks import CONSISTENT
 from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json
 from dovetail.model.time import format_time
 
@@ -76,29 +80,20 @@ class Fleet:
         return f"default/job-{number:06}"
 
     def _pool(self) -> Json:
-        terms = {
-            names.INSTANCE_TYPE: [TYPE],
-            names.CAPACITY_TYPE: ["on-demand"],
-            names.ARCH: ["amd64"],
-            names.OS: ["linux"],
-        }
-        template = {
-            "nodeClassRef": _reference(),
-            "requirements": [{"key": key, "operator": "In", "values": values} for key, values in terms.items()],
-        }
         body = self._object("NodePool", "karpenter.sh/v1", "web")
-        disruption = {"consolidateAfter": "30s", "consolidationPolicy": "WhenEmptyOrUnderutilized"}
-        return {**body, "spec": {"template": {"spec": template}, "disruption": disruption}}
+        body["metadata"]["annotations"] = _hashes()
+        return {**body, "spec": _pool_spec()}
 
     def _claim(self, number: int) -> Json:
         moment = format_time(self.made)
         body = self._object("NodeClaim", "karpenter.sh/v1", _claim(number))
         body["metadata"] |= {
             "labels": self._labels(number),
+            "annotations": _hashes(),
             "finalizers": [names.TERMINATION_FINALIZER],
             "ownerReferences": [_owner("karpenter.sh/v1", "NodePool", "web")],
         }
-        kinds = (*_REACHED, names.CONSOLIDATABLE, "Ready")
+        kinds = (*_REACHED, CONSISTENT, names.CONSOLIDATABLE, "Ready")
         return {
             **body,
             "spec": {"nodeClassRef": _reference(), "requirements": [], "expireAfter": "720h"},
@@ -149,6 +144,30 @@ class Fleet:
         return {"apiVersion": version, "kind": kind, "metadata": {**meta, "generation": 1}}
 
 
+def _pool_spec() -> Json:
+    terms = {
+        names.INSTANCE_TYPE: [TYPE],
+        names.CAPACITY_TYPE: ["on-demand"],
+        names.ARCH: ["amd64"],
+        names.OS: ["linux"],
+    }
+    template = {
+        "nodeClassRef": _reference(),
+        "requirements": [{"key": key, "operator": "In", "values": values} for key, values in terms.items()],
+    }
+    disruption = {"consolidateAfter": "30s", "consolidationPolicy": "WhenEmptyOrUnderutilized"}
+    return {"template": {"spec": template}, "disruption": disruption}
+
+
+@cache
+def _hashes() -> dict[str, str]:
+    """As upkeep writes them: no claim has drifted."""
+    return {
+        names.NODE_POOL_HASH: template_hash(_pool_spec()["template"]),
+        names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM,
+    }
+
+
 def _node(number: int) -> str:
     return f"kwok-{number:05}"
 
@@ -166,4 +185,5 @@ def _owner(version: str, kind: str, name: str) -> dict[str, Any]:
 
 
 def _condition(kind: str, moment: str, status: str = "True") -> dict[str, Any]:
-    return {"type": kind, "status": status, "reason": kind, "message": "", "lastTransitionTime": moment}
+    said = {"type": kind, "status": status, "reason": kind, "message": "", "lastTransitionTime": moment}
+    return {**said, "observedGeneration": 1}
