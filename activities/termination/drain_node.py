@@ -193,9 +193,9 @@ class DrainNode:
 
     async def _drained(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end. An
-        empty node that nothing holds says nothing: its instance ends with the step after this one."""
+        empty node that a disruption takes and nothing holds says nothing: its instance ends with the next step."""
         is_held = self.detaching is None or not departure.is_final or self.detaching.is_held(departure)
-        waited = is_held or bool(memory.said) or self._is_hooked_later(departure)
+        waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or self._is_hooked_later(departure)
         for node in self._nodes(departure):
             if waited or announced.says_anything(node):
                 await announce(self.nodes, node, announced.drained(node, self.now()))

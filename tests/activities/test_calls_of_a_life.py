@@ -253,6 +253,16 @@ async def test_a_claim_whose_instance_cannot_be_ended_says_that_its_node_is_drai
     assert life.world.claims == {}
 
 
+async def test_an_empty_node_that_somebody_deletes_says_that_it_is_drained(life: Life) -> None:
+    """Decision 238: `kubectl wait` may wait for it."""
+    standing(life)
+    await FakeClaims(life.world).delete("pool-1", REF.uid)
+
+    await life.terminate()
+
+    assert life.calls["nodes set_conditions"] == 1
+
+
 async def test_an_empty_node_that_a_hook_keeps_says_that_it_is_drained(life: Life) -> None:
     """Decision 238: it may stand for long."""
     standing(life)
