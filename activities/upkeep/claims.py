@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec
 
-from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.revisions import revise_status
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.turns import by_turns, each_by_turns
+from dovetail.activities.shared.writes.revisions import revise_status
 from dovetail.activities.upkeep.pod_stamps import PodStamps
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
