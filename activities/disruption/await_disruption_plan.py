@@ -17,6 +17,7 @@ from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.looks.decision_thread import REST_FACTOR, DecisionThread, ShouldStop
 from dovetail.activities.shared.looks.flights import DecisionFollowers
 from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.turns import by_turns
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until_seen
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
@@ -86,7 +87,9 @@ class AwaitDisruptionPlan:
         while self.now() < until:
             revision = self.view.revision()
             started = self.now()
-            whole = self.movements.seen(await self.snapshots.whole(self._reads()))
+            found = await self.snapshots.whole(self._reads())
+            await by_turns(self.movements.catch_up(found))
+            whole = self.movements.seen(found)
             snapshot = for_disruption(whole, dict(request.nominations), claims_of(request.held))
             judged = await self._judge_due(snapshot, request, started + TOGETHER_SECONDS)
             if judged is not None:

@@ -19,6 +19,7 @@ from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.waits.repeated_looks import looks
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.shared.writes.revisions import revise_node, revise_status, set_conditions
+from dovetail.disruption.upkeep.conditions import consolidatable, is_consolidatable_at_once
 from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
@@ -34,7 +35,7 @@ from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
 from dovetail.model.judging import Judging
-from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, REGISTERED_CONDITION, REGISTRATION_HOOK
+from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, NODE_POOL, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
@@ -216,7 +217,7 @@ class AwaitRegisteredAndInitialized:
         reached = [true(REGISTERED_CONDITION, now)]
         initialised = node.labels.get(INITIALIZED) == "true"
         if initialised:
-            reached += _ready(claim, node, now)
+            reached += self._ready(claim, node, now)
         elif why := blocker(claim, (node,), self.lookups.slices_on(node.name)):
             reached.append(unknown(INITIALIZED_CONDITION, now, why))  # it mostly lasts, and here it costs no request
         written = await self._set(claim, node.name, *reached)
@@ -240,7 +241,7 @@ class AwaitRegisteredAndInitialized:
             node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
         if node is None:
             return None
-        written = await self._set(claim, node.name, *_ready(claim, node, self.now()))
+        written = await self._set(claim, node.name, *self._ready(claim, node, self.now()))
         if written is None:
             return JoinOutcome(kind="gone", node=node.name)
         arrivals.initialized(written, node.name)
@@ -255,17 +256,22 @@ class AwaitRegisteredAndInitialized:
 
         return await revise_status(self.claims, claim, status_of)
 
+    def _ready(self, claim: NodeClaim, node: Node, now: float) -> list[Condition]:
+        """What a claim says whose node is ready: initialised, consistent where it is as large as what was launched
+        (LIF-77), and consolidatable where its NodePool asks for no quiet. The upkeep would else write to every claim
+        once more, and does so where it is not so plain."""
+        same_size = Judging().judge(claim, "consistency", lacking, claim, node) == ()
+        said = [true(INITIALIZED_CONDITION, now), *([true(CONSISTENT, now)] if same_size else [])]
+        pool = self.lookups.pool(claim.labels.get(NODE_POOL, ""))
+        initialised = replace(claim, conditions=(said[0], *claim.conditions))
+        if pool is not None and is_consolidatable_at_once(initialised, pool, now):
+            said.append(consolidatable(now))
+        return said
+
     async def _write_registering(self, claim: NodeClaim, why: Why) -> None:
         found = conditions_of_claim(claim).find(REGISTERED_CONDITION)
         if found is not None and (found.reason, found.message) != why and not _failed(claim):
             await set_conditions(self.claims, claim, unknown(REGISTERED_CONDITION, self.now(), why))
-
-
-def _ready(claim: NodeClaim, node: Node, now: float) -> list[Condition]:
-    """What a claim says whose node is ready: initialised, and consistent where it is as large as what was launched
-    (LIF-77). Of a smaller one the upkeep tells; it would else write to every claim once more."""
-    same_size = Judging().judge(claim, "consistency", lacking, claim, node) == ()
-    return [true(INITIALIZED_CONDITION, now), *([true(CONSISTENT, now)] if same_size else [])]
 
 
 class _Lasting:

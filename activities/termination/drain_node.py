@@ -15,6 +15,7 @@ from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.waits.repeated_looks import one_more_waits
 from dovetail.activities.shared.writes.announcements import announce
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL, reason_of
 from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
@@ -29,7 +30,7 @@ from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.model.judging import Judging
-from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK
+from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.permission.pauses import Activity
@@ -86,7 +87,8 @@ class DrainNode:
         now: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.lookups, self.claims, self.nodes, self.pods = ports.lookups, ports.claims, ports.nodes, ports.pods
+        self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
+        self.known = KnownClaims(ports.lookups, ports.claims)
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
         self.detaching, self.mover, self.holds = ports.detaching, ports.mover, ports.holds
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
@@ -104,9 +106,7 @@ class DrainNode:
         """With what the live objects say in place of what the request does: who may write to Temporal's namespace
         may ask for a drain, with any deadline."""
         ref = departure.claim
-        claim = self._claim(departure)
-        if ref.uid and (claim is None or claim.deleting_since is None):
-            claim = await self.claims.read(ref.name)
+        claim = await self.known.newest_deletion(ref) if ref.uid else None
         if claim is None or claim.uid != ref.uid:
             return await self._without_claim(departure)
         of_claim = [node for node in self._nodes(departure) if belongs_to(node, ref, claim)]
@@ -153,7 +153,7 @@ class DrainNode:
             moved = await self._end_moves(nodes, deadline)
             may_end = may_end and moved and not memory.hooked
             if may_end and not any(of_node.waiting for of_node in evictions.values()):
-                return await self._drained(departure)
+                return await self._drained(departure, memory)
             for node in nodes:
                 left = await self._without_moved(node, evictions[node.name], departure, deadline, memory)
                 await self._carry_out(left, departure, deadline, memory)
@@ -191,11 +191,15 @@ class DrainNode:
         )
         return replace(evictions, evict=await self.mover.look(evictions.evict, terms, memory))
 
-    async def _drained(self, departure: Departure) -> DrainOutcome:
-        """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end."""
+    async def _drained(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
+        """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end. An
+        empty node that a disruption takes and nothing holds says nothing: its instance ends with the next step."""
+        is_held = self.detaching is None or not departure.is_final or self.detaching.is_held(departure)
+        waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or self._is_hooked_later(departure)
         for node in self._nodes(departure):
-            await announce(self.nodes, node, announced.drained(node, self.now()))
-        if self.detaching is None or not departure.is_final or self.detaching.is_held(departure):
+            if waited or announced.says_anything(node):
+                await announce(self.nodes, node, announced.drained(node, self.now()))
+        if is_held or self.detaching is None:
             return DrainOutcome(message="drained")
         if departure.hands_over:
             return DrainOutcome(message="drained, volumes are off", detached=True, unwritten=True)
@@ -291,6 +295,10 @@ class DrainNode:
         since = claim.deleting_since or (clock.since if clock is not None else memory.started)
         hooks = self.holds.hooks(claim, PRE_DRAIN_HOOK, since, deadline)
         return f"waiting for {words_of(hooks)}" if hooks else ""
+
+    def _is_hooked_later(self, departure: Departure) -> bool:
+        claim = self._claim(departure)
+        return claim is not None and any(key.startswith(PRE_TERMINATE_HOOK) for key in claim.annotations)
 
     async def _look_at_holds(
         self, departure: Departure, nodes: Iterable[Node], evictions: Mapping[str, Evictions], memory: DrainMemory

@@ -7,16 +7,16 @@ A claim that says what it should is judged again when it, or what it is judged b
 the answer: with five thousand claims, judging all of them at each change takes most of a second.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec
 
 from dovetail.activities.shared.looks.look import Look, Write
+from dovetail.activities.shared.turns import by_turns, each_by_turns
 from dovetail.activities.shared.writes.revisions import revise_status
-from dovetail.disruption.nodes.pod_movements import LivingPods
+from dovetail.activities.upkeep.pod_stamps import PodStamps
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,
     DriftFacts,
@@ -25,12 +25,10 @@ from dovetail.disruption.upkeep.conditions import (
     judge_drifted,
     resulting_condition,
 )
-from dovetail.disruption.upkeep.timers import is_stamp_due, stamp_from_list
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
-from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
@@ -42,7 +40,6 @@ _log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 KINDS = (names.CONSOLIDATABLE, names.DRIFTED)
-AT_ONCE = 100  # claims that are judged before others have their turn on the event loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,9 +74,8 @@ class _Judged:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the last look saw: living pods by node, the cloud's verdicts with their age, and what was judged."""
+    """What the last look saw: the cloud's verdicts with their age, and what was judged."""
 
-    pods: dict[str, frozenset[str]] | None = None
     drift: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # claim UID -> when, of which class, reason
     classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
     bases: dict[str, _Basis] = field(default_factory=dict)  # by NodePool
@@ -102,12 +98,11 @@ class ClaimUpkeep:
         self.well_known, self.reservation_labels = well_known, reservation_labels
         self.catalogues = catalogues
         self.now = now
-        self.seen, self.living = _Seen(), LivingPods()
+        self.seen, self.stamps = _Seen(), PodStamps()
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when the next verdict may change."""
-        pods = self.living.of(snapshot)
-        on_unstamped = _on_unstamped_nodes(snapshot) if self.seen.pods is None else {}
+        await by_turns(self.stamps.begin(snapshot))
         writes: list[Write] = []
         moments: list[float] = []
         self.seen.classes = {
@@ -117,16 +112,14 @@ class ClaimUpkeep:
         }
         self.seen.bases = self._bases(snapshot)
         known, self.seen.judged = self.seen.judged, {}
-        before, now = self.seen.pods or {}, self.now()
-        for number, claim in enumerate(snapshot.claims.values(), start=1):
-            if number % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        now = self.now()
+        async for claim in each_by_turns(snapshot.claims.values()):
             basis = self.seen.bases.get(claim.labels.get(names.NODE_POOL, ""))
             if basis is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
-            judged, node = known.get(claim.uid), claim.node_name
-            if judged is None or before.get(node) is not pods.get(node) or not self._holds(judged, claim, basis, now):
-                stamp = self._stamp(claim, pods, on_unstamped)
+            judged = known.get(claim.uid)
+            if judged is None or self.stamps.has_moved(claim.node_name) or not self._holds(judged, claim, basis, now):
+                stamp = self.stamps.due(claim, basis.pool, now)
                 judged = await self._judged(claim, basis, stamp)
                 if stamp is not None or judged.wanted != tuple(claim.condition(kind) for kind in KINDS):
                     writes.append(partial(self._write, claim, judged.wanted, stamp))
@@ -135,7 +128,7 @@ class ClaimUpkeep:
             moments.append(judged.until)
             if judged.is_sure:
                 self.seen.judged[claim.uid] = judged
-        self.seen.pods = {**pods, **self._unseen(snapshot)}
+        await by_turns(self.stamps.end(snapshot))
         return Look(due=writes, again=min(moments, default=None))
 
     def _holds(self, judged: _Judged, claim: NodeClaim, basis: _Basis, now: float) -> bool:
@@ -152,27 +145,6 @@ class ClaimUpkeep:
             before = self.seen.bases.get(name)
             found[name] = before if before is not None and before.says_the_same(basis) else basis
         return found
-
-    def _unseen(self, snapshot: Snapshot) -> dict[str, frozenset[str]]:
-        """Pods of nodes that are not initialised are left for a later look, because LaunchNode writes to these claims
-        now. Nothing is lost: the quiet after which a node may be consolidated begins when it is initialised."""
-        before = self.seen.pods or {}
-        starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
-        return {node: before.get(node, frozenset()) for node in starting}
-
-    def _stamp(
-        self, claim: NodeClaim, pods: Mapping[str, frozenset[str]], on_unstamped: Mapping[str, list[Pod]]
-    ) -> float | None:
-        """When a pod came or went since the last look (DIS-163), unless the stamp is young."""
-        node = claim.node_name
-        if not node or not _is_initialized(claim):
-            return None
-        if self.seen.pods is None:
-            return stamp_from_list(claim, on_unstamped.get(node, ()))
-        if self.seen.pods.get(node, frozenset()) == pods.get(node, frozenset()):
-            return None
-        now = self.now()
-        return now if is_stamp_due(claim, now) else None
 
     async def _judged(self, claim: NodeClaim, basis: _Basis, stamp: float | None) -> _Judged:
         now = self.now()
@@ -195,13 +167,13 @@ class ClaimUpkeep:
             resulting_condition(drifted, claim, names.DRIFTED, now),
         )
         asked = self.seen.drift.get(claim.uid, (now, "", ""))[0]
-        moments = [j.look_again for j in (consolidatable, drifted) if j.look_again is not None]
+        again = (consolidatable.look_again, drifted.look_again, self.stamps.next_due(claim))
         return _Judged(
             claim=claim,
             basis=basis,
             class_version=self.seen.classes.get(claim.node_class, ""),
             wanted=tuple(_as_present(claim, w) for w in wanted),
-            until=min([*moments, asked + RECHECK_DRIFT]),
+            until=min([*[moment for moment in again if moment is not None], asked + RECHECK_DRIFT]),
             is_sure=not (consolidatable.error or drifted.error),
         )
 
@@ -239,19 +211,6 @@ def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
     present = claim.condition(wanted.type)
     same = present is not None and (present.status, present.reason) == (wanted.status, wanted.reason)
     return present if same else wanted
-
-
-def _on_unstamped_nodes(snapshot: Snapshot) -> dict[str, list[Pod]]:
-    """The pods by node, where nothing was stamped: what is written already is what was seen then."""
-    found: dict[str, list[Pod]] = {c.node_name: [] for c in snapshot.claims.values() if c.last_pod_event is None}
-    for pod in snapshot.pods.values() if found else ():
-        if pod.node_name in found:
-            found[pod.node_name].append(pod)
-    return found
-
-
-def _is_initialized(claim: NodeClaim) -> bool:
-    return claim.is_true(names.INITIALIZED_CONDITION)
 
 
 def _judged(claim: NodeClaim, question: Callable[P, Judgement], *args: P.args, **kwargs: P.kwargs) -> Judgement:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from dovetail.activities.shared.looks.look import Look, Write, earliest
+from dovetail.activities.shared.turns import each_by_turns
 from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
 from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
@@ -31,7 +32,7 @@ class ConsistencyUpkeep:
         writes: list[Write] = []
         settled: list[float] = []
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
-        for claim in snapshot.claims.values():
+        async for claim in each_by_turns(snapshot.claims.values()):
             managed = snapshot.is_ours(claim.node_class)
             node = snapshot.pairing.node_of(claim)
             if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:

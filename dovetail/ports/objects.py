@@ -90,6 +90,10 @@ class NodeClaims(Protocol):
     async def read(self, name: str) -> NodeClaim | None:
         """The claim as the API server has it now."""
 
+    def answered(self, name: str) -> NodeClaim | None:
+        """The claim as the API server last answered a request of this process, without asking it; None where it did
+        not lately."""
+
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         """Change metadata at the version of `claim`; None where it is gone, Conflict where it has changed."""
 

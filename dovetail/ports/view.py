@@ -15,6 +15,7 @@ from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.rules.drain_rules import DrainRules
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
@@ -61,6 +62,9 @@ class ClusterLookups(Protocol):
 
     def has_pool(self, name: str) -> bool:
         """Whether a NodePool of that name stands and is not being deleted, as last seen."""
+
+    def pool(self, name: str) -> NodePool | None:
+        """The NodePool of that name, as last seen."""
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         """The nodes with that providerID; an empty one matches nothing (PLM-3)."""

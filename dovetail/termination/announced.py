@@ -31,6 +31,11 @@ def drained(node: Node, now: float) -> tuple[Condition, ...]:
     return _unless_said(node, _true(DRAINED, now, why), false(DRAINING, now, why))
 
 
+def says_anything(node: Node) -> bool:
+    """Whether it says anything of its leaving, which is then to be taken to its end."""
+    return any(each.type in (PLANNED, DRAINING) and each.status == TRUE for each in node.conditions)
+
+
 def undone(node: Node, now: float) -> tuple[Condition, ...]:
     """The disruption was called off, and the node stays."""
     why = ("DisruptionUndone", "The disruption was called off, and the node stays")

@@ -3,6 +3,7 @@
 from dovetail.model.devices import ResourceSlice
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from testing.fakes.world import World
 
@@ -21,6 +22,9 @@ class FakeLookups:
 
     def has_pool(self, name: str) -> bool:
         return name not in self.world.hidden
+
+    def pool(self, name: str) -> NodePool | None:
+        return self.world.pools.get(name)
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         shown = (node for name, node in self.world.nodes.items() if name not in self.world.hidden)

@@ -83,6 +83,9 @@ class FakeClaims:
         self.world.ledger.append(f"get claim {name}")
         return self.world.claims.get(name)
 
+    def answered(self, name: str) -> NodeClaim | None:
+        return None
+
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         self.world.ledger.append(f"patch claim {claim.name}")
         return _patched(self.world, self.world.claims, claim, _metadata(claim, change))

@@ -7,6 +7,7 @@ from dovetail.model.devices import ResourceSlice
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.ports.cloud import Instance
 
@@ -19,6 +20,7 @@ class World:
     claims: dict[str, NodeClaim] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
+    pools: dict[str, NodePool] = field(default_factory=dict)  # as look-ups know them
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     attachments: dict[str, VolumeAttachment] = field(default_factory=dict)

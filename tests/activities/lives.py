@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Any, Literal, TypeVar
 
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
@@ -73,6 +74,8 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._port, name)
+        if not iscoroutinefunction(method):
+            return method  # no call
 
         async def call(*given: Any, **named: Any) -> Any:
             return await self._fate.call(name, lambda: method(*given, **named))

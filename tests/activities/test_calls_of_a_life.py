@@ -7,7 +7,9 @@ same on a real control plane, with what upkeep and Events add.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from inspect import iscoroutinefunction
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -23,6 +25,7 @@ from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.holds import Holds
 from dovetail.activities.termination.terminate_instance import TerminateInstance
+from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import DeletesRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
@@ -30,9 +33,19 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition
 from dovetail.ports.cloud import Instance
-from dovetail.ports.failures import Unreachable
+from dovetail.ports.failures import Refused, Unreachable
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
-from tests.lifecycle.objects import a_claim, a_joined_claim, a_joined_node, a_node, a_pod, target_of
+from tests.activities.test_upkeep import ReadyClass, seen
+from tests.lifecycle.objects import (
+    a_claim,
+    a_joined_claim,
+    a_joined_node,
+    a_node,
+    a_pod,
+    a_pool,
+    a_quiet_pool,
+    target_of,
+)
 
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 OWNER = "c/disrupt/0199"
@@ -47,6 +60,9 @@ class Counted:
 
     def __getattr__(self, method: str) -> Any:
         act = getattr(self._port, method)
+
+        if not iscoroutinefunction(act):
+            return act  # no request
 
         async def call(*given: Any, **named: Any) -> Any:
             self._calls[f"{self._name} {method}"] += 1
@@ -154,7 +170,32 @@ async def test_a_launch_asks_for_what_it_writes_and_reads_nothing(life: Life) ->
     assert life.calls == {"claims patch": 2, "claims patch_status": 3, "nodes patch": 2}
 
 
-async def test_the_end_of_an_empty_node_asks_for_eleven_calls(life: Life) -> None:
+async def test_where_no_quiet_is_asked_for_the_write_that_says_initialised_says_consolidatable(life: Life) -> None:
+    """DIS-167: upkeep has nothing left to write, though the pods that the node was made for have come."""
+    world = life.world
+    world.put(a_claim())
+    world.pools["pool"] = a_pool()
+    world.at(world.clock + 6.0, lambda: world.put(a_pod()))
+
+    await life.launch()
+    upkeep = ClaimUpkeep(life.claims, ReadyClass(), world.now)
+    look = await upkeep.look(replace(seen(world, a_pool()), pods=dict(world.pods)))
+
+    assert world.claims["pool-1"].is_true(names.CONSOLIDATABLE)
+    assert life.calls["claims patch_status"] == 3
+    assert look.due == []
+
+
+async def test_where_quiet_is_asked_for_a_new_node_is_not_consolidatable(life: Life) -> None:
+    life.world.put(a_claim())
+    life.world.pools["pool"] = a_quiet_pool()
+
+    await life.launch()
+
+    assert life.world.claims["pool-1"].condition(names.CONSOLIDATABLE) is None
+
+
+async def test_the_end_of_an_empty_node_asks_for_ten_calls(life: Life) -> None:
     """The pods are listed live twice, before the mark holds and before "drained": nothing saves that."""
     standing(life)
 
@@ -166,7 +207,6 @@ async def test_the_end_of_an_empty_node_asks_for_eleven_calls(life: Life) -> Non
         "claims patch_status": 2,  # why it goes; that it is drained and its instance ends
         "claims delete": 1,
         "nodes patch": 2,  # all that a leaving node carries; the finalizer
-        "nodes set_conditions": 1,
         "nodes delete": 1,
         "pods list_on": 2,
     }
@@ -211,3 +251,56 @@ async def test_a_claim_whose_instance_cannot_be_ended_says_that_its_node_is_drai
     assert (said[names.DRAINED], said[names.VOLUMES_DETACHED]) == ("True", "True")
     assert names.INSTANCE_TERMINATING not in said
     assert life.world.claims == {}
+
+
+async def test_an_empty_node_that_somebody_deletes_says_that_it_is_drained(life: Life) -> None:
+    """Decision 238: `kubectl wait` may wait for it."""
+    standing(life)
+    await FakeClaims(life.world).delete("pool-1", REF.uid)
+
+    await life.terminate()
+
+    assert life.calls["nodes set_conditions"] == 1
+
+
+async def test_an_empty_node_that_a_hook_keeps_says_that_it_is_drained(life: Life) -> None:
+    """Decision 238: it may stand for long."""
+    standing(life)
+    claim = life.world.claims["pool-1"]
+    life.world.put(replace(claim, annotations={f"{names.PRE_TERMINATE_HOOK}snapshot": "storage"}))
+
+    await life.delete(waits=False)
+    await life.terminate()
+
+    assert life.calls["nodes set_conditions"] == 1
+
+
+async def test_a_deletion_that_the_cache_does_not_show_yet_is_known_by_its_answer(life: Life) -> None:
+    """The step that deleted it ran in this process: nothing is read again."""
+    standing(life)
+    stale = life.world.claims["pool-1"]
+    lookups, claims = FakeLookups(life.world), FakeClaims(life.world)
+    await claims.delete(stale.name, stale.uid)
+    answer = life.world.claims["pool-1"]
+    lagging, told = Mock(wraps=lookups), Mock(wraps=claims)
+    lagging.claim = lambda _: stale
+    told.answered = lambda _: answer
+
+    found = await KnownClaims(lagging, told).leaving(REF)
+
+    assert found is answer
+    assert told.read.call_count == 0
+
+
+@pytest.mark.parametrize("other", ["another claim of that name", "a claim that stays"])
+async def test_an_answer_that_shows_no_deletion_of_it_saves_no_look_at_the_server(life: Life, other: str) -> None:
+    standing(life)
+    live = life.world.claims["pool-1"]
+    claims = Mock(wraps=FakeClaims(life.world))
+    odd = replace(live, uid="another", deleting_since=1.0) if other == "another claim of that name" else live
+    claims.answered = lambda _: odd
+
+    with pytest.raises(Refused):
+        await KnownClaims(FakeLookups(life.world), claims).leaving(REF)
+
+    assert claims.read.call_count == 1

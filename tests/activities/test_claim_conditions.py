@@ -5,11 +5,12 @@ from dataclasses import replace
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
+from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Unreachable
 from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, is_now
+from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool, is_now
 
 
 class JudgingClass(ReadyClass):
@@ -30,13 +31,13 @@ def drifted(world: World) -> Condition | None:
     return world.claims["pool-1"].condition(names.DRIFTED)
 
 
-def pictured(world: World) -> Snapshot:
-    return replace(seen(world, a_pool()), pods=dict(world.pods))
+def pictured(world: World, *pools: NodePool) -> Snapshot:
+    return replace(seen(world, *(pools or (a_pool(),))), pods=dict(world.pods))
 
 
-async def look(task: ClaimUpkeep, world: World) -> int:
+async def look(task: ClaimUpkeep, world: World, *pools: NodePool) -> int:
     """The number of writes that a look finds; they are made."""
-    writes = (await task.look(pictured(world))).due
+    writes = (await task.look(pictured(world, *pools))).due
     for write in writes:
         await write()
     return len(writes)
@@ -90,13 +91,13 @@ async def test_a_claim_is_stamped_at_most_every_ten_seconds() -> None:
     world = World()
     world.put(a_joined_claim(), a_joined_node())
     task = ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now)
-    await look(task, world)
+    await look(task, world, a_quiet_pool())
     stamps: list[float | None] = []
 
     for number, seconds in enumerate((20.0, 9.0, 1.0)):
         world.clock += seconds
         world.put(a_pod(f"web-{number}"))
-        await look(task, world)
+        await look(task, world, a_quiet_pool())
         stamps.append(world.claims["pool-1"].last_pod_event)
 
     assert stamps == [1020.0, 1020.0, 1030.0]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from dovetail.activities.shared.turns import PART
 from dovetail.activities.shared.waits.cluster_changes import LONGEST_REST_SECONDS, quiet_after
 from dovetail.activities.upkeep import claims as claims_module
-from dovetail.activities.upkeep.claims import AT_ONCE, ClaimUpkeep
+from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.disruption.upkeep.conditions import RECHECK_DRIFT, DriftFacts, Judgement, judge_drifted
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
@@ -20,7 +21,7 @@ from tests.activities.test_claim_conditions import JudgingClass
 from tests.activities.test_upkeep import ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool
 
-NUMBER = 3 * AT_ONCE
+NUMBER = 3 * PART
 
 
 class CountedPods(dict[str, Pod]):
@@ -168,7 +169,7 @@ async def test_others_have_their_turn_while_many_claims_are_judged() -> None:
     await ClaimUpkeep(FakeClaims(world), ReadyClass(), world.now).look(pictured(world))
     beside.cancel()
 
-    assert turns >= NUMBER // AT_ONCE
+    assert turns >= NUMBER // PART
 
 
 def test_a_look_that_took_long_is_followed_by_a_longer_rest() -> None:

@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 
 from dovetail.activities.upkeep.claims import ClaimUpkeep
+from dovetail.disruption.upkeep.timers import UNASKED_AFTER
+from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
 from testing.fakes import FakeClaims, World
 from tests.activities.test_upkeep import ReadyClass, seen
-from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
+from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool, a_quiet_pool
 
-LONG_AGO = 60.0
+LONG_AGO, FREE = 60.0, a_pool()  # a pool that asks for no quiet
 
 
 async def stamp_after(world: World, *coming: Pod) -> float | None:
@@ -20,7 +23,7 @@ async def stamp_after(world: World, *coming: Pod) -> float | None:
     for pods in ((), coming):
         world.clock += 20.0
         world.put(*pods)
-        for write in (await task.look(replace(seen(world, a_pool()), pods=dict(world.pods)))).due:
+        for write in (await task.look(replace(seen(world, a_quiet_pool()), pods=dict(world.pods)))).due:
             await write()
     claim: NodeClaim = world.claims["pool-1"]
     return claim.last_pod_event
@@ -54,3 +57,83 @@ async def test_other_pods_stamp_nothing(pod: Pod) -> None:
     before = world.clock - LONG_AGO
 
     assert await stamp_after(world, pod) == before
+
+
+class Looking:
+    """Upkeep over one claim; `writes` counts the requests."""
+
+    def __init__(self) -> None:
+        self.world = a_world()
+        self.writes = 0
+        self.again: float | None = None
+        self.task = ClaimUpkeep(FakeClaims(self.world), ReadyClass(), self.world.now)
+
+    async def look(self, seconds: float, pool: NodePool, *pods: str) -> None:
+        """After so many seconds, with these pods on the node."""
+        self.world.clock += seconds
+        self.world.pods.clear()
+        self.world.put(*[a_pod(name) for name in pods])
+        found = await self.task.look(replace(seen(self.world, pool), pods=dict(self.world.pods)))
+        self.again = found.again
+        self.writes += len(found.due)
+        for write in found.due:
+            await write()
+
+    @property
+    def stamp(self) -> float | None:
+        claim: NodeClaim = self.world.claims["pool-1"]
+        return claim.last_pod_event
+
+
+@pytest.fixture
+async def settled() -> Looking:
+    """All that a claim says beside its stamp is written."""
+    looking = Looking()
+    for _ in range(2):
+        await looking.look(0.0, FREE)
+    looking.writes = 0
+    return looking
+
+
+async def test_where_no_quiet_is_asked_for_all_that_moves_in_five_minutes_is_one_write(settled: Looking) -> None:
+    """LIF-80, DIS-164."""
+    began, old = settled.world.clock, settled.stamp
+
+    for number in range(14):
+        await settled.look(20.0, FREE, f"pod-{number}")
+    early = (settled.writes, settled.stamp)
+    await settled.look(40.0, FREE, "pod-13")
+    await settled.look(20.0, FREE, "pod-13")
+
+    assert early == (0, old)
+    assert (settled.writes, settled.stamp) == (1, began + 14 * 20.0)
+
+
+async def test_upkeep_looks_again_when_what_nobody_asks_about_is_due(settled: Looking) -> None:
+    began = settled.world.clock
+    await settled.look(20.0, FREE, "one")
+
+    await settled.look(UNASKED_AFTER - 15.0, FREE, "one")  # the cloud has been asked about drift again
+
+    assert settled.again == began + 20.0 + UNASKED_AFTER
+
+
+async def test_a_node_that_is_gone_by_then_is_never_stamped(settled: Looking) -> None:
+    await settled.look(20.0, FREE, "one")
+    claim = settled.world.claims["pool-1"]
+    settled.world.put(replace(claim, deleting_since=settled.world.clock))
+
+    await settled.look(UNASKED_AFTER, FREE)
+
+    assert settled.writes == 0
+
+
+async def test_a_pool_that_comes_to_ask_for_quiet_has_it_from_the_moment_of_the_movement(settled: Looking) -> None:
+    await settled.look(20.0, FREE, "one")
+    moved = settled.world.clock
+
+    await settled.look(20.0, a_quiet_pool(3600.0), "one")
+    await settled.look(20.0, a_quiet_pool(3600.0), "one")
+
+    assert settled.stamp == moved
+    assert not settled.world.claims["pool-1"].is_true(names.CONSOLIDATABLE)

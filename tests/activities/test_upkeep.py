@@ -23,7 +23,16 @@ from dovetail.ports.objects import MetadataChange, PoolStatus
 from dovetail.settings.providers import provider_named
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_ordering import FakeClasses
-from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool, is_now
+from tests.lifecycle.objects import (
+    NODE_CLASS,
+    a_claim,
+    a_joined_claim,
+    a_joined_node,
+    a_pod,
+    a_pool,
+    a_quiet_pool,
+    is_now,
+)
 from tests.placement.builders import one_of
 
 SUPPORTED = frozenset({(NODE_CLASS.group, NODE_CLASS.kind)})
@@ -240,7 +249,7 @@ async def test_pods_that_come_and_pods_that_go_are_stamped_and_those_within_ten_
 
     async def look(after: float) -> None:
         world.clock += after
-        snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
+        snapshot = replace(seen(world, a_quiet_pool()), pods=dict(world.pods))
         for write in (await task.look(snapshot)).due:
             await write()
         stamps.append(world.claims["pool-1"].last_pod_event)
@@ -268,7 +277,7 @@ async def test_pods_of_a_node_that_is_not_initialised_are_stamped_once_it_is() -
     for claim, pods in ((starting, ()), (starting, ("one",)), (joined, ("one",)), (joined, ("one",))):
         world.clock += 20.0
         world.put(replace(claim, last_pod_event=world.claims["pool-1"].last_pod_event), *(a_pod(name) for name in pods))
-        snapshot = replace(seen(world, a_pool()), pods=dict(world.pods))
+        snapshot = replace(seen(world, a_quiet_pool()), pods=dict(world.pods))
         for write in (await task.look(snapshot)).due:
             await write()
         stamps.append(world.claims["pool-1"].last_pod_event)

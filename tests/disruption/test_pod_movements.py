@@ -1,10 +1,13 @@
 """Movements: a decision that is quicker than the stamp knows of the pods that have just gone (DIS-163, DIS-167)."""
 
 from dataclasses import replace
+from itertools import islice
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.disruption.nodes import pod_movements
 from dovetail.disruption.nodes.pod_movements import LivingPods, Movements
 from dovetail.disruption.upkeep.conditions import judge_consolidatable
 from dovetail.disruption.upkeep.timers import STAMP_EVERY
@@ -110,3 +113,20 @@ def test_living_pods_followed_from_look_to_look_are_those_of_the_last_alone(look
 
         assert now == LivingPods().of(snapshot)
         assert all(now[node] is uids for node, uids in before.items() if now.get(node) == uids)
+
+
+@given(st.data())
+def test_pods_that_are_taken_up_in_parts_are_those_that_are_taken_up_at_once(data: st.DataObject) -> None:
+    """Whatever was done of the parts when something changed once more."""
+    together, by_parts = LivingPods(), LivingPods()
+    for _ in range(3):
+        number = data.draw(st.integers(0, 8))
+        pods = {f"p{each}": replace(a_pod("n", name=f"p{each}"), uid=f"p{each}") for each in range(number)}
+        moved = {uid: replace(pod, node_name=data.draw(st.sampled_from(["n", "m", ""]))) for uid, pod in pods.items()}
+        snapshot = replace(a_world([a_pair("n")], []), pods=moved)
+        with patch.object(pod_movements, "PART", data.draw(st.integers(1, 4))):
+            for _ in islice(by_parts.catch_up(snapshot), data.draw(st.integers(0, 9))):
+                pass
+        if data.draw(st.booleans()):
+            assert by_parts.of(snapshot) == together.of(snapshot)
+    assert by_parts.of(snapshot) == together.of(snapshot)

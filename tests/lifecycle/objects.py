@@ -7,7 +7,7 @@ from dovetail.messages.plans import Target
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Owner, Pod, PodShape, Toleration
-from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.pools import ClaimTemplate, DisruptionPolicy, NodePool
 from dovetail.model.taints import Taint
 
 NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
@@ -39,6 +39,11 @@ def a_pool(name: str = "pool", **fields: Any) -> NodePool:
     """A pool of class `default`; `template` holds changes to its template."""
     template = replace(ClaimTemplate(node_class=NODE_CLASS), **fields.pop("template", {}))
     return NodePool(name=name, uid=f"uid-{name}", resource_version="1", generation=1, template=template, **fields)
+
+
+def a_quiet_pool(seconds: float = 30.0) -> NodePool:
+    """A pool whose nodes must have been quiet for that long."""
+    return a_pool(disruption=DisruptionPolicy(consolidate_after=seconds))
 
 
 def a_node(name: str = "node-1", **fields: Any) -> Node:

@@ -38,18 +38,23 @@ class KnownClaims:
         """The claim of that UID, which somebody has deleted; None where it is gone.
 
         Whoever may write to Temporal's namespace may ask for any step: none of those that end a node does anything to a
-        claim that stays. A deletion is never taken back, so one that the cache has seen needs no look at the server.
+        claim that stays. A deletion is never taken back, so one that was seen once needs no look at the server.
         """
         if not ref.name or not ref.uid:
             raise Refused("NodeClaim", "none is named that leaves, so nothing is ended")
-        claim = self.lookups.claim(ref.name)
-        if claim is None or not is_same(claim, ref.uid) or claim.deleting_since is None:
-            claim = await self.claims.read(ref.name)
+        claim = await self.newest_deletion(ref)
         if claim is None or not is_same(claim, ref.uid):
             return None
         if claim.deleting_since is None:
             raise Refused(f"NodeClaim/{ref.name}", "is not being deleted, so nothing of it is ended")
         return claim
+
+    async def newest_deletion(self, ref: ClaimRef) -> NodeClaim | None:
+        """Where the cache or an answer to this process shows that it is being deleted: so; else as it is now."""
+        for known in (self.lookups.claim(ref.name), self.claims.answered(ref.name)):
+            if known is not None and known.uid == ref.uid and known.deleting_since is not None:
+                return known
+        return await self.claims.read(ref.name)
 
 
 def is_same(claim: NodeClaim | None, uid: str) -> bool:

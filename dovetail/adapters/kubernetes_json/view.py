@@ -142,8 +142,11 @@ class CachedView:
         return cast(Collection[Pod], self.cache.objects("Pod").values())
 
     def has_pool(self, name: str) -> bool:
-        found = cast(NodePool | None, self.cache.get("NodePool", name))
+        found = self.pool(name)
         return found is not None and found.deleting_since is None
+
+    def pool(self, name: str) -> NodePool | None:
+        return cast(NodePool | None, self.cache.get("NodePool", name))
 
     def budgets_in(self, namespace: str) -> tuple[PodDisruptionBudget, ...]:
         return self.cache.indexed("PodDisruptionBudget", namespace)

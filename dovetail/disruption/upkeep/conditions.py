@@ -62,6 +62,16 @@ def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgem
     return Judgement(verdict="set", reason=names.CONSOLIDATABLE)
 
 
+def is_consolidatable_at_once(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+    """Whether one that is initialised now will say so at the next look whatever comes."""
+    return not pool.disruption.consolidate_after and judge_consolidatable(claim, pool, now).verdict == "set"
+
+
+def consolidatable(now: float) -> Condition:
+    """The condition, since now."""
+    return Condition(type=names.CONSOLIDATABLE, status="True", reason=names.CONSOLIDATABLE, changed=now)
+
+
 def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: float) -> Judgement:
     """The first of four questions that is answered with yes (DIS-170)."""
     if not claim.is_true(names.LAUNCHED):

@@ -12,6 +12,7 @@ from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pods import Pod
 
 STAMP_EVERY: Final = 10.0  # seconds; less than the 15 s of validation, so that no movement stays unseen (DIS-142)
+UNASKED_AFTER: Final = 300.0  # seconds after a movement, where the pool asks for no quiet and so nobody reads the stamp
 
 
 def is_stamp_due(claim: NodeClaim, moment: float) -> bool:

@@ -66,6 +66,9 @@ class Claims:
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
 
+    def answered(self, name: str) -> NodeClaim | None:
+        return None
+
     async def may_create(self, claim: NewClaim) -> None:
         raise NotImplementedError
 

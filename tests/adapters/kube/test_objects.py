@@ -16,6 +16,7 @@ from dovetail.adapters.kube.objects.pods import KubePods
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
+from dovetail.adapters.kubernetes_json.rendering.claims import render_claim
 from dovetail.model.json import Json
 from dovetail.model.nodes import Node
 from dovetail.model.notice import Notice
@@ -171,6 +172,28 @@ class TestClaims:
 
             with pytest.raises(Taken, match="NodeClaim/c: exists and was made by other/1"):
                 await KubeNodeClaims(client).create(a_new_claim("c"))
+
+    async def test_a_deletion_is_known_by_its_answer_until_the_watch_brings_it(self, tmp_path: Path) -> None:
+        body = render_claim(a_new_claim("c"))
+        body["metadata"] |= {"uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        body["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+        async with talking(tmp_path) as (server, client):
+            server.on(f"{self.PATH}/c", says(200, body))
+            claims = KubeNodeClaims(client)
+
+            assert claims.answered("c") is None
+            assert await claims.delete("c", "u") == 7
+
+        known = claims.answered("c")
+        assert known is not None and (known.uid, known.deleting_since is None) == ("u", False)
+        assert [method for method, *_ in server.asked] == ["DELETE"]
+
+    async def test_a_claim_that_cannot_be_read_is_deleted_all_the_same(self, tmp_path: Path) -> None:
+        body = {"metadata": {"name": "c", "uid": "u", "resourceVersion": "7", "finalizers": ["x"]}, "spec": 7}
+        async with talking(tmp_path) as (server, client):
+            server.on(f"{self.PATH}/c", says(200, body))
+
+            assert await KubeNodeClaims(client).delete("c", "u") == 7
 
 
 class TestNodes:

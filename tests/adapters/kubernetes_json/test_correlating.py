@@ -44,6 +44,18 @@ def test_one_object_gets_25_events_at_once_and_one_more_in_five_minutes() -> Non
     assert correlator.correlated(a_notice(name="other"), 1301.0)
 
 
+def test_pods_that_get_a_node_at_once_have_ten_events_and_then_five_a_second() -> None:
+    """PLC-225: as Karpenter's limit for all pods together; another reason has room."""
+    correlator = Correlator()
+
+    def number_told(now: float) -> int:
+        of_pods = [a_notice(name=f"{now}-{number}", reason="Nominated") for number in range(300)]
+        return sum(correlator.correlated(notice, now) is not None for notice in of_pods)
+
+    assert [number_told(1000.0), number_told(1001.0), number_told(1001.1), number_told(1061.0)] == [10, 5, 0, 10]
+    assert correlator.correlated(a_notice(reason="Evicted"), 1061.0)
+
+
 def test_an_event_that_could_not_be_written_is_told_anew() -> None:
     correlator = Correlator()
     first = correlator.correlated(a_notice(), 1000.0)

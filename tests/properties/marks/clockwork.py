@@ -1,8 +1,9 @@
 """An event loop whose clock moves only when a test moves it, and gates at which every call waits to be let through."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import Any, cast
 
 from testing.fakes import World
 
@@ -64,8 +65,10 @@ class Gated:
     def __init__(self, port: object, gates: Gates, after: Callable[[], None]) -> None:
         self._port, self._gates, self._after = port, gates, after
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         call = getattr(self._port, name)
+        if not iscoroutinefunction(call):
+            return cast(Callable[..., Any], call)  # no request
 
         async def gated(*arguments: Any) -> Any:
             await self._gates.wait(name)

@@ -59,6 +59,9 @@ class KubeNodeClaims:
     async def read(self, name: str) -> NodeClaim | None:
         return await self._claims.read(name)
 
+    def answered(self, name: str) -> NodeClaim | None:
+        return self._claims.latest.of(name)
+
     async def patch(self, claim: NodeClaim, change: MetadataChange) -> NodeClaim | None:
         # The model keeps only parts of an owner reference, so existing references are copied from the live object.
         raw = await self._claims.raw_at_version(claim) if change.add_owner and claim.owners else {}

@@ -7,6 +7,7 @@ at: the conflict may be with another object that has since taken the name. Chang
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -15,7 +16,7 @@ from dovetail.adapters.kube.objects.latest import LatestAnswers
 from dovetail.adapters.kube.requests import PARTS_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.model.json import Json
-from dovetail.ports.failures import Conflict
+from dovetail.ports.failures import Conflict, NotReadable
 from dovetail.ports.objects import Versioned
 
 Object = TypeVar("Object", bound=Versioned)
@@ -91,8 +92,11 @@ class Collection(Generic[Object]):
                 raise Conflict(f"{self.kind}/{name}", answer.message)
             return 0
         meta = answer.body.get("metadata") or {}
-        # Without finalizers the object is gone with the answer, which is then a bare Status (or its last state).
-        return int(meta["resourceVersion"]) if meta.get("finalizers") else 0
+        if not meta.get("finalizers"):
+            return 0  # it is gone with the answer, which is then a bare Status (or its last state)
+        with suppress(NotReadable):  # it is being deleted all the same
+            self.latest.remember(self.parsed(answer.body))
+        return int(meta["resourceVersion"])
 
     def parsed(self, raw: Json) -> Object:
         """The object, or NotReadable naming it and the field."""

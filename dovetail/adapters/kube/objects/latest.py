@@ -53,6 +53,12 @@ class LatestAnswers(Generic[Object]):
         self._forget()
         return value
 
+    def of(self, name: str) -> Object | None:
+        """The object of that name as it was last answered."""
+        answer = self._answers.get(name)
+        known: Object | None = None if answer is None else answer.value  # type: ignore[assignment]  # as in newer_than
+        return known
+
     def newer_than(self, value: Versioned) -> Object | None:
         """The same object at a newer version, where one is known."""
         answer = self._answers.get(value.name)

@@ -2,7 +2,8 @@
 
 As the recorder under Karpenter does it: the same words about the same object count the Event up; from the tenth
 different message of one reason within ten minutes on they share one Event, "(combined from similar events)"; and one
-object gets 25 Events at once and then one in five minutes. Kept in memory, bounded, and forgotten with the process.
+object gets 25 Events at once and then one in five minutes. Where each of thousands of pods would get one Event, all of
+that reason together are held to a pace (PLC-225). Kept in memory, bounded, and forgotten with the process.
 """
 
 import secrets
@@ -17,6 +18,7 @@ SIMILAR_SECONDS: Final = 600.0
 COMBINED: Final = "(combined from similar events): "
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0  # for one more
+PACES: Final = {"Nominated": (10.0, 0.2)}  # reason → how many at once, and seconds for one more
 _REMEMBERED: Final = 4096  # of each sort, as upstream
 
 Key = tuple[str, ...]
@@ -42,8 +44,21 @@ class _Similar:
 
 @dataclass(slots=True, kw_only=True)
 class _Bucket:
+    """As many at once, and then one in so many seconds."""
+
+    most: float
+    refill: float
     left: float
     at: float
+
+    def takes(self, now: float) -> bool:
+        """Whether there is room for one more, which is then taken."""
+        self.left = min(self.most, self.left + max(0.0, now - self.at) / self.refill)
+        self.at = now
+        if self.left < 1.0:
+            return False
+        self.left -= 1.0
+        return True
 
 
 class _Recent(Generic[T]):
@@ -73,9 +88,12 @@ class Correlator:
         self._similar: _Recent[_Similar] = _Recent()
         self._published: _Recent[EventState] = _Recent()
         self._buckets: _Recent[_Bucket] = _Recent()
+        self._paces: dict[str, _Bucket] = {}  # by reason
 
     def correlated(self, notice: Notice, now: float) -> EventState | None:
-        """What is to be written; it then counts as written. None: its object has had too many."""
+        """What is to be written; it then counts as written. None: its object, or all of its reason, had too many."""
+        if not self._is_within_pace(notice, now):
+            return None
         key, message = self._combined(notice, now)
         before = self._published.get(key)
         count, first = (1, now) if before is None else (before.count + 1, before.first)
@@ -109,14 +127,15 @@ class Correlator:
     def _has_room(self, notice: Notice, now: float) -> bool:
         """Warnings have a bucket of their own, so that nothing normal uses it up."""
         key = (*_about(notice), notice.type)
-        bucket = self._buckets.get(key) or _Bucket(left=BURST, at=now)
-        bucket.left = min(BURST, bucket.left + max(0.0, now - bucket.at) / REFILL_SECONDS)
-        bucket.at = now
-        self._buckets.put(key, bucket)
-        if bucket.left < 1.0:
-            return False
-        bucket.left -= 1.0
-        return True
+        known = self._buckets.get(key) or _Bucket(most=BURST, refill=REFILL_SECONDS, left=BURST, at=now)
+        return self._buckets.put(key, known).takes(now)
+
+    def _is_within_pace(self, notice: Notice, now: float) -> bool:
+        if notice.reason not in PACES:
+            return True
+        most, refill = PACES[notice.reason]
+        known = self._paces.setdefault(notice.reason, _Bucket(most=most, refill=refill, left=most, at=now))
+        return known.takes(now)
 
 
 def _about(notice: Notice) -> Key:

@@ -1,0 +1,170 @@
+"""A worker before a large cluster that is alive: `python -m acceptance.bench.alive [NODES [SECONDS]]`.
+
+Twenty pods a node, all of it full, so that nothing is to be done but to see that. Kubelets write the status of their
+Nodes every five minutes, each at a time of its own; and each second a pod is made, bound, runs, and goes a minute
+later. Their Leases change every ten seconds, but no worker watches them. The worker is a process of its own
+with its Temporal server; its cloud is kwok, so that nothing is asked of AWS.
+
+Printed: the worker's share of a core over those seconds, what it wrote, and how late its event loop was. The share is
+of this machine at this moment; `--quiet` has neither kubelets nor pods, to compare.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from acceptance.bench.alive.fleet import NODES, PODS, Fleet
+from acceptance.bench.alive.server import Cluster, serving
+from acceptance.bench.lifecycle import processor
+from dovetail.cli.demo.temporal_server import free_ports, start_temporal, stop_process
+
+SIZE: Final = 5000
+SECONDS: Final = 180.0
+SETTLING_SECONDS: Final = 90.0  # the first looks, and what they write
+PATIENCE: Final = 600.0
+STATUS_SECONDS: Final = 300.0  # of a kubelet, where nothing changes
+LIFE_SECONDS: Final = 60  # of a pod
+TICK: Final = 0.05
+_LAG: Final = re.compile(r'^dovetail_event_loop_lag_seconds_bucket\{[^}]*le="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Of a worker, up to a moment."""
+
+    at: float
+    processor: float
+    lags: dict[float, float]  # how many ticks of its event loop were at most so late
+    writes: int
+
+    @classmethod
+    def of(cls, pid: int, port: int, cluster: Cluster) -> "Seen":
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            text = answer.read().decode()
+        lags = {float(bound): float(count) for bound, count in _LAG.findall(text)}
+        return cls(time.monotonic(), processor(pid), lags, cluster.writes.total())
+
+    def since(self, before: "Seen") -> str:
+        """In a line."""
+        seconds = self.at - before.at
+        ticks = {bound: count - before.lags.get(bound, 0.0) for bound, count in sorted(self.lags.items())}
+        all_of_them = ticks[float("inf")]
+        late = all_of_them - ticks[0.05]
+        longest = next(bound for bound, count in ticks.items() if count == all_of_them)
+        return (
+            f"{seconds:.0f} s: {(self.processor - before.processor) / seconds:.1%} of a core, "
+            f"{self.writes - before.writes} writes; the event loop was more than 50 ms late at {late:.0f} of "
+            f"{all_of_them:.0f} looks at it, and never later than {longest:g} s"
+        )
+
+
+async def kubelets(cluster: Cluster, fleet: Fleet) -> None:
+    """Each writes its status every five minutes."""
+    began, done = time.monotonic(), 0
+    while True:
+        due = int((time.monotonic() - began) * fleet.nodes / STATUS_SECONDS)
+        for number in range(done, due):
+            cluster.put(NODES, fleet.beaten(number % fleet.nodes, time.time()))
+        done = due
+        await asyncio.sleep(TICK)
+
+
+async def pods(cluster: Cluster, fleet: Fleet) -> None:
+    """One comes each second, and one goes."""
+    lives: deque[int] = deque()
+    number = 0
+    while True:
+        cluster.put(PODS, fleet.passing(number, bound=False, time=time.time()))
+        await asyncio.sleep(0.1)
+        cluster.put(PODS, fleet.passing(number, bound=True, time=time.time()))
+        await asyncio.sleep(0.4)
+        cluster.put(PODS, fleet.passing(number, bound=True, runs=True, time=time.time()))
+        lives.append(number)
+        if len(lives) > LIFE_SECONDS:
+            gone = lives.popleft()
+            cluster.put(PODS, fleet.passing(gone, bound=True, runs=True, leaves=True, time=time.time()))
+            cluster.remove(PODS, fleet.key_of_passing(gone))
+        number += 1
+        await asyncio.sleep(0.5)
+
+
+@asynccontextmanager
+async def working(folder: Path, kubeconfig: Path, temporal: str) -> AsyncIterator[tuple[int, int]]:
+    """A worker process that serves: its process and its port."""
+    (port,) = free_ports(1)
+    settings = {
+        "KUBECONFIG": str(kubeconfig),
+        "CLUSTER_NAME": "alive",
+        "TEMPORAL_ADDRESS": temporal,
+        "DOVETAIL_CLOUD": "kwok",
+        "METRICS_PORT": str(port),
+        "LOG_FORMAT": "text",
+    }
+    log = folder / "worker.log"
+    with log.open("wb") as out:
+        command = [sys.executable, "-m", "dovetail.cli.main", "worker"]
+        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=out, stderr=out)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while "serving cluster" not in log.read_text():
+                if process.poll() is not None:
+                    raise RuntimeError(f"no worker serves: {log.read_text()[-2000:]}")
+                await asyncio.sleep(0.2)
+        yield process.pid, port
+    finally:
+        await asyncio.to_thread(stop_process, process)
+
+
+async def run(folder: Path, nodes: int, seconds: float, *, quiet: bool) -> None:
+    """Start, settle, measure."""
+    fleet, cluster = Fleet(nodes=nodes, made=time.time() - 86400.0), Cluster(now=time.time())
+    for collection, body in fleet.objects():
+        cluster.put(collection, body)
+    temporal = await start_temporal(folder)
+    try:
+        async with serving(cluster, folder) as kubeconfig, working(folder, kubeconfig, temporal.address) as (pid, port):
+            alive = [] if quiet else [asyncio.create_task(each(cluster, fleet)) for each in (kubelets, pods)]
+            begun = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            await asyncio.sleep(SETTLING_SECONDS)
+            settled = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            print(
+                f"{nodes} nodes, {len(cluster.objects[PODS])} pods; from its start, {settled.since(begun)}", flush=True
+            )
+            written, cluster.told = dict(cluster.writes), type(cluster.told)()
+            await asyncio.sleep(seconds)
+            ended = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            told = sum(cluster.told.values()) / (ended.at - settled.at)
+            print(f"{'at rest' if quiet else 'alive'}, {told:.1f} changes a second, {ended.since(settled)}")
+            late = {what: count - written.get(what, 0) for what, count in cluster.writes.items()}
+            print(f"written then: { ({what: count for what, count in late.items() if count}) }; before: {written}")
+            for each in alive:
+                each.cancel()
+    finally:
+        temporal.stop()
+
+
+def main() -> None:
+    """Print it."""
+    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.alive", description=__doc__.splitlines()[0])
+    parser.add_argument("nodes", nargs="?", type=int, default=SIZE)
+    parser.add_argument("seconds", nargs="?", type=float, default=SECONDS)
+    parser.add_argument("--quiet", action="store_true", help="neither kubelets nor pods")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        asyncio.run(run(Path(name), asked.nodes, asked.seconds, quiet=asked.quiet))
+
+
+if __name__ == "__main__":
+    main()
