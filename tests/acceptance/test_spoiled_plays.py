@@ -17,6 +17,7 @@ from acceptance.traffic.cases import Case
 from acceptance.traffic.named import Named, read_named
 from acceptance.traffic.playing import Played, kept
 from acceptance.traffic.run import judge
+from dovetail.model import names
 from dovetail.model.json import Json
 from tests.acceptance.spoiling import (
     Spoil,
@@ -312,6 +313,10 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
     "Unconsolidatable for a pool that is none": (
         "basic",
         event("launch", "Normal Unconsolidatable Node/$node", 'NodePool "other" has consolidation disabled'),
+    ),
+    "a replacement for a reason that there is not": (
+        "drift",
+        each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.REPLACEMENT_FOR: "Nonsense"})),
     ),
     "no Finalized": ("del-two", no_event("Finalized")),
     "no Finalized of nodes": ("spot", no_event("Finalized", "Node")),
