@@ -19,7 +19,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import WORKER_USER, give_rights
 from testing.cluster.costs import start_worker
-from testing.cluster.ground import KUBELET, Ground, deployment, has_condition
+from testing.cluster.ground import DEPLOYMENTS, KUBELET, Ground, deployment, has_condition
 from tests.cluster.system.devices import (
     CLAIMS,
     DEVICE_CLASSES,
@@ -103,7 +103,7 @@ async def with_devices(ground: Ground, tmp_path: Path) -> AsyncIterator[Ground]:
         assert answer.status in {201, 409}, f"{answer.status} {answer.text[:300]}"
     yield ground
     for body in await ground.objects("Deployment"):
-        await ground.delete("Deployment", body["metadata"]["name"])
+        await ground.api.delete(f"{DEPLOYMENTS}/{body['metadata']['name']}", {"propagationPolicy": "Background"})
     await ground.delete("NodePool", "web")
 
     async def away() -> bool:
@@ -170,7 +170,7 @@ async def test_pods_get_nodes_with_their_devices_and_the_kube_scheduler_agrees(w
         assert len(await ground.nodes()) == 3
         per_node = Counter(node for node, _ in await allocated(ground))
         assert sorted(per_node.values()) == [1, 2, 2]
-        await ground.delete("Deployment", "many")
+        await ground.api.delete(f"{DEPLOYMENTS}/many", {"propagationPolicy": "Background"})
 
         await ground.scale(1)
 
