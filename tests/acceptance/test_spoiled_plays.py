@@ -318,6 +318,11 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
         "drift",
         each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.REPLACEMENT_FOR: "Nonsense"})),
     ),
+    "an end for a reason that there is not": (
+        "basic",
+        each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.ENDED_BECAUSE: "Nonsense"})),
+    ),
+    "another node and no interruption": ("drift", doubled("nodes", "step1")),
     "no Finalized": ("del-two", no_event("Finalized")),
     "no Finalized of nodes": ("spot", no_event("Finalized", "Node")),
     "no Finalized of the class": ("idle", no_event("Finalized", "EC2NodeClass")),
