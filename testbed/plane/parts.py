@@ -39,6 +39,7 @@ CONTROLLERS = (
     "pod-garbage-collector-controller",
     "replicaset-controller",
     "replicationcontroller-controller",
+    "resourceclaim-controller",
     "resourcequota-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",

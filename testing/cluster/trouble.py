@@ -1,6 +1,6 @@
 """What people write that is meant to do harm, or does: pods that nobody can judge, a policy that refuses claims."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from dovetail.model import names
 from dovetail.model.json import Json
@@ -8,6 +8,7 @@ from testing.cluster.ground import Ground
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 DIGITS: Final = "9" * 5000
+ONCE: Final = "once"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 POLICY: Final = "no-claims-of-refused"
@@ -68,6 +69,50 @@ def hostile_pods(node: str) -> dict[str, Json]:
         unplaceable("not-a-buffer", annotations=fake),
     )
     return {pod["metadata"]["name"]: pod for pod in found}
+
+
+class Sharing(NamedTuple):
+    """Pods by name, good and hostile, and the claims for volumes that each of them has."""
+
+    pods: dict[str, Json]
+    volumes: dict[str, list[str]]
+
+
+async def owner_of_all(ground: Ground) -> Json:
+    """A controller of pods that makes and takes none."""
+    uid = (await ground.api.get("/api/v1/namespaces/default")).body["metadata"]["uid"]
+    return {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": uid, "controller": True}
+
+
+def sharing_pods(owner: Json, good: dict[str, list[str]], of_class: str) -> Sharing:
+    """The good ones, and hostile ones of the same owner and size, which any node suits, with volumes of the same class:
+    one with twenty, twelve that want the one volume that only one may have and each a node of its own, one with a
+    hundred terms against pods of their own, and those whose values nobody can read."""
+    apart = {"labelSelector": {"matchLabels": {"wants": ONCE}}, "topologyKey": names.HOSTNAME}
+    against = [{**apart, "labelSelector": {"matchLabels": {f"n{n}": "v"}}} for n in range(100)]
+    volumes = {
+        **good,
+        "twenty-volumes": [f"{of_class}-{number}" for number in range(20)],
+        **{f"once-{number}": [ONCE] for number in range(12)},
+        "endless-preference": [],
+        "many-terms": [],
+    }
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinities: dict[str, Json] = {
+        **{f"once-{number}": {"podAntiAffinity": {required: [apart]}} for number in range(12)},
+        "endless-preference": preferring(100, DIGITS),
+        "many-terms": {"podAntiAffinity": {required: against}},
+    }
+    pods = {}
+    for name, claims in volumes.items():
+        mounted = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+        container = {"name": "c", "image": "c:1", "resources": {"requests": {"cpu": "400m"}}}
+        pods[name] = unplaceable(
+            name, nodeSelector={}, containers=[container], volumes=mounted, affinity=affinities.get(name, {})
+        )
+        labels = {"wants": ONCE} if claims == [ONCE] else {}
+        pods[name]["metadata"].update(ownerReferences=[owner], labels=labels)
+    return Sharing(pods, volumes)
 
 
 async def create_pods(ground: Ground, pods: dict[str, Json]) -> set[str]:

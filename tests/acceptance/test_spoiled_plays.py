@@ -17,6 +17,7 @@ from acceptance.traffic.cases import Case
 from acceptance.traffic.named import Named, read_named
 from acceptance.traffic.playing import Played, kept
 from acceptance.traffic.run import judge
+from dovetail.model import names
 from dovetail.model.json import Json
 from tests.acceptance.spoiling import (
     Spoil,
@@ -313,6 +314,15 @@ SPOILED: Final[dict[str, tuple[str, Spoil]]] = {
         "basic",
         event("launch", "Normal Unconsolidatable Node/$node", 'NodePool "other" has consolidation disabled'),
     ),
+    "a replacement for a reason that there is not": (
+        "drift",
+        each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.REPLACEMENT_FOR: "Nonsense"})),
+    ),
+    "an end for a reason that there is not": (
+        "basic",
+        each_object("nodeClaims", lambda b: b["metadata"]["annotations"].update({names.ENDED_BECAUSE: "Nonsense"})),
+    ),
+    "another node and no interruption": ("drift", doubled("nodes", "step1")),
     "no Finalized": ("del-two", no_event("Finalized")),
     "no Finalized of nodes": ("spot", no_event("Finalized", "Node")),
     "no Finalized of the class": ("idle", no_event("Finalized", "EC2NodeClass")),

@@ -153,6 +153,48 @@ async def test_a_node_overlay_s_price_decides_which_type_is_bought(ground: Groun
     assert [i["type"] for i in await ground.instances() if i["state"] == "running"] == [overlay]
 
 
+@pytest.fixture
+async def preview(ground: Ground) -> AsyncIterator[str]:
+    """A type that AWS sells and names no price for, as those that are not for everybody yet."""
+    before = ground.cloud.control("GET", "world")["types"]
+    ground.world({"types": [*before, "r9g.xlarge"]})
+    ground.ensure_workers(0)
+    ground.ensure_workers(gates="NodeOverlay=true")
+    yield "r9g.xlarge"
+    await ground.api.delete(f"{OVERLAYS}/preview")
+    await ground.clear()
+    ground.world({"types": before})
+    ground.ensure_workers(0)
+
+
+@pytest.mark.soak
+async def test_a_type_without_a_price_is_bought_once_an_overlay_says_what_it_costs(
+    ground: Ground, preview: str
+) -> None:
+    """NPL-57."""
+    await ground.apply(node_pool(instance_type=preview, consolidate_after="Never"))
+    await ground.apply(deployment(1, "1"))
+
+    async def is_refused() -> bool:
+        events = (await ground.api.get("/api/v1/namespaces/default/events")).body["items"]
+        return any(e["reason"] == "FailedScheduling" and "karpenter" in str(e["source"]) for e in events)
+
+    await ground.until(is_refused, 90, "an Event says that no type is on sale")
+    assert await ground.claims() == []
+    wanted = {"key": names.INSTANCE_TYPE, "operator": "In", "values": [preview]}
+    body = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": "preview"},
+        "spec": {"requirements": [wanted], "price": "0.3"},
+    }
+    created = await ground.api.post(OVERLAYS, body)
+    assert created.status == 201, created.text
+    await ground.until(lambda: ground.settled(1), 120, "the pod runs")
+
+    assert [i["type"] for i in await ground.instances() if i["state"] == "running"] == [preview]
+
+
 @pytest.mark.soak
 @pytest.mark.usefixtures("usual_class")
 async def test_an_image_is_chosen_by_the_arn_of_a_public_parameter(ground: Ground) -> None:

@@ -7,10 +7,23 @@ from dataclasses import replace
 
 import pytest
 
+from dovetail.model import names
 from dovetail.model.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool
-from testing.cluster.trouble import DIGITS, PODS, create_pods, hostile_pods, refused_by_the_definition
+from testing.cluster.trouble import (
+    DIGITS,
+    ONCE,
+    PODS,
+    create_pods,
+    hostile_pods,
+    owner_of_all,
+    refused_by_the_definition,
+    sharing_pods,
+)
+from tests.cluster.system.volumes import CLAIMS as VOLUME_CLAIMS
+from tests.cluster.system.volumes import CLASSES as STORAGE_CLASSES
+from tests.cluster.system.volumes import Driver, places, storage_class, volume_claim
 
 pytestmark = pytest.mark.cluster
 
@@ -115,6 +128,37 @@ async def test_pods_that_no_claim_can_suit_are_named_and_those_beside_them_get_n
             await ground.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
     await ground.scale(0)
     await ground.until(ground.nothing_left, 180, "no claim, no node and no instance is left")
+
+
+@pytest.mark.soak
+async def test_hostile_pods_that_share_owner_nodes_pool_and_storage_class_with_good_ones_stop_none_of_them(
+    ground: Ground,
+) -> None:
+    """They are planned in the same pass, for the same nodes, with volumes of the same class, whose places overlap."""
+    shared = storage_class("shared", "us-west-2a")
+    shared["allowedTopologies"] = [places("us-west-2a", "us-west-2b"), places("us-west-2b", "us-west-2c")]
+    good = [f"good-{number}" for number in range(3)]
+    bodies = sharing_pods(await owner_of_all(ground), {name: [name] for name in good}, "shared")
+    async with Driver(ground):
+        await ground.apply(node_pool())
+        assert (await ground.api.post(STORAGE_CLASSES, shared)).status == 201
+        for name in sorted({volume for volumes in bodies.volumes.values() for volume in volumes}):
+            answer = await ground.api.post(VOLUME_CLAIMS, volume_claim(name, "shared", once=name == ONCE))
+            assert answer.status == 201, answer.text
+        assert await create_pods(ground, bodies.pods) == set(bodies.pods)
+        try:
+
+            async def good_run() -> bool:
+                pods = {p["metadata"]["name"]: p["status"].get("phase") for p in await ground.objects("Pod")}
+                return all(pods.get(name) == "Running" for name in good)
+
+            await ground.until(good_run, 180, "the good pods run, each with its volume")
+            stopped = [p["metadata"]["annotations"] for p in await ground.objects("NodePool")]
+            assert not [each for each in stopped if names.LAUNCHES_STOPPED in each], "the pool's launches go on"
+        finally:
+            for name in bodies.pods:
+                await ground.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    await ground.until(ground.nothing_left, 240, "no claim, no node and no instance is left")
 
 
 async def good_pods_come_and_go(ground: Ground, port: int) -> None:

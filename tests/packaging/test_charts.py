@@ -123,6 +123,18 @@ class TestRendering:
         assert variables_of(pod_of(theirs)) == variables_of(pod_of(defaults))
         assert read_settings(variables_of(pod_of(theirs))).of_cloud.gates == {"NodeClassCEL": False}
 
+    @pytest.mark.parametrize(
+        ("settings", "ignored"),
+        [({}, True), ({"enableDRA": True}, False), ({"enableDRA": False, "ignoreDRARequests": False}, False)],
+        ids=["neither", "of 1.15", "of 1.14"],
+    )
+    def test_resource_claims_are_ignored_unless_karpenters_value_of_either_version_says_otherwise(
+        self, helm: Helm, settings: dict[str, bool], ignored: bool
+    ) -> None:
+        found = helm.rendered({**NAMED, "settings": {**NAMED["settings"], **settings}})
+
+        assert read_settings(variables_of(pod_of(found))).ignore_devices is ignored
+
     @pytest.mark.parametrize("name", VARIANTS)
     def test_a_variant_renders(self, helm: Helm, name: str) -> None:
         objects = helm.rendered({**NAMED, **VARIANTS[name]})

@@ -26,7 +26,27 @@ def storage_class(name: str, zone: str) -> Json:
         "metadata": {"name": name},
         "provisioner": DRIVER,
         "volumeBindingMode": "WaitForFirstConsumer",
-        "allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]}],
+        "allowedTopologies": [places(zone)],
+    }
+
+
+def places(*zones: str) -> Json:
+    """A term of a class."""
+    return {"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}
+
+
+def volume_claim(name: str, of_class: str, *, once: bool = False) -> Json:
+    """A claim for a volume. `once`: one pod alone may have it."""
+    modes = ["ReadWriteOncePod" if once else "ReadWriteOnce"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "accessModes": modes,
+            "storageClassName": of_class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
     }
 
 

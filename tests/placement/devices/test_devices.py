@@ -1,7 +1,9 @@
 """Pods with resource claims, through placement's door (PLC-201 to PLC-207)."""
 
+import sys
 from collections import Counter
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -275,3 +277,36 @@ def test_what_is_no_expression_or_has_no_value_is_an_error_and_nothing_worse(tex
     with pytest.raises((ExpressionError, RecursionError)) as raised:
         read_expression(text)(DEVICE)
     assert raised.type is ExpressionError
+
+
+def lines_of_devices(snapshot: Snapshot, chosen: PlacementSettings) -> tuple[int, int]:
+    """The lines that a pass runs of this package, index included, and all."""
+    of_devices = every = 0
+
+    def traced(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal of_devices, every
+        every += event == "line"
+        of_devices += event == "line" and "/placement/devices/" in frame.f_code.co_filename
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        place(Index(snapshot, chosen))
+    finally:
+        sys.settrace(before)
+    return of_devices, every
+
+
+def test_what_is_off_costs_nothing_and_what_nobody_asks_for_next_to_nothing() -> None:
+    pods = [a_pod(f"p{number}", cpu="100m") for number in range(300)]
+    nodes = [a_node(f"n{number}") for number in range(20)]
+    with_claims = with_devices(a_snapshot([*pods, gpu_pod("gpu")], nodes), a_template(asking()), huge=[raw_device("g")])
+    without = with_devices(a_snapshot(pods, nodes), huge=[raw_device("g")])
+    for snapshot in (with_claims, without):
+        lines_of_devices(snapshot, PlacementSettings())  # what is kept from one pass to the next is there
+
+    assert lines_of_devices(with_claims, PlacementSettings())[0] == 0
+    (of_devices, every), (_, off) = lines_of_devices(without, SETTINGS), lines_of_devices(without, PlacementSettings())
+    assert 0 < of_devices < 0.01 * every
+    assert every < 1.01 * off

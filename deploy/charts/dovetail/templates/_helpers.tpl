@@ -162,7 +162,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 - {name: BATCH_IDLE_DURATION, value: {{ $s.batchIdleDuration | quote }}}
 - {name: PREFERENCE_POLICY, value: {{ $s.preferencePolicy | quote }}}
 - {name: MIN_VALUES_POLICY, value: {{ $s.minValuesPolicy | quote }}}
-- {name: IGNORE_DRA_REQUESTS, value: {{ ne (toString $s.ignoreDRARequests) "false" | quote }}}
+- {name: IGNORE_DRA_REQUESTS, value: {{ not (or $s.enableDRA (eq (toString $s.ignoreDRARequests) "false")) | quote }}}
 - {name: DISABLE_CLUSTER_STATE_OBSERVABILITY, value: {{ $s.disableClusterStateObservability | quote }}}
 - {name: FEATURE_GATES, value: {{ include "dovetail.featureGates" $s.featureGates | quote }}}
 - {name: LOG_LEVEL, value: {{ ternary "warning" .Values.logLevel (eq .Values.logLevel "warn") | quote }}}
@@ -337,7 +337,7 @@ seccompProfile:
 {{- $found = append $found (printf "%s: there is none of it here" $key) -}}
 {{- end -}}
 {{- end -}}
-{{- range $key := list "assumeRoleARN" "assumeRoleDuration" "enableDRA" "legacyNodeRepair" -}}
+{{- range $key := list "assumeRoleARN" "assumeRoleDuration" "legacyNodeRepair" -}}
 {{- if get $.Values.settings $key -}}
 {{- $found = append $found (printf "settings.%s: there is none of it here" $key) -}}
 {{- end -}}
