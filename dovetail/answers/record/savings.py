@@ -144,7 +144,7 @@ def _how_sure(later: float) -> Iterator[str]:
         off = later * MOST_OFF
         yield (
             f"±${off:.2f}: ${later:.2f} of nodes launched later is set against what was saved, as far as they would "
-            f"have found room; in weeks that were played with moves and without this was wrong by less than {MOST_OFF:.0%}"
+            f"have found room; in weeks played with moves and without this was wrong by less than {MOST_OFF:.0%}"
         )
 
 
