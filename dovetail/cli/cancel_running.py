@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.cancelling import CancelOrder, annotate, say_dropped, too_late
+from dovetail.cli.cancelling import CancelOrder, annotate, how_far, say_dropped, too_late
 from dovetail.cli.output import say
 from dovetail.cli.target import Target, uid_of
 from dovetail.connection.configuration import TemporalUnusable
@@ -91,7 +91,7 @@ async def _call_off(handle: Disruption, order: CancelOrder) -> None:
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         message = cause.message if isinstance(cause, ApplicationError) else str(cause)
-        raise CommandFailed(f"{node}: not cancelled: {message}") from None
+        raise CommandFailed(f"{node}: not cancelled: {message}; {how_far(node)}") from None
     except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError, RPCError) as error:
         # The SDK turns the cancellation that our own timeout causes into an error of its own.
         if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:

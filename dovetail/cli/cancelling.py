@@ -43,8 +43,13 @@ def too_late(order: CancelOrder, claim: NodeClaim) -> CommandFailed:
     since = claim.deleting_since or time.time()
     ago = duration_text(max(0, round(time.time() - since)))
     when = f"was deleted at {format_time(since)}, {ago} ago"
-    words = f"too late: its NodeClaim {claim.name} {when}; `dovetail history {claim.name}` says how far it is"
+    words = f"too late: its NodeClaim {claim.name} {when}; {how_far(claim.name)}"
     return CommandFailed(f"{order.node}: {words}")
+
+
+def how_far(name: str) -> str:
+    """Where to look next."""
+    return f"`dovetail history {name}` says how far it is"
 
 
 async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim) -> None:
@@ -62,7 +67,7 @@ async def say_dropped(objects: "ClusterObjects", order: CancelOrder, claim: Node
             while True:
                 now = await objects.claims.read(claim.name)
                 if now is None or now.uid != claim.uid or now.deleting_since is not None:
-                    raise CommandFailed(f"{order.node}: not cancelled: it is being deleted")
+                    raise CommandFailed(f"{order.node}: not cancelled: it is being deleted; {how_far(claim.name)}")
                 if names.CANCEL not in now.annotations:
                     break
                 await asyncio.sleep(LOOK_SECONDS)

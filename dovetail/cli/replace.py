@@ -9,7 +9,6 @@ All names are looked up before the first is written: a name that was mistyped ta
 """
 
 import argparse
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -94,7 +93,9 @@ async def _chosen(given: argparse.Namespace, settings: "Settings | None") -> lis
     if settings is not None and looks_itself(given):
         listed = await _listed_here(settings)
     else:
-        listed = await asyncio.to_thread(_listed, given)
+        from asyncio import to_thread
+
+        listed = await to_thread(_listed, given)
     _, found = chosen(listed, given.pool, given.selector, "name")
     names = [node.claim for node in found.nodes if node.state not in ("terminating", NOT_OURS)]
     if not names:
@@ -187,6 +188,8 @@ def _too_late(node: str, claim: "NodeClaim") -> CommandFailed:
 
 async def _watch(objects: "ClusterObjects", asked: list[Progress]) -> None:
     """Say each step once, until all have gone; CommandFailed where one is not asked for any more."""
+    from asyncio import sleep
+
     left, taken_back = list(asked), []
     while left:
         for each in list(left):
@@ -199,7 +202,7 @@ async def _watch(objects: "ClusterObjects", asked: list[Progress]) -> None:
                 left.remove(each)
                 taken_back += [each.node] if step == _BACK else []
         if left:
-            await asyncio.sleep(LOOK_SECONDS)
+            await sleep(LOOK_SECONDS)
     if taken_back:
         raise CommandFailed(f"{', '.join(taken_back)}: the request was taken back")
 

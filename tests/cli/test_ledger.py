@@ -14,7 +14,7 @@ from dovetail.answers.record.bill import DAY
 from dovetail.answers.record.entries import Entries, Entry, Period, joined
 from dovetail.answers.record.kept import Archive
 from dovetail.answers.record.log import Wanted, log_from
-from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_text
+from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_markdown, savings_text
 from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
 from dovetail.model.endings import Ending
@@ -96,6 +96,18 @@ def test_what_the_pool_buys_again_ten_seconds_later_has_saved_nothing() -> None:
     beside = 0.2 * 50 / HOUR  # for so many seconds both were paid
     assert (one.moves, one.back, round(one.saved, 9)) == (1, 1, round(-beside, 9))
     assert one.predicted == 0.2
+
+
+def test_how_sure_the_figure_is_stands_beside_it_where_something_came_back() -> None:
+    """What was launched for a move itself is known, and so is a time in which nothing came back: no ± there."""
+    back = found(10 * HOUR, *gone(0.0, "web-1"), a_launch(2 * HOUR, "web-2"))
+    replaced = [a_move(0.0, "web-1", "m4", "web-2"), an_end(0.0, "web-1"), a_launch(0.0, "web-2", "m2")]
+
+    [said] = [note for note in back.notes if note.startswith("±")]
+    assert said.startswith(f"±${8 * 0.2 * 0.1:.2f}: ${8 * 0.2:.2f} of nodes launched later"), "eight hours of an m4"
+    assert said in savings_text(back) and said in savings_markdown(back)
+    for sure in (found(10 * HOUR, *gone(0.0, "web-1")), found(10 * HOUR, *replaced)):
+        assert sure.total.saved > 0 and not any("±" in note for note in sure.notes)
 
 
 def test_nodes_that_go_each_evening_and_come_each_morning_save_their_nights() -> None:

@@ -63,6 +63,12 @@ class Credit:
         """What it has saved between these moments."""
         return sum(span.dollars(since, until) for span in self.spans())
 
+    def set_against(self, since: float, until: float) -> float:
+        """Dollars of nodes that were launched later, into its room: whether they would have found it is estimated."""
+        made, ends = self.move.replacements, self.ends
+        later = [charge.span for claim, charge in self.charges.items() if claim not in made]
+        return -sum(replace(span, ends=min(span.ends, ends)).dollars(since, until) for span in later)
+
 
 @dataclass(frozen=True, slots=True)
 class Ledger:

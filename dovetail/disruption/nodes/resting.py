@@ -8,16 +8,18 @@ deleted.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
-from dovetail.model.snapshot import Snapshot
 from dovetail.model.texts.digits import integer
 from dovetail.termination.hooks import denial
+
+if TYPE_CHECKING:  # a person's order reads one claim
+    from dovetail.model.snapshot import Snapshot
 
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
@@ -84,7 +86,7 @@ def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
     return CalledOff(why=claim.annotations.get(names.REST_REASON, NO_REASON) if by else "it rests", by=by)
 
 
-def resting(snapshot: Snapshot) -> Mapping[str, float]:
+def resting(snapshot: "Snapshot") -> Mapping[str, float]:
     """The nodes that rest now, and until when. One that is empty rests only from being disrupted as empty."""
     rests = {c.node_name: read_rest(c) for c in snapshot.claims.values() if names.REST in c.annotations and c.node_name}
     rests = {node: rest for node, rest in rests.items() if rest.until > snapshot.now}

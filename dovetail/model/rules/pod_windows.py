@@ -8,22 +8,21 @@ widen nothing. What cannot be read holds it too.
 
 import re
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from dovetail.model import names
 from dovetail.model.pods import Pod
-from dovetail.model.rules.openings import DAYS, Window, second_of
-from dovetail.model.rules.policies import Policy, next_opening, zone_named
 from dovetail.model.texts.quoting import shown
 from dovetail.model.texts.remembering import MEGABYTE, remembered
+
+if TYPE_CHECKING:  # few pods have windows, and who writes one annotation reads no policy
+    from dovetail.model.rules.policies import Policy
 
 LONGEST: Final = 256
 EXAMPLE: Final = "Sat,Sun 02:00-06:00 Europe/Berlin"
 
-_DAY, _TIME = f"(?:{'|'.join(DAYS)})", r"(?:[01]\d|2[0-3]):[0-5]\d"
-_WINDOW: Final = re.compile(
-    rf"(?:(?P<days>{_DAY}(?:,{_DAY})*) )?(?P<start>{_TIME})-(?P<end>{_TIME})(?: (?P<zone>\S+))?", re.ASCII
-)
+_TIME: Final = r"(?:[01]\d|2[0-3]):[0-5]\d"
 _ANY: Final = "any"  # the reason for which a node leaves plays no part
 
 
@@ -35,6 +34,8 @@ def why_outside(text: str, now: float) -> str:
 
 def opens_at(text: str, now: float) -> float | None:
     """When one of the windows opens, where all are closed now and it is known."""
+    from dovetail.model.rules.policies import next_opening
+
     return next_opening((_read(text),), _ANY, now)
 
 
@@ -48,12 +49,25 @@ def window_words(fault: str) -> str:
     return f"Invalid {names.DISRUPTION_WINDOW} annotation: {fault}; until it is put right the pod is not moved"
 
 
+@cache
+def _window() -> re.Pattern[str]:
+    from dovetail.model.rules.openings import DAYS
+
+    day = f"(?:{'|'.join(DAYS)})"
+    return re.compile(
+        rf"(?:(?P<days>{day}(?:,{day})*) )?(?P<start>{_TIME})-(?P<end>{_TIME})(?: (?P<zone>\S+))?", re.ASCII
+    )
+
+
 @remembered(MEGABYTE)
-def _read(text: str) -> Policy:
+def _read(text: str) -> "Policy":
     """The same as a policy. One zone for all windows, which may stand at one of them; UTC where it stands nowhere."""
-    windows, zones = [], set()
+    from dovetail.model.rules.openings import DAYS, Window, second_of
+    from dovetail.model.rules.policies import Policy, zone_named
+
+    windows, zones, written = [], set(), _window()
     for part in text[: LONGEST + 1].split(";"):
-        found = _WINDOW.fullmatch(" ".join(part.split()))
+        found = written.fullmatch(" ".join(part.split()))
         if found is None or len(text) > LONGEST:
             return Policy(name="", fault=f"{shown(text)} are no windows like {EXAMPLE}")
         days = frozenset(DAYS.index(day) for day in (found["days"] or "").split(",") if day)
