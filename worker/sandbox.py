@@ -82,7 +82,7 @@ class _AtItsPlace(WorkflowInstance):
 
     def get_thread_id(self) -> None:
         """Asked for where the task is late, to raise an exception in its thread: none is given, so the task comes to
-        its end (decision record 295)."""
+        its end (decision record 93)."""
         frame = sys._current_frames().get(self._inside.get_thread_id() or 0)
         if frame is not None and not self._late:
             self._late = True

@@ -51,7 +51,7 @@ class Course:
     ties: int = 0  # another number: the kube-scheduler draws otherwise among nodes of one score
     deep: float = 1.0  # of each spot pool, the chance that the cloud has much capacity there; else it takes another one
     spot_chance: float = CostSettings().spot_chance  # what the policy believes of that
-    slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 247)
+    slows: bool = False  # the NodePool remembers what consolidation took and what came back (decision 226)
     moves: bool = True  # False: nothing is disrupted, so that nodes stand until the cloud takes them
     spot_to_spot: bool = False  # the gate SpotToSpotConsolidation
     world: str = "day"  # whose load and rules: those of this module, or `vendor` (acceptance.bench.day.vendor)

@@ -147,7 +147,7 @@ NOTES_OF_DOVETAIL: Final = (
         names.RETURNED_MOVES,
         "NodePool",
         "nodes that consolidation took within a day, and that were launched again "
-        "([decision 247](../decisions/0247-returned-moves.md))",
+        "([decision 226](../decisions/0226-failed-replacements.md))",
     ),
     Word(names.POLICY, "NodeRollout", "the DisruptionPolicy by whose `rollout` it was made"),
     Word(names.HELD_SINCE, "NodeClaim", "what has held its drain, and since when: all steps of `drain` count from it"),

@@ -1,5 +1,5 @@
 """What a NodePool remembers of consolidation that came to nothing: nodes that it took, and that were launched again for
-waiting pods within a day (decision 247).
+waiting pods within a day (decision 226).
 
 Kept as an annotation of the NodePool, so that it outlasts restarts and the loss of the database. An annotation that
 somebody has spoilt counts as none.

@@ -3,7 +3,7 @@
 Karpenter places the largest pods first, and does not count a pod whose node may still be in several zones. The
 kube-scheduler takes pods as they came and counts all of them. A zone that a spread allowed in the one order may be
 refused in the other, and then the pod waits for a second round. So each pod that spreads alone bind or count gets a
-zone that holds in the kube-scheduler's order, its own if that one does. (Decision record 182.)
+zone that holds in the kube-scheduler's order, its own if that one does. (Decision record 148.)
 """
 
 from collections.abc import Iterable, Sequence

@@ -3,7 +3,7 @@
 Filling one node after the other leaves what nothing goes with for the last ones; with few, large kinds that is much.
 So the mix of patterns is looked for that covers all pods at the least price, patterns in part allowed; what a pod is
 worth in it says which patterns are missing, and these are made by filling nodes with what is worth most for its room.
-The whole parts of the mix become nodes, and the few pods that are left are filled as ever. (Decision record 222.)
+The whole parts of the mix become nodes, and the few pods that are left are filled as ever. (Decision record 137.)
 """
 
 from collections.abc import Callable, Sequence
