@@ -168,7 +168,7 @@ class Steps:
         await self._must(await self._api.patch(f"{path}/status", {"status": {"conditions": [condition]}}, "strategic"))
 
     async def _send(self, asked: Any) -> None:
-        """What an event of health announces stands in EC2 as well (decision 249)."""
+        """What an event of health announces stands in EC2 as well (decision 77)."""
         if isinstance(asked, dict) and (asked.get("detail") or {}).get("eventTypeCategory") == "scheduledChange":
             self._lane.cloud.control("PATCH", "world", {"instanceStatus": [scheduled_event("$INSTANCE")]})
         self._lane.cloud.control("POST", "sqs", {"body": asked if isinstance(asked, str) else json.dumps(asked)})

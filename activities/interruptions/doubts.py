@@ -1,4 +1,4 @@
-"""Which warnings have to be borne out by the cloud before they delete a claim (decision 249). Pure.
+"""Which warnings have to be borne out by the cloud before they delete a claim (decision 77). Pure.
 
 Whoever may write to the queue, or to Temporal's namespace, may warn of anything. Capacity that is taken back shows
 nowhere before the instance ends, and leaves two minutes: such a warning is believed, but only of instances of that

@@ -1,4 +1,4 @@
-"""Pods that have nowhere else to go ask once more for what was short a while ago (decision 214).
+"""Pods that have nowhere else to go ask once more for what was short a while ago (decision 240).
 
 A shortage is remembered for minutes, whether it lasts or not. One claim at a time finds out: it is all that a shortage
 that lasts costs, and where there is capacity again the others follow in the next pass.

@@ -31,7 +31,7 @@ def test_a_week_under_the_policy_cost_is_cheaper_and_disturbs_no_more(seed: int)
 @pytest.mark.parametrize("policy", ["default", "cost"])
 def test_a_week_s_savings_are_those_of_the_cloud_s_bills(policy: str, seed: int) -> None:
     """The bill is the cloud's to the cent. The time without moves as the record has it lies between a fifth below and a
-    tenth above what it cost (decision 284), which is itself known to some percent alone."""
+    tenth above what it cost (decision 259), which is itself known to some percent alone."""
     week = replace(WEEK, cost=policy == "cost", steps=30, seed=seed)
     found = compared(Week(course=week, interrupted=0.002), ties=2)
     print(f"\n{found.text}")

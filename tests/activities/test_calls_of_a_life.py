@@ -254,7 +254,7 @@ async def test_a_claim_whose_instance_cannot_be_ended_says_that_its_node_is_drai
 
 
 async def test_an_empty_node_that_somebody_deletes_says_that_it_is_drained(life: Life) -> None:
-    """Decision 238: `kubectl wait` may wait for it."""
+    """Decision 261: `kubectl wait` may wait for it."""
     standing(life)
     await FakeClaims(life.world).delete("pool-1", REF.uid)
 
@@ -264,7 +264,7 @@ async def test_an_empty_node_that_somebody_deletes_says_that_it_is_drained(life:
 
 
 async def test_an_empty_node_that_a_hook_keeps_says_that_it_is_drained(life: Life) -> None:
-    """Decision 238: it may stand for long."""
+    """Decision 261: it may stand for long."""
     standing(life)
     claim = life.world.claims["pool-1"]
     life.world.put(replace(claim, annotations={f"{names.PRE_TERMINATE_HOOK}snapshot": "storage"}))

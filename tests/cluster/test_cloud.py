@@ -66,7 +66,7 @@ async def test_a_shortage_of_spot_in_two_zones_is_avoided_and_one_everywhere_fal
 
 
 async def test_a_pod_with_nowhere_else_to_go_asks_again_before_the_shortage_is_forgotten(ground: Ground) -> None:
-    """Decision 214: others wait beside it, and follow as soon as one claim has found capacity."""
+    """Decision 240: others wait beside it, and follow as soon as one claim has found capacity."""
     since = ground.audit.end()
     ground.world({"ice": [{"instanceType": "m5d.large"}]})
     await ground.apply(node_pool(instance_type="m5d.large", consolidate_after="Never"))

@@ -1,4 +1,4 @@
-"""A pod whose only offerings are short asks again after a while: one claim, for all that wait (decision 214)."""
+"""A pod whose only offerings are short asks again after a while: one claim, for all that wait (decision 240)."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -24,7 +24,7 @@ from dovetail.model.time import format_time
 
 NAMESPACE: Final = "namespace"  # by which it may be added up, beside "pool"
 
-MOST_OFF: Final = 0.1  # of what later launches are set against: 0.084 at most in the weeks of decision 284
+MOST_OFF: Final = 0.1  # of what later launches are set against: 0.084 at most in the weeks of decision 259
 
 COLUMNS: Final = (
     Column(head="POOL", cut=True),
@@ -139,7 +139,7 @@ def _notes(found: Entries, bill: Bill | None) -> Iterator[str]:
 
 def _how_sure(later: float) -> Iterator[str]:
     """What of the dollars is no sum of prices that were paid. The bounds are those of the weeks that were played with
-    moves and without (decision 284)."""
+    moves and without (decision 259)."""
     if later >= 0.005:
         off = later * MOST_OFF
         yield (

@@ -1,4 +1,4 @@
-"""Who may ask a worker: the API server, this machine, and whom a setting names (decision record 231).
+"""Who may ask a worker: the API server, this machine, and whom a setting names (decision record 129).
 
 Through the API server's proxy a worker learns nothing of who asks, since the server keeps the person's credentials to
 itself; so it looks at where a connection comes from. Everybody else is refused before anything is looked at.

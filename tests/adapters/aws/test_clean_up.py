@@ -20,7 +20,7 @@ class Later:
 
 
 async def test_a_template_is_deleted_after_a_day_without_a_launch_and_not_before(stage: Stage) -> None:
-    """AWS-85, decision 13: equal launches of a day cost one template."""
+    """AWS-85, decision 18: equal launches of a day cost one template."""
     await stage.with_class()
     await stage.launched(a_claim())
     adapter, later = stage.adapter, Later(stage)

@@ -235,7 +235,7 @@ async def test_a_fleet_is_asked_for_sixty_types_the_cheapest(stage: Stage) -> No
 async def test_a_shortage_may_be_asked_about_after_a_while_and_ends_where_that_was_sold(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AWS-72, decision 214: nobody else launches what is short; the claim that asks extends the shortage or ends it."""
+    """AWS-72, decision 240: nobody else launches what is short; the claim that asks extends the shortage or ends it."""
     at = time.time()
     shortages = stage.adapter.offerings.sources.shortages
     monkeypatch.setattr(shortages, "_clock", lambda: at)

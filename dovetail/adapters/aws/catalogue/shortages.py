@@ -18,7 +18,7 @@ from dovetail.ports.failures import Failure
 _log = logging.getLogger(__name__)
 
 SHORTAGE_SECONDS: Final = 180.0
-ASKED_AGAIN_AFTER: Final = 45.0  # seconds; then one claim may find out whether it lasts (decision 214)
+ASKED_AGAIN_AFTER: Final = 45.0  # seconds; then one claim may find out whether it lasts (decision 240)
 _REREAD_SECONDS: Final = 3.0  # one small read serves all plans of a burst; what another worker finds may wait
 _JUST_WRITTEN_SECONDS: Final = 1.0  # a burst of warnings about one offering is one fact
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
