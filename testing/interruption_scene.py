@@ -21,7 +21,7 @@ from dovetail.activities.interruptions.answer_interruptions import AnswerInterru
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.workflow_ids import interruptions_id, task_queue

@@ -16,8 +16,8 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from dovetail.activities.shared.every_step.step_health import LOOPS, WELL_SECONDS, FailingStep, StepHealth
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
-from dovetail.activities.shared.step_health import LOOPS, WELL_SECONDS, FailingStep, StepHealth
 from dovetail.worker.predecessors import STARTED
 
 LOOK_SECONDS: Final = 15.0

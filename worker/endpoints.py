@@ -12,11 +12,11 @@ from dovetail.answers.serving.replies import Answer, Page
 from dovetail.settings.deciding import disruption_settings
 from dovetail.settings.settings import Settings
 from dovetail.telemetry.log.start import product_version
-from dovetail.telemetry.metrics import reconciles
-from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.duties import Duties
 from dovetail.telemetry.metrics.exposition import CONTENT_TYPE
-from dovetail.telemetry.metrics.phases import PhaseTimes
+from dovetail.telemetry.metrics.karpenters import reconciles
+from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.ours.phases import PhaseTimes
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.telemetry.metrics.sources import Source
 from dovetail.wiring.world import World

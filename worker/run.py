@@ -22,14 +22,14 @@ from temporalio.runtime import Runtime
 from temporalio.worker import Interceptor, Worker
 
 from dovetail.activities.identity.cluster_guard import ClusterGuard
-from dovetail.activities.shared.answer_size import AnswerSizeGuard
-from dovetail.activities.shared.ending import EndingWaits
-from dovetail.activities.shared.flights import NoFlights
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
-from dovetail.activities.shared.step_guard import StepGuard
-from dovetail.activities.shared.step_health import StepHealth
-from dovetail.activities.shared.step_lines import StepLines
-from dovetail.activities.shared.step_notices import StepNotices
+from dovetail.activities.shared.every_step.answer_size import AnswerSizeGuard
+from dovetail.activities.shared.every_step.ending import EndingWaits
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.step_guard import StepGuard
+from dovetail.activities.shared.every_step.step_health import StepHealth
+from dovetail.activities.shared.every_step.step_lines import StepLines
+from dovetail.activities.shared.every_step.step_notices import StepNotices
+from dovetail.activities.shared.looks.flights import NoFlights
 from dovetail.answers.record.trend import Trend
 from dovetail.answers.serving.duties import count_savings, duties, keep_trend, report_cluster
 from dovetail.answers.serving.gate import findings
@@ -93,7 +93,7 @@ WORKFLOWS = [
 ]
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
-# way: another worker goes on with them at once. What only looks ends by itself (activities/shared/ending.py).
+# way: another worker goes on with them at once. What only looks ends by itself (activities/shared/every_step/ending.py).
 GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
 FLUSH_SECONDS = 5.0  # for answers that are on their way when the grace is over
 

@@ -15,18 +15,18 @@ from typing import Final
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from dovetail.activities.shared.step_health import StepHealth
+from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.background.supervised import task_troubles
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
-from dovetail.telemetry.metrics import absence
-from dovetail.telemetry.metrics import steps as step_metrics
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
-from dovetail.telemetry.metrics.reconciles import running_lines
+from dovetail.telemetry.metrics.karpenters.reconciles import running_lines
+from dovetail.telemetry.metrics.ours import absence
+from dovetail.telemetry.metrics.ours import steps as step_metrics
 from dovetail.worker.absence.stand_in import StandIn
 
 TEMPORAL_SECONDS: Final = 3.0  # a probe waits no longer for Temporal's answer

@@ -41,13 +41,13 @@ from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvis
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
 from dovetail.activities.provisioning.launch_brake import BrakedSnapshots, LaunchBrake
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.flights import DecisionFollowers, Flights, NoFlights
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.every_step.step_health import StepHealth
+from dovetail.activities.shared.looks.flights import DecisionFollowers, Flights, NoFlights
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.shared_reads import SharedReads
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.owner_starts import OwnerStarts
-from dovetail.activities.shared.shared_reads import SharedReads
-from dovetail.activities.shared.snapshots import Snapshots
-from dovetail.activities.shared.step_health import StepHealth
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
@@ -78,9 +78,9 @@ from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
 from dovetail.telemetry.metrics.duties import Duties
-from dovetail.telemetry.metrics.faults import Faults
-from dovetail.telemetry.metrics.pod_times import PodTimes
-from dovetail.telemetry.metrics.provisioning import Decisions
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
+from dovetail.telemetry.metrics.ours.faults import Faults
 from dovetail.wiring.world import World
 from dovetail.worker.absence.departures import Departures, DepartureSteps
 from dovetail.worker.absence.stand_in import StandIn, Warnings

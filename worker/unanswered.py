@@ -3,7 +3,7 @@
 The singletons' idle waits beat once in a minute at most, so that rest costs little, and a killed worker would be missed
 only then. But every worker sees the same cluster: a pod that nobody answers, a claim that was deleted and stays. Where
 that lasts for three seconds, a worker that does not hold the wait itself asks Temporal who does, and what that one has
-told since (`activities/shared/sight.py`); asking is no action. One that has seen them lives, however long it thinks and
+told since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it thinks and
 whatever it has answered. One that has said nothing new meanwhile is gone, and all singletons that wait in it are poked:
 they ask for their waits anew, and a worker that lives takes them.
 
@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
-from dovetail.activities.shared.sight import Reported, reported_in
+from dovetail.activities.shared.waits.sight import Reported, reported_in
 from dovetail.connection.owner import singletons_of
 from dovetail.connection.presence import TemporalPresence
 from dovetail.lifecycle.unfinished import leaving_unowned

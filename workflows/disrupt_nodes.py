@@ -41,7 +41,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from dovetail.messages.subjects import ClaimRef, Departure
     from dovetail.messages.workflow_types import DISRUPT_NODES
-    from dovetail.telemetry.metrics.outcomes import realised
+    from dovetail.telemetry.metrics.ours.outcomes import realised
 
 # DIS-155: replacements have this long to be initialised; then the command is undone.
 REPLACEMENT_SECONDS = 600.0

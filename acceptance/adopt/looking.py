@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from acceptance.adopt.states import State
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.model import names
-from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.json import Json
+from dovetail.model.texts.durations import parse_nanoseconds
 from dovetail.model.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 

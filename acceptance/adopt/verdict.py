@@ -15,8 +15,8 @@ from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, pr
 from acceptance.adopt.states import State
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.model import names
-from dovetail.model.durations import parse_nanoseconds
 from dovetail.model.json import Json
+from dovetail.model.texts.durations import parse_nanoseconds
 from dovetail.model.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 

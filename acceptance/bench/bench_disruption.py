@@ -21,9 +21,7 @@ from dovetail.disruption.rounds import Method, Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
-from dovetail.model.openings import Dates, Window
 from dovetail.model.pods import Expression, Owner, Pod, PodShape
-from dovetail.model.policies import Policy
 from dovetail.model.pools import (
     Budget,
     Catalogue,
@@ -32,8 +30,10 @@ from dovetail.model.pools import (
     InstanceType,
     NodePool,
 )
-from dovetail.model.rates import Rate
+from dovetail.model.remembered.rates import Rate
 from dovetail.model.resources import parse_resources
+from dovetail.model.rules.openings import Dates, Window
+from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import CLASS, NOW, condition
 from testing.time_rules import ZONES as ZONES_OF_PEOPLE

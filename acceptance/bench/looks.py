@@ -18,7 +18,7 @@ from unittest.mock import Mock
 from acceptance.bench.bench_disruption import cluster
 from acceptance.bench.ruled import ruled
 from dovetail.activities.orders.expiries import Expiries
-from dovetail.activities.shared.last_answers import LastAnswer
+from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.activities.upkeep.claims import ClaimUpkeep
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep

@@ -20,7 +20,7 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
-from dovetail.model.rollouts import Rollout, RolloutState, RolloutStep
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.health import HealthRule
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.openings import Window
 from dovetail.model.pods import Expression, LabelSelector
-from dovetail.model.policies import Policy
-from dovetail.model.rates import Rate
-from dovetail.model.rollouts import Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.remembered.rates import Rate
+from dovetail.model.rules.health import HealthRule
+from dovetail.model.rules.openings import Window
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollouts import Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.stable_images import StableImages
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import StableImages
 from testing.disruption_worlds import HOUR, condition
 from testing.time_rules import with_rules
 

@@ -20,8 +20,8 @@ from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.pools import ClaimTemplate, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.view import ConditionsListener, ObjectConditions
-from dovetail.telemetry.metrics.cluster_lines import ClusterLines
-from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
+from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.scrape import Scrape, gathered, install_meters
 
 NOW = 1_800_000_000.0

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from acceptance.bench.lifecycle import processor
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
 from dovetail.answers.record.entries import Entry

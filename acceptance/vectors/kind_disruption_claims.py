@@ -16,11 +16,11 @@ from dovetail.disruption.upkeep.conditions import (
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model import names
-from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pairing import Pairing
 from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pools import NodePool
+from dovetail.model.texts.durations import parse_seconds
 
 
 def drift(case: dict[str, Any]) -> str | None:

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
-from dovetail.activities.shared.decision_thread import REST_FACTOR, DecisionThread, ShouldStop
-from dovetail.activities.shared.flights import DecisionFollowers
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.looks.decision_thread import REST_FACTOR, DecisionThread, ShouldStop
+from dovetail.activities.shared.looks.flights import DecisionFollowers
+from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until_seen
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.disruption.nodes.pod_movements import Movements
@@ -35,8 +35,8 @@ from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS
 from dovetail.notices.publishable import publishable, says_enough
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
-from dovetail.telemetry.metrics.disruption import begin, decided, looked_again
-from dovetail.telemetry.metrics.outcomes import plans_held
+from dovetail.telemetry.metrics.karpenters.disruption import begin, decided, looked_again
+from dovetail.telemetry.metrics.ours.outcomes import plans_held
 
 _log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT, is_running
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.messages.outcomes import ReadyOutcome, StepOutcome
 from dovetail.messages.requests import ReadyRequest
 from dovetail.messages.states import AwaitedMark

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from dovetail.activities.shared.live_pauses import LivePauses
-from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.disruption.choose import METHODS
 from dovetail.model import names
-from dovetail.model.beginnings import Cause
-from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, happened_mark, with_breaker
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.beginnings import Cause
 from dovetail.model.pools import NodePool
+from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, happened_mark, with_breaker
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools
 

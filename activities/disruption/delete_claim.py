@@ -12,10 +12,10 @@ from temporalio import activity
 
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.identity.askers import asked_by
-from dovetail.activities.shared import claim_deletion
-from dovetail.activities.shared.heartbeats import keep, kept
+from dovetail.activities.shared.every_step.heartbeats import keep, kept
 from dovetail.activities.shared.owner_starts import OwnerStarts
-from dovetail.activities.shared.side_by_side import side_by_side
+from dovetail.activities.shared.waits.side_by_side import side_by_side
+from dovetail.activities.shared.writes import claim_deletion
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.plans import Target
 from dovetail.messages.requests import DeleteRequest, DeletesRequest
@@ -28,8 +28,8 @@ from dovetail.notices.disruptions import disrupting
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import ClusterLookups
-from dovetail.telemetry.metrics.disruption import disrupted
-from dovetail.telemetry.metrics.lifecycle import is_first_attempt
+from dovetail.telemetry.metrics.karpenters.disruption import disrupted
+from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 
 AT_ONCE: Final = 20
 

@@ -9,8 +9,8 @@ from functools import partial
 from temporalio import activity
 
 from dovetail.activities.disruption.breakers import BreakerMemory
-from dovetail.activities.shared.claim_deletion import delete_because
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.messages.writes import Write
@@ -19,8 +19,8 @@ from dovetail.model.endings import Ending
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Pods
-from dovetail.telemetry.metrics.disruption import failed
-from dovetail.telemetry.metrics.lifecycle import is_first_attempt
+from dovetail.telemetry.metrics.karpenters.disruption import failed
+from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 
 
 class GiveBack:

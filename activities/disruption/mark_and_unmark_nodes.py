@@ -16,13 +16,13 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.disruption.places import Places, takes_places, without_own
-from dovetail.activities.shared.announcements import announce
-from dovetail.activities.shared.heartbeats import keep, kept
-from dovetail.activities.shared.live_pauses import LivePauses
-from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.shared.every_step.heartbeats import keep, kept
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.shared_reads import SharedReads
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
-from dovetail.activities.shared.shared_reads import SharedReads
-from dovetail.activities.shared.side_by_side import side_by_side
+from dovetail.activities.shared.waits.side_by_side import side_by_side
+from dovetail.activities.shared.writes.announcements import announce
+from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.mover import Mover
 from dovetail.disruption.live_check import why_not_now
 from dovetail.disruption.nodes.resting import called_off, rest_text
@@ -37,17 +37,17 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, Said, hold_of
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.permission.beginnings import Cause, Said, hold_of
 from dovetail.model.pods import Pod
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Pods
 from dovetail.ports.view import ClusterLookups
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.disruption import started
-from dovetail.telemetry.metrics.lifecycle import is_first_attempt
+from dovetail.telemetry.metrics.karpenters.disruption import started
+from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 from dovetail.termination.announced import planned, undone
 from dovetail.termination.ladder import without_hold
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels

@@ -7,16 +7,16 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.messages.plans import Target
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
-from dovetail.model.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
+from dovetail.model.remembered.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
 from dovetail.notices.launch_stops import consolidation_slowed
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools, Notices
-from dovetail.telemetry.metrics.launch_brake import nodes_returned
+from dovetail.telemetry.metrics.ours.launch_brake import nodes_returned
 
 _log = logging.getLogger(__name__)
 

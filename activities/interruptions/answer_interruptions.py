@@ -8,8 +8,8 @@ from typing import NamedTuple
 from temporalio import activity
 
 from dovetail.activities.interruptions.doubts import Met, apart, instance_of, is_fresh, met_by
-from dovetail.activities.shared.claim_deletion import delete_because
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
@@ -23,7 +23,7 @@ from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.ports.view import ClusterView
 from dovetail.telemetry.log import departures
 from dovetail.telemetry.log.saying import few
-from dovetail.telemetry.metrics.outcomes import not_borne_out
+from dovetail.telemetry.metrics.ours.outcomes import not_borne_out
 
 READS = CLAIMS  # a warning leaves two minutes: nothing else is waited for
 AGAIN_SECONDS = 5.0

@@ -17,7 +17,7 @@ from dovetail.activities.interruptions.answer_interruptions import AnswerInterru
 from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.failures import Failure, Retryable
-from dovetail.telemetry.metrics.absence import answered_directly
+from dovetail.telemetry.metrics.ours.absence import answered_directly
 
 REMEMBERED_SECONDS: Final = 180.0
 

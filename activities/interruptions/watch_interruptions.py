@@ -18,8 +18,8 @@ from temporalio.service import RPCError
 
 from dovetail.activities.identity.search_attributes import attributes
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.shared.ending import ended_by_stop
-from dovetail.activities.shared.heartbeats import beside, looked, progressed, report
+from dovetail.activities.shared.every_step.ending import ended_by_stop
+from dovetail.activities.shared.every_step.heartbeats import beside, looked, progressed, report
 from dovetail.background.supervised import stop, supervised
 from dovetail.messages.interruptions import AnswerInput, Interruption
 from dovetail.messages.workflow_ids import interruptions_id, task_queue

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.repeated_looks import looks
-from dovetail.activities.shared.revisions import revise_node, revise_status, set_conditions
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.waits.repeated_looks import looks
+from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.shared.writes.revisions import revise_node, revise_status, set_conditions
 from dovetail.lifecycle.conditions import FALSE, claim_conditions_with, conditions_of_claim, false, true, unknown
 from dovetail.lifecycle.initialization import Why, blocker, registered_and_ready
 from dovetail.lifecycle.liveness import REGISTRATION_SECONDS, registration_overdue
@@ -40,7 +40,7 @@ from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups
 from dovetail.telemetry.log import arrivals
-from dovetail.telemetry.metrics.lifecycle import disrupted, node_created
+from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, node_created
 
 # Nodes read and written at once: with sixty, each write waits behind fifty-nine others, and the kubelet writes first.
 AT_ONCE = 4

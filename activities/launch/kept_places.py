@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from dovetail.activities.shared.heartbeats import beside
-from dovetail.activities.shared.side_by_side import side_by_side
+from dovetail.activities.shared.every_step.heartbeats import beside
+from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.background.supervised import supervised
 from dovetail.model import names
 from dovetail.model.kept_places import keeps_place, planned_pods

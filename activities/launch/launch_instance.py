@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import KnownClaims, is_same
-from dovetail.activities.shared.revisions import revise_claim, revise_status, set_conditions
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.writes.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.writes.revisions import revise_claim, revise_status, set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, true, unknown
 from dovetail.lifecycle.launch_requests import (
     LaunchRequest,
@@ -32,14 +32,14 @@ from dovetail.messages.writes import claim_write
 from dovetail.model import names
 from dovetail.model.names import LAUNCH_REQUEST, LAUNCHED, NODE_POOL, REGISTERED_CONDITION, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.stable_images import GONE
+from dovetail.model.rules.stable_images import GONE
 from dovetail.notices.claims import insufficient_capacity, launch_warning
 from dovetail.ports.cloud import Catalogues, ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Failure, NotSeenYet, Retryable, worth_retrying
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Notices
 from dovetail.telemetry.log import arrivals
-from dovetail.telemetry.metrics.lifecycle import disrupted
-from dovetail.telemetry.metrics.outcomes import launched
+from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted
+from dovetail.telemetry.metrics.ours.outcomes import launched
 
 # What a launch came to, as metrics have it.
 _OUTCOMES = {

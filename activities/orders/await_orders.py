@@ -16,13 +16,13 @@ from temporalio import activity
 
 from dovetail.activities.orders.expiries import Expiries
 from dovetail.activities.orders.finders import MINUTE, Finder
-from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after, until_seen
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.last_answers import LastAnswer
-from dovetail.activities.shared.look import all_due
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.looks.last_answers import LastAnswer
+from dovetail.activities.shared.looks.look import all_due
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.running_workflows import running_type
-from dovetail.activities.shared.sight import Sight
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after, until_seen
+from dovetail.activities.shared.waits.sight import Sight
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id

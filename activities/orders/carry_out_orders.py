@@ -14,11 +14,11 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.identity.search_attributes import attributes
-from dovetail.activities.shared.claim_deletion import delete_because
+from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.activities.shared.owner_starts import OwnerStarts
-from dovetail.activities.shared.revisions import revise_claim
 from dovetail.activities.shared.running_workflows import running_type
-from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.messages.inputs import NodeInput
 from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.outcomes import StepOutcome
@@ -27,15 +27,15 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
-from dovetail.model.beginnings import Cause
 from dovetail.model.endings import BY_OTHERS_WORDS, OF_REASONS
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.permission.beginnings import Cause
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, NodeClaims
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.lifecycle import ordered
+from dovetail.telemetry.metrics.karpenters.lifecycle import ordered
 
 # What is deleted although nothing is wrong with it.
 VOLUNTARY: Final = {"expired": Cause.EXPIRED_HARD, "static_scale_down": Cause.SCALED_DOWN}

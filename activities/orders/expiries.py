@@ -1,10 +1,10 @@
 """Which claims have expired, and when the next one does: each is asked only where one has, or something has changed."""
 
-from dovetail.activities.shared.last_answers import LastAnswer
-from dovetail.activities.shared.look import earliest
+from dovetail.activities.shared.looks.last_answers import LastAnswer
+from dovetail.activities.shared.looks.look import earliest
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim
-from dovetail.model.pauses import next_end
+from dovetail.model.permission.pauses import next_end
 from dovetail.model.snapshot import Snapshot
 
 DEPENDS_ON = frozenset({"NodeClaim", "NodePool", "DisruptionPolicy"})

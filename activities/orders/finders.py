@@ -6,7 +6,7 @@ gates and the rules of all the others.
 
 from typing import Protocol
 
-from dovetail.activities.shared.look import Look
+from dovetail.activities.shared.looks.look import Look
 from dovetail.messages.orders import Order
 from dovetail.model.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ each node that is held back, at most every 15 minutes (EVT-12).
 from collections.abc import Callable
 
 from dovetail.activities.orders.finders import MINUTE
-from dovetail.activities.shared.look import Look
+from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle.repair import find_repairs
 from dovetail.messages.orders import Order
 from dovetail.model.snapshot import Snapshot

@@ -7,7 +7,7 @@ yesterday's cluster, another worker or a second try name the same claims again, 
 from collections.abc import Callable
 
 from dovetail.activities.orders.finders import MINUTE
-from dovetail.activities.shared.look import Look
+from dovetail.activities.shared.looks.look import Look
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.disruption.nodes.costs import legacy_cost
 from dovetail.lifecycle.numbering import static_plan

@@ -10,7 +10,7 @@ all or more are lost at once, in however small a cluster, every list of a whole 
 import logging
 from collections.abc import Callable
 
-from dovetail.activities.shared.look import Look
+from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.unfinished import LaunchedInstance
 from dovetail.messages.orders import DeleteClaim, Order
@@ -19,7 +19,7 @@ from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices
-from dovetail.telemetry.metrics.outcomes import instances_without_claim
+from dovetail.telemetry.metrics.ours.outcomes import instances_without_claim
 
 _log = logging.getLogger(__name__)
 

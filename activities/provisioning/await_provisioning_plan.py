@@ -17,13 +17,13 @@ from temporalio import activity
 from dovetail.activities.provisioning.choosy_pods import ChoosyPods
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.provisioning.refused_claims import Asks, RefusedClaims, Trial
-from dovetail.activities.shared.cluster_changes import ClusterSleep, until_seen
-from dovetail.activities.shared.decision_thread import DecisionThread
-from dovetail.activities.shared.flights import DecisionFollowers
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.last_answers import LastAnswer
-from dovetail.activities.shared.sight import Sight
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.looks.decision_thread import DecisionThread
+from dovetail.activities.shared.looks.flights import DecisionFollowers
+from dovetail.activities.shared.looks.last_answers import LastAnswer
+from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, until_seen
+from dovetail.activities.shared.waits.sight import Sight
 from dovetail.lifecycle.unplanned_claims import unplanned_claims, with_unplanned_as_nodes
 from dovetail.messages.outcomes import NothingPlanned, ProvisioningAnswer
 from dovetail.messages.plans import ProvisioningPlan, nomination_seconds

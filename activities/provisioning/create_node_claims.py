@@ -14,9 +14,9 @@ from typing import Final
 from temporalio import activity
 
 from dovetail.activities.disruption.returned_moves import ReturnedMoves
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.looks.shared_reads import Reads
 from dovetail.activities.shared.owner_starts import OwnerStarts
-from dovetail.activities.shared.shared_reads import Reads
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import CreateOutcome
 from dovetail.messages.plans import ProposedNode, name_of, plan_label
@@ -28,18 +28,18 @@ from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
-from dovetail.model.pauses import Activity, Pause, holding
+from dovetail.model.permission.pauses import Activity, Pause, holding
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
+from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.requirements import allows_no_more, from_expressions, from_labels
 from dovetail.model.resources import NODES
-from dovetail.model.unused_launches import stop_of
 from dovetail.notices.claim_refusals import claim_refused
 from dovetail.notices.disruptions import replacing
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NewClaim, NodeClaims, Notices
 from dovetail.telemetry.log import arrivals
-from dovetail.telemetry.metrics.lifecycle import claim_created, is_first_attempt
+from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, is_first_attempt
 
 # What steps and people write on a claim that is there. A launch request in it would be a launch of anything.
 WRITTEN_LATER: Final = frozenset(

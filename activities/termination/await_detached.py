@@ -11,25 +11,25 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.known_claims import KnownClaims, is_same
-from dovetail.activities.shared.repeated_looks import looks
-from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.waits.repeated_looks import looks
+from dovetail.activities.shared.writes.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
 from dovetail.lifecycle.conditions import false, true, unknown
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
-from dovetail.model.drain_rules import Blocker
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.model.workloads import VolumeAttachment
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import VolumeLookups
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.lifecycle import node_drained
+from dovetail.telemetry.metrics.karpenters.lifecycle import node_drained
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.deadline import deadline_of, tighter, written_deadline
 from dovetail.termination.ladder import DrainHold, began_at, drain_reason

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from dovetail.activities.launch.kept_places import KeptPlaces
-from dovetail.activities.shared.known_claims import KnownClaims, is_same
-from dovetail.activities.shared.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.shared.writes.known_claims import KnownClaims, is_same
+from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
 from dovetail.activities.termination.departing_nodes import belongs_to
 from dovetail.activities.termination.holds import Holds
 from dovetail.activities.termination.unused_launches import UnusedLaunches
@@ -41,7 +41,7 @@ from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.lifecycle import claim_terminated, node_terminated
+from dovetail.telemetry.metrics.karpenters.lifecycle import claim_terminated, node_terminated
 from dovetail.termination.deadline import deadline_of, deadline_to_write
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.leaving import finalizers_left, held_words, leaving_labels, leaving_taints, tainted_since

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.activities.shared.repeated_looks import longest_pause
+from dovetail.activities.shared.waits.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
 from dovetail.activities.termination.holds import HoldMemory
-from dovetail.model.drain_rules import Blocker
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.pod_rules import is_protected
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing

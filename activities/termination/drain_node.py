@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from temporalio import activity
 
 from dovetail.activities.identity.askers import asked_by
-from dovetail.activities.shared.announcements import announce
-from dovetail.activities.shared.heartbeats import report
-from dovetail.activities.shared.repeated_looks import one_more_waits
+from dovetail.activities.shared.every_step.heartbeats import report
+from dovetail.activities.shared.waits.repeated_looks import one_more_waits
+from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import FORCEFUL, reason_of
 from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
@@ -32,7 +32,7 @@ from dovetail.model.judging import Judging
 from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
-from dovetail.model.pauses import Activity
+from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
 from dovetail.model.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dovetail.activities.termination.eviction_pace import EvictionPace
-from dovetail.model.drain_rules import Blocker
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.pods import deleted_by_force, evicted
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, Pods
-from dovetail.telemetry.metrics.lifecycle import eviction_answered, pod_drained
+from dovetail.telemetry.metrics.karpenters.lifecycle import eviction_answered, pod_drained
 from dovetail.termination.evictions import forced_grace
 
 T = TypeVar("T")

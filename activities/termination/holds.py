@@ -9,18 +9,18 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
-from dovetail.model.drain_rules import Blocker, DrainRules, Level, hook_rules
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Level, hook_rules
 from dovetail.model.time import format_time
 from dovetail.notices.cancels import cancel_too_late
 from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_forced, drain_held, not_decided
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 from dovetail.ports.view import DrainLookups
-from dovetail.telemetry.metrics.holds import escalated
+from dovetail.telemetry.metrics.ours.holds import escalated
 from dovetail.termination.hooks import Hook, HookTerms, denial, holding
 from dovetail.termination.ladder import (
     HELD_AFTER,

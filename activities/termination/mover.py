@@ -13,7 +13,6 @@ from typing import Any, Final
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
-from dovetail.model.drain_rules import Blocker
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.moves import (
     MoveStep,
@@ -25,12 +24,13 @@ from dovetail.model.moves import (
 )
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.model.workloads import Deployment, RollOut
 from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved
 from dovetail.ports.failures import Conflict, Failure, Permanent
 from dovetail.ports.objects import Deployments, Notices
 from dovetail.ports.view import MoveLookups
-from dovetail.telemetry.metrics.moves import move_ended, move_took
+from dovetail.telemetry.metrics.ours.moves import move_ended, move_took
 from dovetail.termination.leaving import leaving_taints
 
 _log = logging.getLogger(__name__)

@@ -12,17 +12,16 @@ from itertools import count
 
 from temporalio import activity
 
-from dovetail.activities.shared.heartbeats import keep, kept, report
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.repeated_looks import looks
-from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.shared.every_step.heartbeats import keep, kept, report
+from dovetail.activities.shared.waits.repeated_looks import looks
+from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, NodesHeld
 from dovetail.activities.termination.holds import HoldMemory, LeavingClaim
 from dovetail.lifecycle.conditions import true
 from dovetail.messages.outcomes import TerminationOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write
-from dovetail.model.drain_rules import Blocker
 from dovetail.model.names import (
     DRAINED,
     INSTANCE_TERMINATING,
@@ -31,10 +30,11 @@ from dovetail.model.names import (
     VOLUMES_DETACHED,
 )
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.rules.drain_rules import Blocker
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, Refused
 from dovetail.telemetry.log import departures
-from dovetail.telemetry.metrics.lifecycle import instance_terminated, node_drained
+from dovetail.telemetry.metrics.karpenters.lifecycle import instance_terminated, node_drained
 from dovetail.termination import timing
 from dovetail.termination.deadline import deadline_of
 from dovetail.termination.hooks import words_of

@@ -7,13 +7,18 @@ claim is not kept for it.
 import logging
 from collections.abc import Callable
 
-from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.model import names
 from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.remembered.unused_launches import (
+    REMEMBERED_SECONDS,
+    UnusedLaunch,
+    remembered_launches,
+    remembered_text,
+)
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import REMEMBERED_SECONDS, UnusedLaunch, remembered_launches, remembered_text
 from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import NodePools

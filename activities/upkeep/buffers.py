@@ -6,7 +6,7 @@ Whether its room exists is known after a pass, and written by the step that plan
 from collections.abc import Callable
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.status import resolved_status
 from dovetail.placement.buffers.virtual_pods import ours, resolve

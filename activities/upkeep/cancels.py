@@ -15,17 +15,17 @@ from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.cancel_authors import called_off_by
-from dovetail.activities.shared.look import Look, Write, earliest
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.disruption.nodes.resting import read_rest, rest_text
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
-from dovetail.model.beginnings import Cause
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pauses import undoing_freeze
+from dovetail.model.permission.beginnings import Cause
+from dovetail.model.permission.pauses import undoing_freeze
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices

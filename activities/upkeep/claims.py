@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec
 
-from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.revisions import revise_status
+from dovetail.activities.shared.looks.look import Look, Write
+from dovetail.activities.shared.writes.revisions import revise_status
 from dovetail.disruption.nodes.pod_movements import LivingPods
 from dovetail.disruption.upkeep.conditions import (
     RECHECK_DRIFT,

@@ -4,8 +4,8 @@ LIF-77)."""
 from collections.abc import Callable
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write, earliest
-from dovetail.activities.shared.revisions import set_conditions
+from dovetail.activities.shared.looks.look import Look, Write, earliest
+from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
 from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
 from dovetail.model import names

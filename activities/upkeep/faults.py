@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.faults import unreadable_notices
 from dovetail.ports.objects import Notices

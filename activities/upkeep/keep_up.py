@@ -14,17 +14,17 @@ from typing import Protocol
 
 from temporalio import activity
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep, quiet_after
-from dovetail.activities.shared.heartbeats import beside, report
-from dovetail.activities.shared.look import Look, Write, all_due, earliest
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.every_step.heartbeats import beside, report
+from dovetail.activities.shared.looks.look import Look, Write, all_due, earliest
+from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.watched_kinds import FLEET, OVERLAYS
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
-from dovetail.telemetry.metrics.steps import step_failed
+from dovetail.telemetry.metrics.ours.steps import step_failed
 
 _log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ Without it a node counts as unmanaged, and nothing would ever release it (LIF-70
 
 from functools import partial
 
-from dovetail.activities.shared.last_answers import LastAnswer
-from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.revisions import revise_claim, revise_node
+from dovetail.activities.shared.looks.last_answers import LastAnswer
+from dovetail.activities.shared.looks.look import Look, Write
+from dovetail.activities.shared.writes.revisions import revise_claim, revise_node
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Node, NodeClaim

@@ -8,8 +8,8 @@ time, and in the workflow's history. What was there at the first look after a re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from dovetail.activities.shared.last_answers import LastAnswer
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.last_answers import LastAnswer
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim

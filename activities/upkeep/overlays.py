@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
 from dovetail.model.nodes import Condition
 from dovetail.model.overlays import NodeOverlay

@@ -6,9 +6,9 @@ What is paused when a worker begins is published once more: who looks at the Eve
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.model.notice import Notice
-from dovetail.model.pauses import EVERY_POOL, Pause, next_end, pauses
+from dovetail.model.permission.pauses import EVERY_POOL, Pause, next_end, pauses
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.pauses import not_understood, paused, resumed

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.activities.shared.look import earliest
+from dovetail.activities.shared.looks.look import earliest
 from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE, nodes_up_to_date, refused_of
 from dovetail.lifecycle.conditions import ConditionSet
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS

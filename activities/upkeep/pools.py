@@ -9,8 +9,8 @@ write: another one at the version before would be a conflict.
 from collections.abc import Callable
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write, earliest
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.looks.look import Look, Write, earliest
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.activities.upkeep.pool_status import PoolStatuses, PoolWrites
 from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS

@@ -4,10 +4,10 @@ publishes what became of approvals. What became of one before the first look sta
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.disruption.upkeep.wanted_rollouts import outlived_rollouts, wanted_rollouts
 from dovetail.model.notice import Notice
-from dovetail.model.rollouts import Rollout
+from dovetail.model.rules.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.rollouts import answered
 from dovetail.ports.objects import Notices, TimeObjects

@@ -4,7 +4,7 @@ each run of upkeep, once an hour, because an Event is kept for no longer."""
 from functools import partial
 from typing import Final
 
-from dovetail.activities.shared.look import Look, Write
+from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.disruption.upkeep.waiting_drift import next_overdue, overdue_drift, why_waiting
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim

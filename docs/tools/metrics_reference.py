@@ -7,28 +7,24 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from docs.tools.metrics_upstream import UPSTREAM
-from dovetail.telemetry.metrics import (
+from dovetail.telemetry.metrics import gauges, scrape
+from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
+from dovetail.telemetry.metrics.karpenters import api_calls, catalogue, condition_metrics, reconciles
+from dovetail.telemetry.metrics.ours import (
     absence,
-    api_calls,
     background,
-    catalogue,
-    condition_metrics,
     faults,
-    gauges,
     holds,
     launch_brake,
     moves,
     outcomes,
     pauses,
     phases,
-    reconciles,
     rollouts,
-    scrape,
     steps,
     surroundings,
     time_rules,
 )
-from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX, Instruments
 
 
 class Metric(NamedTuple):

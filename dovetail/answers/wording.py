@@ -10,10 +10,10 @@ from contextvars import ContextVar
 from typing import Final
 
 from dovetail.answers.failures import NotUnderstood
-from dovetail.model import quoting
-from dovetail.model.digits import nearest_integer
-from dovetail.model.durations import DurationError, parse_seconds
 from dovetail.model.resources import NANO, Resources
+from dovetail.model.texts import quoting
+from dovetail.model.texts.digits import nearest_integer
+from dovetail.model.texts.durations import DurationError, parse_seconds
 from dovetail.model.time import format_time
 
 HOURS_IN_MONTH: Final = 730

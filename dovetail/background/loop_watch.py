@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, Final
 
 from dovetail.background.garbage import uncollected
-from dovetail.telemetry.metrics.background import loop_late
+from dovetail.telemetry.metrics.ours.background import loop_late
 
 TICK_SECONDS: Final = 0.25
 LATE_SECONDS: Final = 1.0  # a lag that is worth a line: a heartbeat is due within a few of them

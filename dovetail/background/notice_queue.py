@@ -19,7 +19,7 @@ from typing import Final
 from dovetail.background.supervised import stop, supervised
 from dovetail.model.notice import Notice
 from dovetail.ports.objects import Notices
-from dovetail.telemetry.metrics.background import notices_dropped
+from dovetail.telemetry.metrics.ours.background import notices_dropped
 
 LONGEST: Final = 20_000  # notices, of about a kilobyte each
 AT_ONCE: Final = 100  # handed over together, so that the rest can still be dropped

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from dovetail.telemetry.metrics.background import task_failed
+from dovetail.telemetry.metrics.ours.background import task_failed
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.cancelling import CancelOrder, annotate, say_dropped, too_late
 from dovetail.cli.output import say

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dovetail.activities.shared.revisions import revise_claim
+from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
 from dovetail.cli.author import person

@@ -30,7 +30,7 @@ def add_decide(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 async def _decide(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.activities.shared.revisions import revise_claim
+    from dovetail.activities.shared.writes.revisions import revise_claim
     from dovetail.cli.author import person
     from dovetail.cli.cancelling import claim_of
     from dovetail.cli.orders import opened_objects

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.change.basis import Basis, basis_of
 from dovetail.answers.doctor import doctor as checks
 from dovetail.answers.doctor.doctor import DoctorAnswer

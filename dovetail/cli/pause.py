@@ -9,17 +9,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dovetail.activities.shared.pool_revisions import Annotations, revise_pool
-from dovetail.activities.shared.revisions import TRIES
+from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
+from dovetail.activities.shared.writes.revisions import TRIES
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import author
 from dovetail.cli.orders import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
-from dovetail.model.breakers import open_breakers
-from dovetail.model.durations import DurationError, parse_seconds
-from dovetail.model.pauses import (
+from dovetail.model.permission.pauses import (
     EVERY_POOL,
     EVERYTHING,
     VOLUNTARY,
@@ -32,8 +30,10 @@ from dovetail.model.pauses import (
     without,
 )
 from dovetail.model.pools import NodePool
-from dovetail.model.returned_moves import moves_brake
-from dovetail.model.unused_launches import resumed_annotations, stop_of
+from dovetail.model.remembered.breakers import open_breakers
+from dovetail.model.remembered.returned_moves import moves_brake
+from dovetail.model.remembered.unused_launches import resumed_annotations, stop_of
+from dovetail.model.texts.durations import DurationError, parse_seconds
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange

@@ -148,7 +148,7 @@ def _say_meant(claims: Mapping[str, "NodeClaim"]) -> None:
 async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> None:
     """Say which replacements of their NodePools have failed, which hold others: a request is not held by them."""
     from dovetail.model import names
-    from dovetail.model.breakers import open_breakers
+    from dovetail.model.remembered.breakers import open_breakers
 
     for name in sorted({claim.labels.get(names.NODE_POOL, "") for claim in claims}):
         pool = await objects.pools.read(name)
@@ -158,7 +158,7 @@ async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> Non
 
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:
     """Write it on the claim."""
-    from dovetail.activities.shared.revisions import revise_claim
+    from dovetail.activities.shared.writes.revisions import revise_claim
     from dovetail.cli.author import person
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange

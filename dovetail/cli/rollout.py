@@ -13,7 +13,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.output import say
 
 if TYPE_CHECKING:
-    from dovetail.model.rollouts import Rollout
+    from dovetail.model.rules.rollouts import Rollout
     from dovetail.ports.objects import TimeObjects
     from dovetail.settings.settings import Settings
 
@@ -107,8 +107,8 @@ async def _seen(times: "TimeObjects", found: "Rollout", given: argparse.Namespac
 async def _ordered(times: "TimeObjects", rollout: "Rollout", order: str) -> str:
     """Write the intent, in words. A status that is written meanwhile is no reason to ask again. Where the target is
     refused although the intent is Run already, it is written anew: any change of the spec is the answer."""
-    from dovetail.activities.shared.revisions import TRIES
-    from dovetail.model.rollouts import REFUSED, Intent, RolloutState
+    from dovetail.activities.shared.writes.revisions import TRIES
+    from dovetail.model.rules.rollouts import REFUSED, Intent, RolloutState
     from dovetail.ports.failures import Conflict
 
     said = {

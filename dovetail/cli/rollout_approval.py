@@ -9,8 +9,8 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.author import person
 from dovetail.cli.output import say
 from dovetail.cli.rollout_story import gate_lines
-from dovetail.model.rollout_approvals import Approval, Awaits
-from dovetail.model.rollouts import Rollout, RolloutState
+from dovetail.model.rules.rollout_approvals import Approval, Awaits
+from dovetail.model.rules.rollouts import Rollout, RolloutState
 from dovetail.model.time import format_time
 from dovetail.ports.failures import Conflict
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def approve(objects: "ClusterObjects", rollout: Rollout, given: argparse.Namespace) -> str:
     """What was approved, in words. What has changed since it was shown is not approved."""
-    from dovetail.activities.shared.revisions import TRIES
+    from dovetail.activities.shared.writes.revisions import TRIES
 
     asked = _asked(rollout)
     say(f"{rollout.name}: {asked.shows}")

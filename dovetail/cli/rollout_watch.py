@@ -12,7 +12,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.answers.shown.screen import screen
 from dovetail.cli.output import NEEDS_PERSON, complain, say
 from dovetail.cli.shown.watching import CLEAR
-from dovetail.model.rollouts import Intent, Rollout, RolloutState
+from dovetail.model.rules.rollouts import Intent, Rollout, RolloutState
 from dovetail.model.time import format_time
 from dovetail.ports.failures import Failure
 

@@ -12,9 +12,9 @@ from dovetail.lifecycle.numbering import numbering_of
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pauses import Activity, pause_on
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.permission.pauses import Activity, pause_on
 from dovetail.model.pod_rules import is_daemon, is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool

@@ -12,10 +12,10 @@ from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, Take
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import LAUNCH_NODE, TERMINATE_NODE
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.expiries import deleted_at
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import next_end
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.permission.pauses import next_end
+from dovetail.model.rules.expiries import deleted_at
 from dovetail.model.snapshot import Snapshot
 
 ORPHAN_AGE = 30.0  # a launch writes its claim within this, or its retry finds the instance by its tag

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.durations import DurationError, parse_nanoseconds
-from dovetail.model.pod_windows import opens_at, why_outside
 from dovetail.model.pods import Pod, Toleration
-from dovetail.model.quoting import quoted
+from dovetail.model.rules.pod_windows import opens_at, why_outside
+from dovetail.model.texts.durations import DurationError, parse_nanoseconds
+from dovetail.model.texts.quoting import quoted
 
 STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (TRM-13)
 

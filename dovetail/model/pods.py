@@ -158,7 +158,7 @@ class Pod:
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
     do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.pod_rules judges it
-    disruption_window: str | None = None  # the annotation's text; dovetail.model.pod_windows judges it
+    disruption_window: str | None = None  # the annotation's text; dovetail.model.rules.pod_windows judges it
     deletion_cost: str | None = None
     disruption_cost: str | None = None  # the annotation's text; it comes before the deletion cost
     annotations: Mapping[str, str] | None = None  # only those that rules read; None for most pods

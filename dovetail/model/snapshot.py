@@ -11,14 +11,14 @@ from functools import cached_property
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer
 from dovetail.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from dovetail.model.health import Readiness, readiness_by_pool
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.overlays import NodeOverlay
 from dovetail.model.pairing import Pairing
 from dovetail.model.pods import Pod
-from dovetail.model.policies import Freeze, Policy
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.rollouts import PoolNodes, Rollout
+from dovetail.model.rules.health import Readiness, readiness_by_pool
+from dovetail.model.rules.policies import Freeze, Policy
+from dovetail.model.rules.rollouts import PoolNodes, Rollout
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.workloads import (
     AdmissionGuard,

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.digits import integer
 from dovetail.model.names import UNREGISTERED_TAINT
 from dovetail.model.pods import Toleration
+from dovetail.model.texts.digits import integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

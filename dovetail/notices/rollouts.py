@@ -3,8 +3,8 @@
 from typing import Literal
 
 from dovetail.model.notice import Notice
-from dovetail.model.rollout_approvals import Answered
-from dovetail.model.rollouts import Rollout
+from dovetail.model.rules.rollout_approvals import Answered
+from dovetail.model.rules.rollouts import Rollout
 
 
 def answered(rollout: Rollout, answer: Answered) -> Notice:

@@ -17,11 +17,7 @@ from dovetail.model.kept_places import keeps_place, planned_pods
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pod_rules import is_active, is_daemon, is_mirror
 from dovetail.model.pods import Pod
-from dovetail.model.requirements import compatible, from_labels
-from dovetail.model.resources import fits, total
-from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import untolerated
-from dovetail.model.unused_launches import (
+from dovetail.model.remembered.unused_launches import (
     REMEMBERED_SECONDS,
     UnusedLaunch,
     pod_mark,
@@ -30,6 +26,10 @@ from dovetail.model.unused_launches import (
     unused_launch,
     whose_pods,
 )
+from dovetail.model.requirements import compatible, from_labels
+from dovetail.model.resources import fits, total
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.taints import untolerated
 from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod

@@ -14,9 +14,9 @@ from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
 from dovetail.model.judging import Unjudged
 from dovetail.model.placements import Placement, RefusedPod
+from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_of
 from dovetail.placement.asking_again import MARK, with_short_offerings
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place

@@ -16,9 +16,15 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import Catalogue, InstanceType
+from dovetail.model.remembered.unused_launches import (
+    REMEMBERED_SECONDS,
+    Whose,
+    remembered_launches,
+    resumed_at,
+    whose_pods,
+)
 from dovetail.model.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import REMEMBERED_SECONDS, Whose, remembered_launches, resumed_at, whose_pods
 from dovetail.placement.earlier_claims import JOINING_SECONDS, used_claims
 from dovetail.placement.prices import worst_launch_price
 

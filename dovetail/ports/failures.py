@@ -1,7 +1,7 @@
 """What can go wrong outside, as activities see it.
 
 Raised by adapters, which classify by code or status and never by message text; turned into Temporal's errors in one
-place, activities/shared/temporal_errors.py. The tree asks one question: can trying again help?
+place, activities/shared/every_step/temporal_errors.py. The tree asks one question: can trying again help?
 """
 
 

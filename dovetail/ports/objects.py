@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # what decides about moves, policies and roll-outs is not loa
     from dovetail.model.buffers import BufferStatus, CapacityBuffer
     from dovetail.model.moves import MoveChange
     from dovetail.model.overlays import NodeOverlay
-    from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-    from dovetail.model.rollout_approvals import Approval
-    from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
+    from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
+    from dovetail.model.rules.rollout_approvals import Approval
+    from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 
 class Versioned(Protocol):

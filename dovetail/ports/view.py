@@ -11,11 +11,11 @@ from typing import Protocol
 
 from dovetail.messages.writes import Write
 from dovetail.model.devices import ResourceSlice
-from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.pauses import Activity, Pause
+from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import DrainRules
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import Kinds

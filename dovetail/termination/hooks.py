@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.drain_rules import HookRules
 from dovetail.model.endings import is_interrupted
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.rules.drain_rules import HookRules
 from dovetail.model.time import time_or_none
 from dovetail.termination.deadline import tighter
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
-from dovetail.model.durations import DurationError, parse_seconds
 from dovetail.model.endings import ended_of
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
+from dovetail.model.texts.durations import DurationError, parse_seconds
 from dovetail.model.time import format_time, time_or_none
 from dovetail.termination.deadline import written_deadline
 

@@ -46,8 +46,8 @@ from dovetail.ports.provider import OpenCloud, Provider, ProviderCluster, Shared
 from dovetail.ports.view import ConditionsView
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import user_agent
-from dovetail.telemetry.metrics.api_calls import called
-from dovetail.telemetry.metrics.cloud_calls import MeasuredCloud
+from dovetail.telemetry.metrics.karpenters.api_calls import called
+from dovetail.telemetry.metrics.karpenters.cloud_calls import MeasuredCloud
 from dovetail.wiring.orders import ClusterObjects
 
 if TYPE_CHECKING:

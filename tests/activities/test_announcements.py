@@ -8,7 +8,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.shared import announcements
+from dovetail.activities.shared.writes import announcements
 from dovetail.messages.outcomes import DrainOutcome, MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import MarkRequest, UnmarkRequest

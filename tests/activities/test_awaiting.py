@@ -9,7 +9,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.await_progress import AwaitProgress
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.messages.states import AwaitedMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names

@@ -10,13 +10,13 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.give_back import GiveBack
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.breakers import BreakerUpkeep
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.requests import GiveBackRequest
 from dovetail.model import names
-from dovetail.model.breakers import Breaker, BreakerRule, breaker_of, with_breaker
-from dovetail.model.policies import Policy, TimeRules
+from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, with_breaker
+from dovetail.model.rules.policies import Policy, TimeRules
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict
 from testing.fakes import FakeClaims, FakeNotices, FakePods, World

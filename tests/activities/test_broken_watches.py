@@ -14,7 +14,7 @@ from dovetail.activities.orders import await_orders
 from dovetail.activities.provisioning import await_provisioning_plan
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.upkeep import keep_up
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY

@@ -16,7 +16,7 @@ from dovetail.activities.disruption.delete_claim import DeleteClaims
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
 from dovetail.activities.launch.launch_instance import LaunchInstance
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts

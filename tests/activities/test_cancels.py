@@ -11,9 +11,9 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
-from dovetail.activities.shared.flights import DecisionFollowers
-from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.flights import DecisionFollowers
+from dovetail.activities.shared.looks.look import Look, Write
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.upkeep.cancels import CancelUpkeep
 from dovetail.adapters.kubernetes_json.parsing.managers import manager_of_annotation
 from dovetail.disruption.explain import explain_node
@@ -25,7 +25,7 @@ from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.policies import Freeze
+from dovetail.model.rules.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import a_pair, a_world
 from testing.fakes import FakeClaims, FakeNotices, World

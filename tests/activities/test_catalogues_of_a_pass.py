@@ -1,6 +1,6 @@
 """Instance types are asked for once per pool, and a pool that cannot be listed leaves the others as they are."""
 
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.watched_kinds import PLACEMENT

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dovetail.activities.shared.decision_thread import DecisionThread
+from dovetail.activities.shared.looks.decision_thread import DecisionThread
 from dovetail.activities.upkeep.faults import FaultUpkeep
 from dovetail.model.notice import Notice
 from dovetail.model.unreadable import Unreadable

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.activities.disruption.delete_claim import DeleteClaims
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.messages.inputs import NodeInput

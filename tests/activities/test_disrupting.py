@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.activities.disruption import await_disruption_plan as disrupting
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.disruption.revalidate import Invalid, SecondLook, Valid
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings

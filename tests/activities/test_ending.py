@@ -15,8 +15,8 @@ from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
-from dovetail.activities.shared.ending import PURE_WAITS, EndingWaits
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.ending import PURE_WAITS, EndingWaits
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.interruptions import Message
 from tests.activities.test_heartbeats import Step

@@ -12,9 +12,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from dovetail.activities.shared import heartbeats
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
-from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.shared.every_step import heartbeats
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor, keep, kept, pause_between, report
+from dovetail.activities.shared.every_step.temporal_errors import NotYet
 from dovetail.ports.failures import Postponed, Unreachable
 from dovetail.workflows.heartbeat_profile import PROFILES
 from dovetail.workflows.options import ending, launching, leaving, listening, planning, quick, waiting, watching

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached, DetachPorts
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
@@ -18,10 +18,10 @@ from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
 from dovetail.messages.subjects import Departure
 from dovetail.model import names
-from dovetail.model.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pauses import Activity, Pause
+from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
 from dovetail.ports.objects import MetadataChange

@@ -10,7 +10,7 @@ import pytest
 from dovetail.activities.launch import kept_places
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized
 from dovetail.activities.launch.kept_places import KeptPlaces, Nominated
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.model import names

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.shared.cluster_changes import LONGEST_REST_SECONDS, quiet_after
+from dovetail.activities.shared.waits.cluster_changes import LONGEST_REST_SECONDS, quiet_after
 from dovetail.activities.upkeep import claims as claims_module
 from dovetail.activities.upkeep.claims import AT_ONCE, ClaimUpkeep
 from dovetail.disruption.upkeep.conditions import RECHECK_DRIFT, DriftFacts, Judgement, judge_drifted

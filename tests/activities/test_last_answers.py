@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dovetail.activities.orders.expiries import Expiries
-from dovetail.activities.shared.last_answers import LastAnswer
+from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS

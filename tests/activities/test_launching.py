@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dovetail.activities.launch.launch_instance import LaunchInstance
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.lifecycle.launch_requests import LaunchRequest, frozen_request
 from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.stable_images import GONE, STABLE
+from dovetail.model.rules.stable_images import GONE, STABLE
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Forbidden, NotSeenYet, Retryable, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange

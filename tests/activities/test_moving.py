@@ -16,7 +16,7 @@ from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.moves import MoveChange, Moves, OfSnapshot, read_begun, read_failed
-from dovetail.model.pauses import Activity, Pause
+from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Deployment, Namespace, RollOut

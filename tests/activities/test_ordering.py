@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.activities.orders.await_orders import AwaitOrders, _Handed
 from dovetail.activities.orders.vanished_instances import FIRST_LISTS, LostInstanceFinder
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.messages.orders import DeleteClaim, Order, OrdersRequest, StartOwner, TakeOffMark, TerminateOrphan
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.model.nodes import Condition

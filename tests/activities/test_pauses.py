@@ -8,7 +8,7 @@ from temporalio.testing import ActivityEnvironment
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
@@ -17,11 +17,11 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.policies import Expiry, Policy, TimeRules
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.policies import Expiry, Policy, TimeRules
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import StableImage, StableImages
 from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import MetadataChange

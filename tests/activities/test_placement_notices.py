@@ -9,8 +9,8 @@ from dovetail.model.notice import Notice
 from dovetail.model.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.placements import placement_notices
-from dovetail.telemetry.metrics import provisioning as deciding_metrics
-from dovetail.telemetry.metrics.provisioning import Decisions
+from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metrics
+from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from tests.placement.builders import a_node, a_pod, a_pool
 
 POOL = a_pool()

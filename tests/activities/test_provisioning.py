@@ -11,8 +11,8 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan, ProvisioningSettings
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
-from dovetail.activities.shared.flights import DecisionFollowers
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.flights import DecisionFollowers
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.lifecycle.conditions import claim_conditions_with, true
 from dovetail.messages.outcomes import ProvisioningAnswer
@@ -27,7 +27,7 @@ from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.objects import ClaimStatus, NewClaim, NodeClaims, Notices
-from dovetail.telemetry.metrics.provisioning import Decisions
+from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from testbed.simulated_world import SimulatedWorld
 from testing.fakes import FakeClaims, World
 from tests.adapters.simulator.manifests import a_deployment, a_new_claim, a_node_class, a_pod, a_pool

@@ -10,16 +10,16 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.disruption.places import Places
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen, Target
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, Said, left_of_rates
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.policies import Policy, TimeRules
+from dovetail.model.permission.beginnings import Cause, Said, left_of_rates
 from dovetail.model.pools import NodePool
-from dovetail.model.rates import BegunNodes, Rate, begun_of, pace_of, with_begun
+from dovetail.model.remembered.rates import BegunNodes, Rate, begun_of, pace_of, with_begun
+from dovetail.model.rules.policies import Policy, TimeRules
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from testing.fakes import FakeClaims, World, mark_ports

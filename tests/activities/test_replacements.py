@@ -11,19 +11,19 @@ from dovetail.activities.disruption.breakers import BreakerMemory
 from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.messages.outcomes import MarkOutcome, ReadyOutcome
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.breakers import happened_mark
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.remembered.breakers import happened_mark
 from dovetail.model.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS

@@ -20,7 +20,7 @@ from dovetail.messages.requests import CreateRequest, DeletesRequest
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
-from dovetail.model.returned_moves import FIRST_REST, LONGEST_REST, moves_brake, returned_text, taken_text
+from dovetail.model.remembered.returned_moves import FIRST_REST, LONGEST_REST, moves_brake, returned_text, taken_text
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world

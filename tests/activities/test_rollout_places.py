@@ -9,18 +9,18 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims, CreateTies
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.messages.outcomes import CreateOutcome, MarkOutcome
 from dovetail.messages.plans import Seen
 from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClassRef
-from dovetail.model.policies import Policy, TimeRules
-from dovetail.model.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.policies import Policy, TimeRules
+from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.stable_images import BACK, StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import BACK, StableImage, StableImages
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Failure
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNotices, World

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dovetail.activities.shared.shared_reads import SharedReads
+from dovetail.activities.shared.looks.shared_reads import SharedReads
 from dovetail.ports.failures import Unreachable
 
 

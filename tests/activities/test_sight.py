@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.shared import heartbeats
-from dovetail.activities.shared.sight import Reported, Sight, reported_in
+from dovetail.activities.shared.every_step import heartbeats
+from dovetail.activities.shared.waits.sight import Reported, Sight, reported_in
 from dovetail.workflows.options import planning
 from tests.activities.test_heartbeats import beats_of
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from temporalio.worker import ActivityInboundInterceptor
 
-from dovetail.activities.shared.step_guard import StepGuard
-from dovetail.activities.shared.temporal_errors import translate
+from dovetail.activities.shared.every_step.step_guard import StepGuard
+from dovetail.activities.shared.every_step.temporal_errors import translate
 from dovetail.adapters.kube.server_clock import ServerClock
 from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
 from dovetail.ports.clock import unfit_clock

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.activities.shared import heartbeats, step_health
-from dovetail.activities.shared.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
-from dovetail.activities.shared.step_health import FailingStep, RunningStep, StepHealth
-from dovetail.activities.shared.step_notices import StepNotices, worked_on
-from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.shared.every_step import heartbeats, step_health
+from dovetail.activities.shared.every_step.step_health import FailingStep, RunningStep, StepHealth
+from dovetail.activities.shared.every_step.step_notices import StepNotices, worked_on
+from dovetail.activities.shared.every_step.temporal_errors import NotYet
+from dovetail.activities.shared.waits.cluster_changes import LONGEST_OF_SHORT_SECONDS, SHORTEST_SECONDS, ClusterSleep
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Failure, Forbidden, Misconfigured, NotSeenYet, Postponed, Refused, Unreachable

@@ -8,22 +8,22 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
-from dovetail.activities.shared.live_pauses import LivePauses
+from dovetail.activities.shared.looks.live_pauses import LivePauses
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, HeldBy
-from dovetail.model.gates import GateResult
-from dovetail.model.health import HealthRule
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
-from dovetail.model.openings import Window
-from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rates import BegunNodes, Rate, with_begun
-from dovetail.model.rollout_approvals import Answered, Approval
-from dovetail.model.rollouts import (
+from dovetail.model.permission.beginnings import Cause, HeldBy
+from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.health import HealthRule
+from dovetail.model.rules.openings import Window
+from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rules.rollout_approvals import Answered, Approval
+from dovetail.model.rules.rollouts import (
     Intent,
     NewRollout,
     NodesGate,
@@ -33,8 +33,8 @@ from dovetail.model.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
+from dovetail.model.rules.stable_images import StableImage
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import StableImage
 from dovetail.model.time import parse_time
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Forbidden, Unreachable

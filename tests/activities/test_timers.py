@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.activities.upkeep.consistency import ConsistencyUpkeep
 from dovetail.disruption.upkeep.timers import is_stamp_due

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from dovetail.activities.shared.look import Look, Write
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.look import Look, Write
+from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.upkeep.keep_up import LONGEST_AGAIN_SECONDS, KeepUp, again_after, looked
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.activities.upkeep.pools import PoolUpkeep

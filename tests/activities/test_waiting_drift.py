@@ -11,7 +11,7 @@ from dovetail.model import names
 from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.holds import HELP, hold_samples
+from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pool, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import POOL, a_rollout, a_status

@@ -11,8 +11,8 @@ from dovetail.adapters.kubernetes_json.rendering import events
 from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices
 from dovetail.background.notice_queue import NoticeQueue
 from dovetail.model.notice import Notice
-from dovetail.telemetry.metrics import background
 from dovetail.telemetry.metrics.exposition import counted
+from dovetail.telemetry.metrics.ours import background
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.background import supervised as supervision
 from dovetail.background.supervised import stop, supervised, task_troubles
-from dovetail.telemetry.metrics import background
 from dovetail.telemetry.metrics.exposition import counted
+from dovetail.telemetry.metrics.ours import background
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import dovetail.cli.target  # noqa: F401  its `connect` is bound before another one stands in for it
-from dovetail.activities.shared.flights import DecisionKind
+from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.answers.doctor import doctor as judging

@@ -13,7 +13,7 @@ from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout, render_rollout
 from dovetail.cli.main import main
 from dovetail.disruption.upkeep.rollout_moves import next_move
-from dovetail.model.rollouts import (
+from dovetail.model.rules.rollouts import (
     NewRollout,
     NodesGate,
     PoolNodes,

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
-from dovetail.activities.shared.flights import DecisionKind
+from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.change.basis import basis_of
 from dovetail.answers.explain.explain_node import explain_node_now

@@ -12,13 +12,13 @@ from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.moves import moves
 from dovetail.answers.status.needs import needs_of
 from dovetail.model import names
-from dovetail.model.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.policies import Policy
+from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
+from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.time import format_time
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.holds import HELP, hold_samples
+from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

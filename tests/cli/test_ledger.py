@@ -21,7 +21,7 @@ from dovetail.model.endings import Ending
 from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics import outcomes
+from dovetail.telemetry.metrics.ours import outcomes
 from testing.disruption_worlds import TYPES, a_pair, a_type, condition
 from tests.metrics.test_lifecycle import Meter
 

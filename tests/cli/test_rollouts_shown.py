@@ -11,10 +11,18 @@ from dovetail.answers.rollouts.text import one_line, progress_bar, rollouts_bloc
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import Allowed, Need, PoolStatus, Use
 from dovetail.answers.status.rollouts import rollout_needs, rollouts_shown
-from dovetail.model.openings import Window
-from dovetail.model.policies import Freeze, Policy
-from dovetail.model.rollout_approvals import Awaits
-from dovetail.model.rollouts import Intent, NodesGate, Rollout, RolloutFailure, RolloutPlan, RolloutState, RolloutStep
+from dovetail.model.rules.openings import Window
+from dovetail.model.rules.policies import Freeze, Policy
+from dovetail.model.rules.rollout_approvals import Awaits
+from dovetail.model.rules.rollouts import (
+    Intent,
+    NodesGate,
+    Rollout,
+    RolloutFailure,
+    RolloutPlan,
+    RolloutState,
+    RolloutStep,
+)
 from dovetail.model.time import format_time
 from testing.disruption_worlds import HOUR, NOW, condition
 from testing.time_rules import with_rules

@@ -16,14 +16,14 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, rollouts_of, said_in, why_not_made
-from dovetail.model.gates import Answer
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.policies import Policy
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
+from dovetail.model.permission.beginnings import Cause, hold_of, rollouts_of, said_in, why_not_made
+from dovetail.model.rules.gates import Answer
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
+from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import images_of
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
 
 SETTINGS: Final = DisruptionSettings()

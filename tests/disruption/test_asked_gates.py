@@ -10,11 +10,20 @@ from dovetail.activities.upkeep.time_rules import questions_of, rollout_status
 from dovetail.disruption.explain import explain_node
 from dovetail.disruption.upkeep.rollout_conditions import UNKNOWN_FOR, conditions_of
 from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
-from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.gates import NOT_ASKED, AlertsRule, Answer, AskedGate, GateResult, GateVerdict, QueryRule, Series
-from dovetail.model.health import HealthRule
-from dovetail.model.policies import Policy
-from dovetail.model.rollouts import Intent, PoolNodes, Rollout, RolloutState
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.rules.gates import (
+    NOT_ASKED,
+    AlertsRule,
+    Answer,
+    AskedGate,
+    GateResult,
+    GateVerdict,
+    QueryRule,
+    Series,
+)
+from dovetail.model.rules.health import HealthRule
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState
 from testing.disruption_worlds import NOW
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import POOL, SETTINGS, a_cluster, a_rollout, a_status, begun

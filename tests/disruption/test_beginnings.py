@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
-from dovetail.model.beginnings import Cause, HeldBy, Said, changes, hold_of, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.openings import Window
-from dovetail.model.pauses import Activity, Pause
-from dovetail.model.policies import Freeze, Policy
+from dovetail.model.permission.beginnings import Cause, HeldBy, Said, changes, hold_of, said_in
+from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.rules.openings import Window
+from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.snapshot import Snapshot
 from testing.beginnings import CAUSES, RULES
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world

@@ -13,7 +13,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.breakers import (
+from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.pools import NodePool
+from dovetail.model.remembered.breakers import (
     PROBE,
     Breaker,
     BreakerRule,
@@ -22,9 +24,7 @@ from dovetail.model.breakers import (
     probe_mark,
     with_breaker,
 )
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.policies import Policy
-from dovetail.model.pools import NodePool
+from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules

@@ -12,10 +12,10 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
-from dovetail.model.breakers import Breaker, with_breaker
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.pods import Expression, NodeTerm, VolumeUse
 from dovetail.model.pools import Budget
+from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.workloads import Volume, VolumeClaim

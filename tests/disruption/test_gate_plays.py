@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
-from dovetail.model.gates import GateResult
+from dovetail.model.rules.gates import GateResult
 from testing.disruption_worlds import NOW
 from tests.disruption.test_roll_back_plays import NEW, NODES, OLD, Play, a_rollout
 

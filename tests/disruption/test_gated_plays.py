@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from dovetail.model.gates import GateResult
-from dovetail.model.rollouts import RolloutState
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import RolloutState
 from tests.disruption.gated_play import gated
 
 RARE = {RolloutState.PAUSED}  # nobody answers in time, in a day

@@ -6,12 +6,12 @@ from typing import Final
 import pytest
 
 from dovetail.activities.upkeep.time_rules import policy_status
-from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.gates import AlertsRule, Answer, GateResult, GateVerdict, Series
-from dovetail.model.health import HealthResult, HealthRule
-from dovetail.model.policies import Policy, PolicyStatus
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.rules.gates import AlertsRule, Answer, GateResult, GateVerdict, Series
+from dovetail.model.rules.health import HealthResult, HealthRule
+from dovetail.model.rules.policies import Policy, PolicyStatus
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.time_rules import HELP, time_rule_samples
+from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
 from testing.disruption_worlds import NOW
 from testing.time_rules import with_rules
 from tests.disruption.test_health import a_fleet, begins

@@ -7,11 +7,11 @@ import pytest
 
 from dovetail.disruption.upkeep.wanted_rollouts import MOST_KEPT, outlived_rollouts, wanted_rollouts
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, HeldBy, hold_of, said_in
-from dovetail.model.policies import Policy
-from dovetail.model.policy_rollouts import SETTLES
+from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, said_in
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import NewRollout, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.policy_rollouts import SETTLES
+from dovetail.model.rules.rollouts import NewRollout, Rollout, RolloutPlan, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, Pair, a_pair, a_pool, a_world, condition
 from testing.time_rules import with_rules

@@ -14,17 +14,16 @@ from dovetail.disruption.upkeep.roll_out import refused_of
 from dovetail.disruption.upkeep.rollout_moves import UNHEALED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.breakers import Breaker, with_breaker
-from dovetail.model.gates import GateResult
-from dovetail.model.health import HealthRule
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.policies import Policy
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import Budget
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
-from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import (
+from dovetail.model.remembered.breakers import Breaker, with_breaker
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.health import HealthRule
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollouts import Intent, NodesGate, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.stable_images import (
     BACK,
     NO_IMAGE,
     OTHER_CHANGE,
@@ -34,6 +33,7 @@ from dovetail.model.stable_images import (
     StableImages,
     images_of,
 )
+from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_world, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, KNOWN, POOL, SEEN, a_rollout, a_status

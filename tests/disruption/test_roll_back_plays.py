@@ -18,11 +18,11 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.pods import Pod
-from dovetail.model.rollouts import Rollout, RolloutState, RolloutStep
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStep
+from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import images_of
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

@@ -7,8 +7,8 @@ import pytest
 
 from dovetail.disruption.upkeep.rollout_approvals import digest_of
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
-from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import (
+from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rules.rollouts import (
     BEGUN,
     Intent,
     NodesGate,

@@ -8,9 +8,9 @@ import pytest
 from dovetail.disruption.upkeep.rollout_gates import STARTS_WITHIN, nodes_gate
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED
 from dovetail.model import names
-from dovetail.model.gates import GateResult
 from dovetail.model.pods import Pod
-from dovetail.model.rollouts import NodesGate
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import NodesGate
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, OWNERS, a_pair, a_pod, a_pool, a_world
 

@@ -15,13 +15,13 @@ from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_history import MOST
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
 from dovetail.model import names
-from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.json import Json
+from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pods import Owner
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import (
+from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import (
     NewRollout,
     NodesGate,
     Passage,
@@ -31,8 +31,8 @@ from dovetail.model.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
+from dovetail.model.rules.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
 

@@ -12,9 +12,9 @@ from dovetail.disruption.upkeep.rollout_history import MOST
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollouts import Intent, Order, Passage, PoolNodes, Rollout, RolloutState, RolloutStatus
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import Intent, Order, Passage, PoolNodes, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules

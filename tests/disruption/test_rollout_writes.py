@@ -12,9 +12,9 @@ from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
 from dovetail.model import names
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.permission.rollout_nodes import nodes_of
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world, condition
 from testing.fakes import FakeNotices, World

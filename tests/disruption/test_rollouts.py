@@ -17,12 +17,12 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, SETTLED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.gates import GateResult
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import (
+from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
+from dovetail.model.permission.rollout_nodes import nodes_of
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import (
     BEGUN,
     REFUSED,
     Intent,
@@ -34,8 +34,8 @@ from dovetail.model.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
+from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.stable_images import StableImage, StableImages
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import with_rules
 

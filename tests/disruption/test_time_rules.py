@@ -16,10 +16,10 @@ from dovetail.lifecycle.unfinished import expired
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.openings import Window, wall_clock
 from dovetail.model.pods import Expression, LabelSelector
-from dovetail.model.policies import Freeze, Policy, closed
-from dovetail.model.rates import BegunNodes, Rate, with_begun
+from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
+from dovetail.model.rules.openings import Window, wall_clock
+from dovetail.model.rules.policies import Freeze, Policy, closed
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world
 from testing.time_rules import ZONES, a_moment, a_window, with_rules

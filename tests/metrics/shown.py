@@ -3,9 +3,9 @@
 import re
 
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.gauges import Sample
 from dovetail.telemetry.metrics.instruments import PREFIX
+from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 

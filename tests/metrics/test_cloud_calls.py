@@ -8,8 +8,8 @@ import pytest
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Throttled
-from dovetail.telemetry.metrics import catalogue as meters
-from dovetail.telemetry.metrics.cloud_calls import MeasuredCloud
+from dovetail.telemetry.metrics.karpenters import catalogue as meters
+from dovetail.telemetry.metrics.karpenters.cloud_calls import MeasuredCloud
 from testing.fakes import FakeCloud, World
 from tests.lifecycle.objects import a_claim
 from tests.metrics.test_lifecycle import Meter

@@ -12,8 +12,8 @@ from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
 from dovetail.model import names
 from dovetail.model.json import Json
-from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.exposition import counted
+from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 
 CLASS = ("karpenter.k8s.aws", "EC2NodeClass")
 NOW = 1_767_225_700.0  # 2026-01-01T00:01:40Z

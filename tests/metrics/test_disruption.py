@@ -13,8 +13,8 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.pools import Budget
-from dovetail.telemetry.metrics import catalogue as meters
-from dovetail.telemetry.metrics import disruption as counting_disruption
+from dovetail.telemetry.metrics.karpenters import catalogue as meters
+from dovetail.telemetry.metrics.karpenters import disruption as counting_disruption
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.metrics.test_lifecycle import Counted, Meter
 

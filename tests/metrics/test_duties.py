@@ -8,15 +8,15 @@ from typing import Any
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from dovetail.activities.shared.step_health import StepHealth
+from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
-from dovetail.telemetry.metrics.catalogue import GAUGE_LOOPS, GAUGES
 from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
-from dovetail.telemetry.metrics.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters.catalogue import GAUGE_LOOPS, GAUGES
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.scrape import Scrape
 from testing.disruption_worlds import a_pair, a_pod, a_world
 from tests.worker.test_endpoints import Still
@@ -119,7 +119,9 @@ def test_a_step_that_has_ended_is_nobodys() -> None:
 def test_a_pods_wait_is_counted_by_one_of_two_workers(monkeypatch: Any) -> None:
     """MET-1m: both see the same pod."""
     seen: list[str] = []
-    monkeypatch.setattr("dovetail.telemetry.metrics.pod_times.observe", lambda name, seconds, labels: seen.append(name))
+    monkeypatch.setattr(
+        "dovetail.telemetry.metrics.karpenters.pod_times.observe", lambda name, seconds, labels: seen.append(name)
+    )
     waiting = replace(a_pod("", "1"), node_name="", phase="Pending", ready=None)
     ready = replace(waiting, node_name="n1", phase="Running", ready=True)
     for duties in (Duties(), Duties(lambda loop: False)):

@@ -7,10 +7,10 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from dovetail.model import names
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics import catalogue as meters
-from dovetail.telemetry.metrics.cluster_lines import ClusterLines
 from dovetail.telemetry.metrics.exposition import counted, measured
 from dovetail.telemetry.metrics.gauges import Sample
+from dovetail.telemetry.metrics.karpenters import catalogue as meters
+from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 from tests.lifecycle.objects import DAEMON, a_joined_claim, a_joined_node, a_pod, a_pool
 from tests.metrics.shown import shown
 

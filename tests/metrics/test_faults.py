@@ -7,8 +7,8 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.telemetry.metrics.duties import PROVISIONING, Duties
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.faults import HELP, MOST_NAMED, Faults
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX
+from dovetail.telemetry.metrics.ours.faults import HELP, MOST_NAMED, Faults
 from testing.disruption_worlds import a_pair, a_pod, a_world
 from tests.metrics.shown import shown
 

@@ -15,8 +15,8 @@ from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.ports.cloud import NoCapacity
 from dovetail.ports.objects import Eviction
-from dovetail.telemetry.metrics import catalogue as meters
-from dovetail.telemetry.metrics.lifecycle import claim_created, ordered
+from dovetail.telemetry.metrics.karpenters import catalogue as meters
+from dovetail.telemetry.metrics.karpenters.lifecycle import claim_created, ordered
 from dovetail.telemetry.metrics.summaries import Summaries
 from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities import test_departing, test_draining, test_gated_orders, test_joining, test_launching

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dovetail.model import names
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.pauses import HELP, pause_samples
+from dovetail.telemetry.metrics.ours.pauses import HELP, pause_samples
 from tests.model.test_pauses import a_cluster
 
 

@@ -7,9 +7,9 @@ import pytest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics import phases
 from dovetail.telemetry.metrics.duties import Duties
-from dovetail.telemetry.metrics.phases import PhaseTimes, phase_of, phase_samples
+from dovetail.telemetry.metrics.ours import phases
+from dovetail.telemetry.metrics.ours.phases import PhaseTimes, phase_of, phase_samples
 from tests.lifecycle.objects import a_claim, a_pool
 from tests.metrics.test_lifecycle import Meter
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dovetail.model.pods import Pod
-from dovetail.telemetry.metrics import pod_times
-from dovetail.telemetry.metrics.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters import pod_times
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from testing.disruption_worlds import a_pod
 
 CREATED = 1000.0

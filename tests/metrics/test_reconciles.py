@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import dovetail.activities
-from dovetail.activities.shared.step_health import LOOPS
-from dovetail.telemetry.metrics import api_calls, reconciles
-from dovetail.telemetry.metrics.api_calls import subject_of
-from dovetail.telemetry.metrics.controllers import CONTROLLERS, controller_of
-from dovetail.telemetry.metrics.reconciles import WAITS, Run
+from dovetail.activities.shared.every_step.step_health import LOOPS
+from dovetail.telemetry.metrics.karpenters import api_calls, reconciles
+from dovetail.telemetry.metrics.karpenters.api_calls import subject_of
+from dovetail.telemetry.metrics.karpenters.controllers import CONTROLLERS, controller_of
+from dovetail.telemetry.metrics.karpenters.reconciles import WAITS, Run
 from tests.metrics.test_lifecycle import Meter
 
 

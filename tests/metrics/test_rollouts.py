@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.model.gates import GateResult
 from dovetail.model.nodes import Condition
-from dovetail.model.rollouts import Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
-from dovetail.telemetry.metrics import rollouts as meters
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import Intent, NodesGate, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.rollouts import HELP, rollout_samples
+from dovetail.telemetry.metrics.ours import rollouts as meters
+from dovetail.telemetry.metrics.ours.rollouts import HELP, rollout_samples
 from testing.disruption_worlds import NOW, a_pair, a_pool, a_world
 from testing.time_rules import with_rules
 from tests.activities.test_time_rules import NOON, Refusing

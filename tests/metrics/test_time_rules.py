@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from dovetail.model.openings import Window
-from dovetail.model.policies import Freeze, Opening, Policy, PolicyStatus
-from dovetail.model.rates import Rate
+from dovetail.model.remembered.rates import Rate
+from dovetail.model.rules.openings import Window
+from dovetail.model.rules.policies import Freeze, Opening, Policy, PolicyStatus
 from dovetail.telemetry.metrics.exposition import measured
-from dovetail.telemetry.metrics.time_rules import HELP, time_rule_samples
+from dovetail.telemetry.metrics.ours.time_rules import HELP, time_rule_samples
 from testing.disruption_worlds import HOUR, NOW, a_pool, a_world
 from testing.time_rules import with_rules
 

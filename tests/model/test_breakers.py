@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.breakers import (
+from dovetail.model.pools import NodePool
+from dovetail.model.remembered.breakers import (
     MOST,
     Breaker,
     BreakerRule,
@@ -17,7 +18,6 @@ from dovetail.model.breakers import (
     without_breaker,
     without_probe,
 )
-from dovetail.model.pools import NodePool
 from tests.placement.builders import NOW, a_pool
 
 MINUTE, HOUR = 60.0, 3600.0

@@ -2,7 +2,6 @@
 
 import pytest
 
-from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.pods import Toleration
 from dovetail.model.requirements import passes, requirement
 from dovetail.model.resources import (
@@ -16,6 +15,7 @@ from dovetail.model.resources import (
     shared_resources,
 )
 from dovetail.model.taints import Taint, tolerates
+from dovetail.model.texts.durations import DurationError, parse_nanoseconds
 
 LARGEST = 2**63 - 1
 DIGITS = "9" * 5000

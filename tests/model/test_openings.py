@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dovetail.model.openings import Dates, Window, edges, next_change, offset, wall_clock
+from dovetail.model.rules.openings import Dates, Window, edges, next_change, offset, wall_clock
 from testing.time_rules import ZONES, a_moment, a_window
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -3,7 +3,7 @@
 import pytest
 
 from dovetail.model import names
-from dovetail.model.pauses import (
+from dovetail.model.permission.pauses import (
     EVERYTHING,
     VOLUNTARY,
     Activity,

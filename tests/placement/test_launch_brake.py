@@ -10,8 +10,14 @@ from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.remembered.unused_launches import (
+    remembered_launches,
+    remembered_text,
+    stop_of,
+    stop_text,
+    unused_launch,
+)
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import remembered_launches, remembered_text, stop_of, stop_text, unused_launch
 from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.held_pools import FIRST_REST
 from dovetail.placement.launch_brake import pods_held_back, pools_to_resume, pools_to_stop

@@ -14,7 +14,7 @@ from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
-from dovetail.telemetry.metrics.cluster_lines import ClusterLines
+from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines
 from tests.placement.builders import TYPES
 from tests.properties.hostile import GROUP, NOW, cached, clusters
 

@@ -10,7 +10,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from dovetail.activities.shared.step_health import WELL_SECONDS, StepHealth
+from dovetail.activities.shared.every_step.step_health import WELL_SECONDS, StepHealth
 from dovetail.messages.subjects import ClaimRef
 from dovetail.ports.failures import Unreachable
 from dovetail.worker.elsewhere import MOST_AT_ONCE, Elsewhere

@@ -17,8 +17,8 @@ from dovetail.model.pools import Budget, Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet, Throttled
 from dovetail.settings.settings import SettingsError
-from dovetail.telemetry.metrics import catalogue as meters
-from dovetail.telemetry.metrics import disruption as counting_disruption
+from dovetail.telemetry.metrics.karpenters import catalogue as meters
+from dovetail.telemetry.metrics.karpenters import disruption as counting_disruption
 from dovetail.telemetry.metrics.scrape import Scrape
 from dovetail.worker.endpoints import Answers
 from dovetail.worker.http_server import Endpoint

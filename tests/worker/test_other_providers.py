@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from dovetail.activities.shared.look import all_due
+from dovetail.activities.shared.looks.look import all_due
 from dovetail.lifecycle import unfinished
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy

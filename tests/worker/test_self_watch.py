@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from dovetail.activities.shared.step_health import STUCK_SECONDS, StepHealth
+from dovetail.activities.shared.every_step.step_health import STUCK_SECONDS, StepHealth
 from dovetail.background import supervised as supervision
 from dovetail.background.supervised import stop, supervised
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence

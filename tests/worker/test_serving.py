@@ -14,7 +14,7 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.ports.clock import SameClock
 from dovetail.settings.settings import read_settings
-from dovetail.telemetry.metrics.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.worker import run
 from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.self_watch import SelfWatch

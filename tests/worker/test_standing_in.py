@@ -15,7 +15,7 @@ from dovetail.activities.interruptions.answer_interruptions import AnswerInterru
 from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS, DirectAnswers
 from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace

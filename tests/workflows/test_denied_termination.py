@@ -7,9 +7,9 @@ import pytest
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
-from dovetail.activities.shared.step_health import StepHealth
-from dovetail.activities.shared.step_notices import StepNotices
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.step_health import StepHealth
+from dovetail.activities.shared.every_step.step_notices import StepNotices
 from dovetail.activities.termination.await_detached import AwaitDetached
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.activities.termination.drain_node import DrainNode

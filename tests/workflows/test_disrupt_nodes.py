@@ -15,7 +15,7 @@ from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes
 from dovetail.activities.disruption.publish_notices import PublishNotices
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.shared.temporal_errors import translate
+from dovetail.activities.shared.every_step.temporal_errors import translate
 from dovetail.activities.termination.drain_node import DrainNode
 from dovetail.messages.inputs import DisruptInput
 from dovetail.messages.outcomes import (
@@ -32,7 +32,7 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import disruption_id, task_queue
 from dovetail.model.nodes import NodeClassRef
 from dovetail.ports.failures import Forbidden, Refused
-from dovetail.telemetry.metrics import outcomes
+from dovetail.telemetry.metrics.ours import outcomes
 from dovetail.workflows.disrupt_nodes import DisruptNodes
 from dovetail.workflows.launch_node import LaunchNode
 from tests.metrics.test_lifecycle import Meter

@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from dovetail.activities.shared.heartbeats import HeartbeatInterceptor
+from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.messages.inputs import ClaimInput

@@ -17,7 +17,7 @@ from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.shared.temporal_errors import translate
+from dovetail.activities.shared.every_step.temporal_errors import translate
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
@@ -151,7 +151,7 @@ async def start(client: Client, cluster: str, kind: type) -> WorkflowHandle[Any,
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of a second instead of five: this suite runs in real time."""
     monkeypatch.setattr(loops, "FIRST_PAUSE_SECONDS", 0.1)
-    monkeypatch.setattr("dovetail.activities.shared.temporal_errors.FIRST_SLOW_SECONDS", 0.1)
+    monkeypatch.setattr("dovetail.activities.shared.every_step.temporal_errors.FIRST_SLOW_SECONDS", 0.1)
 
 
 def test_no_step_of_a_singleton_is_left_out() -> None:

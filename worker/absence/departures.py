@@ -31,7 +31,7 @@ from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.view import ClusterView
-from dovetail.telemetry.metrics.absence import departure_begun
+from dovetail.telemetry.metrics.ours.absence import departure_begun
 
 READS = CLAIMS  # two minutes are left to a node that was warned of: nothing else is waited for
 FIRST_PAUSE: Final = 1.0

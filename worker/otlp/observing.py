@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from temporalio.worker import Interceptor
 
-from dovetail.activities.shared.step_traces import StepTraces
+from dovetail.activities.shared.every_step.step_traces import StepTraces
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.telemetry.log.start import product_version
 from dovetail.telemetry.metrics.scrape import install_meters

@@ -24,7 +24,7 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedN
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
-from dovetail.model.returned_moves import returned_nodes, returned_text, taken_text
+from dovetail.model.remembered.returned_moves import returned_nodes, returned_text, taken_text
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings
 

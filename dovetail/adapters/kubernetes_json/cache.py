@@ -17,8 +17,8 @@ from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
 from dovetail.model.json import Json
-from dovetail.model.quoting import one_line
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.texts.quoting import one_line
 from dovetail.model.unreadable import Unreadable
 
 _log = logging.getLogger(__name__)

@@ -12,14 +12,14 @@ from typing import Final, cast
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
 from dovetail.model.devices import ResourceSlice
-from dovetail.model.drain_rules import DrainRules
 from dovetail.model.moves import GUARD_KINDS, Moves
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
+from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.pods import Pod
-from dovetail.model.policies import Freeze, Policy, policies_of
 from dovetail.model.pools import NodePool
+from dovetail.model.rules.drain_rules import DrainRules
+from dovetail.model.rules.policies import Freeze, Policy, policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.unreadable import Unreadable
 from dovetail.model.watched_kinds import CLAIMS, NODES, PODS, Kinds

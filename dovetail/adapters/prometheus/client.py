@@ -16,8 +16,8 @@ from urllib.request import getproxies
 import aiohttp
 import orjson
 
-from dovetail.model.gates import Series
-from dovetail.model.quoting import one_line
+from dovetail.model.rules.gates import Series
+from dovetail.model.texts.quoting import one_line
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 
 SECONDS: Final = 10.0  # of a question, all in all

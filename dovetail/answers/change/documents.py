@@ -18,7 +18,7 @@ from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
 from dovetail.model.json import Json
-from dovetail.model.quoting import one_line
+from dovetail.model.texts.quoting import one_line
 
 STANDARD_INPUT: Final = Path("-")
 POOL: Final = "NodePool"

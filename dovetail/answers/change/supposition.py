@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.activities.shared.snapshots import with_catalogues
+from dovetail.activities.shared.looks.snapshots import with_catalogues
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.answers.change.basis import Basis
 from dovetail.answers.change.documents import POOL, Document, applied

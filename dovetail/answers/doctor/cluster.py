@@ -19,8 +19,8 @@ from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model.moves import GUARD
 from dovetail.model.names import READY
 from dovetail.model.pools import NodePool
+from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_of
 from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts

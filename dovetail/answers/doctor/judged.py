@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.doctor.findings import Check, fine, skipped, warned
 from dovetail.answers.wording import plural
 from dovetail.disruption.choose import decide

@@ -14,7 +14,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.step_health import LOOPS, MANY_ATTEMPTS
+from dovetail.activities.shared.every_step.step_health import LOOPS, MANY_ATTEMPTS
 from dovetail.answers.doctor.findings import Check, failed, fine, warned
 from dovetail.answers.record.decoding import decode
 from dovetail.answers.record.history import story_of

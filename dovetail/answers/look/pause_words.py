@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dovetail.model.pauses import pauses
+from dovetail.model.permission.pauses import pauses
 from dovetail.model.snapshot import Snapshot
 
 

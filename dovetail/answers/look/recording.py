@@ -19,7 +19,7 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter
 
-from dovetail.activities.shared.flights import DecisionKind
+from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.left_out import without_secrets
 from dovetail.disruption.choose import Choice

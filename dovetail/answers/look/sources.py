@@ -14,7 +14,7 @@ from pathlib import Path
 from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.recording import Recording, read_recording, write_recording

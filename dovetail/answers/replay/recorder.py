@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from dovetail.activities.shared.flights import DecisionKind
+from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
 from dovetail.disruption.choose import Choice
 from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan

@@ -8,12 +8,12 @@ from dovetail.answers.rollouts.answer import GateShown, RolloutShown, StepShown
 from dovetail.answers.rollouts.text import waits_words
 from dovetail.answers.wording import plural
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, HeldBy, hold_of, rollouts_in, said_in
-from dovetail.model.gates import GateResult, GateVerdict
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, rollouts_in, said_in
+from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import NodePool
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import REFUSED, Intent, PoolNodes, Rollout, RolloutState
+from dovetail.model.rules.gates import GateResult, GateVerdict
+from dovetail.model.rules.rollouts import REFUSED, Intent, PoolNodes, Rollout, RolloutState
 from dovetail.model.snapshot import Snapshot
 
 STALLED: Final = "Stalled"

@@ -20,7 +20,7 @@ from dovetail.connection.identity import own_identity
 from dovetail.connection.presence import TemporalPresence
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
-from dovetail.telemetry.metrics.outcomes import last_day
+from dovetail.telemetry.metrics.ours.outcomes import last_day
 
 if TYPE_CHECKING:
     from dovetail.answers.questions.asking import Source

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from dovetail.activities.shared.snapshots import whole_snapshot
+from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.change.basis import Basis, basis_in
 from dovetail.answers.doctor.doctor import DoctorAnswer, doctor_of_worker
 from dovetail.answers.failures import CommandFailed

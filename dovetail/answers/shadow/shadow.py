@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dovetail.activities.shared.cluster_changes import ClusterSleep
-from dovetail.activities.shared.decision_thread import REST_FACTOR, DecisionThread
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.decision_thread import REST_FACTOR, DecisionThread
+from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.waits.cluster_changes import ClusterSleep
 from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
 from dovetail.disruption.choose import Decision, decide
 from dovetail.disruption.decision_snapshot import for_disruption

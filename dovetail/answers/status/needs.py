@@ -11,12 +11,12 @@ from dovetail.answers.status.fleet_facts import FleetFacts, selected_pool
 from dovetail.answers.status.rollouts import rollout_needs
 from dovetail.answers.wording import duration_text, shown
 from dovetail.model import names
-from dovetail.model.beginnings import breaker_rule_of
-from dovetail.model.breakers import open_breakers
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.policies import policies_of
+from dovetail.model.permission.beginnings import breaker_rule_of
+from dovetail.model.remembered.breakers import open_breakers
+from dovetail.model.remembered.unused_launches import stop_of
+from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unused_launches import stop_of
 from dovetail.termination.ladder import HeldSince, began_at, clock_of
 
 DRAIN_SECONDS: Final = 600.0  # a drain that something has held for longer

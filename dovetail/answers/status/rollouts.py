@@ -6,8 +6,8 @@ from dovetail.answers.rollouts.answer import RolloutShown
 from dovetail.answers.rollouts.standing import asks, is_news, shown_of, stalled
 from dovetail.answers.status.answer import Need, PoolStatus
 from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.policies import policies_of
-from dovetail.model.policy_rollouts import conflict
+from dovetail.model.rules.policies import policies_of
+from dovetail.model.rules.policy_rollouts import conflict
 from dovetail.model.snapshot import Snapshot
 
 

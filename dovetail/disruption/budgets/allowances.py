@@ -13,12 +13,12 @@ from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budget
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, left_of_breaker, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.judging import Unjudged
 from dovetail.model.notice import Notice
+from dovetail.model.permission.beginnings import Cause, left_of_breaker, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.pools import Budget, NodePool
-from dovetail.model.returned_moves import MovesBrake, moves_brake
+from dovetail.model.remembered.returned_moves import MovesBrake, moves_brake
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW
 from dovetail.notices.decisions import decision_notice

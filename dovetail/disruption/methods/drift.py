@@ -16,7 +16,7 @@ from dovetail.disruption.rounds import Method, Round
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.model import names
 from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.rollout_nodes import leaves_for_drift
+from dovetail.model.permission.rollout_nodes import leaves_for_drift
 
 WRITTEN_WITHIN: Final = 2.0  # seconds: conditions carry whole seconds, and a pool's are written in about one
 

@@ -5,8 +5,8 @@ Nodes of other NodePools keep the places that they have in the list."""
 from collections.abc import Iterator, Sequence
 
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.model.beginnings import rollouts_in
-from dovetail.model.rollouts import Order
+from dovetail.model.permission.beginnings import rollouts_in
+from dovetail.model.rules.rollouts import Order
 from dovetail.model.snapshot import Snapshot
 
 

@@ -12,11 +12,11 @@ from typing import Final
 
 from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
-from dovetail.model.digits import integer
 from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.texts.digits import integer
 from dovetail.termination.hooks import denial
 
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long

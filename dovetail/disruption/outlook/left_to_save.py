@@ -22,7 +22,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pauses import without_pauses
+from dovetail.model.permission.pauses import without_pauses
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from dovetail.disruption.upkeep.rollout_moves import SETTLED, next_move
 from dovetail.disruption.upkeep.wanted_rollouts import wanted_rollouts
-from dovetail.model.gates import GateResult, GateVerdict
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import NodePool
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import (
+from dovetail.model.rules.gates import GateResult, GateVerdict
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import (
     BEGUN,
     NewRollout,
     NodesGate,

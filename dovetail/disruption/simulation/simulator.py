@@ -21,10 +21,10 @@ from dovetail.model import names
 from dovetail.model.judging import Unjudged
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.notice import Notice
+from dovetail.model.permission.rollout_nodes import leaves_for_drift
 from dovetail.model.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.pods import Pod
-from dovetail.model.rollout_nodes import leaves_for_drift
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
 from dovetail.placement.buffers.virtual_pods import is_virtual

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
-from dovetail.model.breakers import (
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.remembered.breakers import (
     PROBE,
     PROVES,
     Breaker,
@@ -21,8 +23,6 @@ from dovetail.model.breakers import (
     with_breaker,
     without_breaker,
 )
-from dovetail.model.nodes import NodeClaim
-from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 
 

@@ -17,7 +17,7 @@ from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.rollouts import REFUSED, Rollout
+from dovetail.model.rules.rollouts import REFUSED, Rollout
 
 NODES_UP_TO_DATE: Final = "NodesUpToDate"
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
-from dovetail.model.gates import GateResult
-from dovetail.model.rollout_approvals import Answered, Awaits
-from dovetail.model.rollouts import Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollout_approvals import Answered, Awaits
+from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
 from dovetail.model.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})

@@ -4,9 +4,9 @@ Stalled where a person is needed, Healthy by its gates."""
 from typing import Final
 
 from dovetail.lifecycle.conditions import FALSE, TRUE, UNKNOWN
-from dovetail.model.gates import GateResult
 from dovetail.model.names import READY
-from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import BEGUN, REFUSED, Intent, Rollout, RolloutState
 
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, LONGEST_WORDS
-from dovetail.model.gates import GateResult
+from dovetail.model.permission.rollout_nodes import split_of
 from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.rollout_nodes import split_of
-from dovetail.model.rollouts import NodesGate
+from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.rollouts import NodesGate
 from dovetail.model.snapshot import Claims, Snapshot
 
 STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready, unless it fails before

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from dovetail.model.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, RolloutState, RolloutStatus
+from dovetail.model.rules.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, RolloutState, RolloutStatus
 
 MOST: Final = 20  # passages that are kept; the latest
 _WORDS: Final = 200  # characters of a message

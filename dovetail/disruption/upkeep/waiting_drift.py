@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.beginnings import Cause, hold_of, said_in
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.snapshot import Snapshot
 
 OVERDUE: Final = 7 * 86_400.0  # seconds since it was found to have drifted

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
-from dovetail.model.beginnings import rollouts_in, said_in
-from dovetail.model.policy_rollouts import unmade
+from dovetail.model.permission.beginnings import rollouts_in, said_in
+from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import NodePool
-from dovetail.model.rollout_nodes import nodes_of
-from dovetail.model.rollouts import NewRollout, Rollout, RolloutState
+from dovetail.model.rules.policy_rollouts import unmade
+from dovetail.model.rules.rollouts import NewRollout, Rollout, RolloutState
 from dovetail.model.snapshot import Snapshot
 
 MOST_KEPT: Final = 10  # complete ones of a NodePool

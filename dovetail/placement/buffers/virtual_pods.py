@@ -12,11 +12,11 @@ from typing import Final, Literal
 
 from dovetail.model import names
 from dovetail.model.buffers import CapacityBuffer, WorkloadRef
-from dovetail.model.digits import integer
 from dovetail.model.judging import Judging
 from dovetail.model.pods import Pod
 from dovetail.model.resources import PODS, Resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.texts.digits import integer
 from dovetail.model.workloads import PodSource
 
 ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are not for us

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
-from dovetail.model.digits import integer
 from dovetail.model.endings import is_interrupted
 from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.kept_places import needs_a_node, planned_pods
@@ -19,6 +18,7 @@ from dovetail.model.placements import IgnoredPod
 from dovetail.model.pods import Expression, Pod, PodShape
 from dovetail.model.requirements import from_expression
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.texts.digits import integer
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.constraints.volumes import kept_out_by_others, volume_fault
 from dovetail.placement.facts.claim_rules import requests_excess, requirement_fault, shape_excess

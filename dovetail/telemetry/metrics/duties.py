@@ -9,7 +9,7 @@ itself is counted by each, and sums are right.
 from collections.abc import Callable
 from typing import Final
 
-# Loops, as `LOOPS` of activities/shared/step_health.py names them.
+# Loops, as `LOOPS` of activities/shared/every_step/step_health.py names them.
 UPKEEP: Final = "upkeep"  # the Caretaker's: what is true of nodes, pools, pods and conditions
 PROVISIONING: Final = "provisioning"  # what the last round of placing pods came to
 ORDERS: Final = "orders"  # the Caretaker's other loop: what the cloud lists

@@ -26,32 +26,32 @@ from dovetail.ports.clock import Clock, SameClock
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
-from dovetail.telemetry.metrics import surroundings
-from dovetail.telemetry.metrics.catalogue import GAUGE_LOOPS, QUANTILES
-from dovetail.telemetry.metrics.cluster_lines import ClusterLines, written
-from dovetail.telemetry.metrics.condition_metrics import ConditionMetrics
 from dovetail.telemetry.metrics.duties import UPKEEP, Duties
 from dovetail.telemetry.metrics.exposition import counted, measured
-from dovetail.telemetry.metrics.faults import HELP as FAULTS
-from dovetail.telemetry.metrics.faults import Faults
 from dovetail.telemetry.metrics.gauges import HELP, Sample, cluster_and_pools, pods_by_node
-from dovetail.telemetry.metrics.holds import HELP as HOLD_HELP
-from dovetail.telemetry.metrics.holds import hold_samples
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX, PREFIX
-from dovetail.telemetry.metrics.launch_brake import HELP as LAUNCH_HELP
-from dovetail.telemetry.metrics.launch_brake import launch_samples
-from dovetail.telemetry.metrics.pauses import HELP as PAUSE_HELP
-from dovetail.telemetry.metrics.pauses import pause_samples
-from dovetail.telemetry.metrics.phases import HELP as PHASE_HELP
-from dovetail.telemetry.metrics.phases import phase_samples
-from dovetail.telemetry.metrics.pod_times import PodTimes
-from dovetail.telemetry.metrics.pool_costs import pool_costs
-from dovetail.telemetry.metrics.rollouts import HELP as ROLLOUT_HELP
-from dovetail.telemetry.metrics.rollouts import rollout_samples
+from dovetail.telemetry.metrics.karpenters.catalogue import GAUGE_LOOPS, QUANTILES
+from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines, written
+from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
+from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
+from dovetail.telemetry.metrics.karpenters.pool_costs import pool_costs
+from dovetail.telemetry.metrics.ours import surroundings
+from dovetail.telemetry.metrics.ours.faults import HELP as FAULTS
+from dovetail.telemetry.metrics.ours.faults import Faults
+from dovetail.telemetry.metrics.ours.holds import HELP as HOLD_HELP
+from dovetail.telemetry.metrics.ours.holds import hold_samples
+from dovetail.telemetry.metrics.ours.launch_brake import HELP as LAUNCH_HELP
+from dovetail.telemetry.metrics.ours.launch_brake import launch_samples
+from dovetail.telemetry.metrics.ours.pauses import HELP as PAUSE_HELP
+from dovetail.telemetry.metrics.ours.pauses import pause_samples
+from dovetail.telemetry.metrics.ours.phases import HELP as PHASE_HELP
+from dovetail.telemetry.metrics.ours.phases import phase_samples
+from dovetail.telemetry.metrics.ours.rollouts import HELP as ROLLOUT_HELP
+from dovetail.telemetry.metrics.ours.rollouts import rollout_samples
+from dovetail.telemetry.metrics.ours.surroundings import clock_sample, fit_sample, watch_samples
+from dovetail.telemetry.metrics.ours.time_rules import HELP as TIME_HELP
+from dovetail.telemetry.metrics.ours.time_rules import time_rule_samples
 from dovetail.telemetry.metrics.sources import SOURCES, Source
-from dovetail.telemetry.metrics.surroundings import clock_sample, fit_sample, watch_samples
-from dovetail.telemetry.metrics.time_rules import HELP as TIME_HELP
-from dovetail.telemetry.metrics.time_rules import time_rule_samples
 
 READS = PLACEMENT
 

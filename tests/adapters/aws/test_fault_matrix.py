@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from dovetail.activities.launch.launch_instance import LaunchInstance
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.temporal_errors import NotYet
+from dovetail.activities.shared.every_step.temporal_errors import NotYet
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws.adapter import UpkeepCluster
 from dovetail.adapters.aws.calls import Calls

@@ -8,7 +8,7 @@ import pytest
 from dovetail.adapters.aws.launch.refusal_reasons import reason_for
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.stable_images import BACK, STABLE
+from dovetail.model.rules.stable_images import BACK, STABLE
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Misconfigured, Refused, Retryable, Throttled, Unauthenticated, Unreachable
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, family, on_demand, one_of, open_adapter

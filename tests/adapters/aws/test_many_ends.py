@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from dovetail.activities.shared.known_claims import KnownClaims
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cloud import AwsCloud, Parts

@@ -29,9 +29,9 @@ from dovetail.model.buffers import BufferStatus
 from dovetail.model.moves import ending
 from dovetail.model.notice import Notice
 from dovetail.model.overlays import NodeOverlay
-from dovetail.model.policies import Freeze, Policy, PolicyStatus
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
+from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool

@@ -24,8 +24,6 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.disruption.budgets.budgets import BudgetError, allowed_nodes
 from dovetail.disruption.budgets.schedules import ScheduleError, parse_schedule
 from dovetail.disruption.nodes.costs import eviction_cost
-from dovetail.model import digits
-from dovetail.model.durations import DurationError, parse_nanoseconds
 from dovetail.model.host_ports import canonical_address, first_conflict
 from dovetail.model.json import Json
 from dovetail.model.pod_rules import is_drainable, is_evictable, is_reschedulable, protection
@@ -43,6 +41,8 @@ from dovetail.model.resources import (
     total,
 )
 from dovetail.model.taints import Taint, untolerated
+from dovetail.model.texts import digits
+from dovetail.model.texts.durations import DurationError, parse_nanoseconds
 from dovetail.model.time import time_or_none
 from dovetail.notices.decisions import pod_notice
 from tests.adapters.kubernetes_json.whole_objects import whole_objects

@@ -15,15 +15,23 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
     render_status,
 )
 from dovetail.api.own.node_rollout import RolloutGate
-from dovetail.model.breakers import BreakerRule
-from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
-from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
-from dovetail.model.health import HealthResult, HealthRule
-from dovetail.model.openings import Dates, Window
-from dovetail.model.policies import Expiry, PolicyStatus, TakenRate
-from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import NewRollout, Order, Passage, Rollout, RolloutFailure, RolloutState, RolloutStatus
-from dovetail.model.stable_images import StableImage, StableImages
+from dovetail.model.remembered.breakers import BreakerRule
+from dovetail.model.rules.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
+from dovetail.model.rules.health import HealthResult, HealthRule
+from dovetail.model.rules.openings import Dates, Window
+from dovetail.model.rules.policies import Expiry, PolicyStatus, TakenRate
+from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rules.rollouts import (
+    NewRollout,
+    Order,
+    Passage,
+    Rollout,
+    RolloutFailure,
+    RolloutState,
+    RolloutStatus,
+)
+from dovetail.model.rules.stable_images import StableImage, StableImages
 from dovetail.model.time import parse_time
 from testing.disruption_worlds import a_pool
 

@@ -19,7 +19,7 @@ from dovetail.adapters.kubernetes_json.parsing import shapes
 from dovetail.adapters.kubernetes_json.parsing.pods import UnreadableObject, parse_pod
 from dovetail.model.json import Json
 from dovetail.model.pods import Pod
-from dovetail.model.remembering import MEGABYTE, Recent, Shared
+from dovetail.model.texts.remembering import MEGABYTE, Recent, Shared
 
 PORTS: list[Json] = [
     {"containerPort": 80},

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.model.durations import parse_seconds
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Owner
+from dovetail.model.texts.durations import parse_seconds
 from dovetail.ports.objects import MetadataChange
 
 

@@ -14,8 +14,8 @@ from dovetail.activities.disruption.give_back import GiveBack
 from dovetail.activities.disruption.mark_and_unmark_nodes import MarkAndUnmarkNodes, MarkPorts
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
-from dovetail.activities.shared.known_claims import KnownClaims
-from dovetail.activities.shared.snapshots import Snapshots
+from dovetail.activities.shared.looks.snapshots import Snapshots
+from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.disruption.settings import DisruptionSettings
 from testing.fakes import FakeClaims, FakeNodes, FakeNotices, FakePods
 from tests.activities.test_gated_orders import OnePool

@@ -33,7 +33,7 @@ from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.requirements import conflicts
-from dovetail.model.stable_images import BACK, OLD_IMAGES, images_of
+from dovetail.model.rules.stable_images import BACK, OLD_IMAGES, images_of
 from dovetail.ports.cloud import ClassNotReady, LaunchRefused, LaunchWarning, NoCapacity, Prepared
 
 NO_IMAGE: Final = "no instance types satisfy requirements of amis"

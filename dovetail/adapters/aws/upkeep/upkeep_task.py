@@ -11,7 +11,7 @@ from typing import Protocol
 
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict, Failure
-from dovetail.telemetry.metrics.background import task_failed
+from dovetail.telemetry.metrics.ours.background import task_failed
 
 _log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from dovetail.adapters.kubernetes_json.rendering.policies import (
 )
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.model.nodes import Condition
-from dovetail.model.policies import Freeze, Policy, PolicyStatus, TimeRules
-from dovetail.model.rollout_approvals import Approval
-from dovetail.model.rollouts import Intent, NewRollout, Rollout, RolloutStatus
+from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
+from dovetail.model.rules.rollout_approvals import Approval
+from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus
 
 Named = TypeVar("Named", Policy, Freeze, Rollout)
 

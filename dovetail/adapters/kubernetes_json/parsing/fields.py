@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dovetail.adapters.kubernetes_json.parsing.reading import number_of, text_of
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
-from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.texts.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time
 
 

@@ -8,7 +8,7 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of
 from dovetail.api.validation import InvalidSpec
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.quoting import one_line
+from dovetail.model.texts.quoting import one_line
 from dovetail.model.time import optional_time
 
 T = TypeVar("T")

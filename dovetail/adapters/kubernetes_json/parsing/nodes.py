@@ -10,10 +10,10 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_taints,
 )
 from dovetail.model.drafts import draft_of
-from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.resources import shared_resources
+from dovetail.model.texts.durations import parse_seconds
 from dovetail.model.time import optional_time
 
 _NodeDraft: Final = draft_of(Node)

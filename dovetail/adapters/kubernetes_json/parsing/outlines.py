@@ -11,7 +11,7 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.remembering import MEGABYTE, remembered
+from dovetail.model.texts.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from dovetail.model.drafts import draft_of
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pod_rules import awaits_eviction
 from dovetail.model.pods import Owner, Pod, PodShape
-from dovetail.model.remembering import MEGABYTE, Recent, Shared
 from dovetail.model.resources import Resources, SharedAmounts
+from dovetail.model.texts.remembering import MEGABYTE, Recent, Shared
 from dovetail.model.time import optional_time, parse_time
 from dovetail.ports.failures import NotReadable
 

@@ -29,21 +29,21 @@ from dovetail.api.own.disruption_policy import (
 )
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model.breakers import BreakerRule
-from dovetail.model.drain_rules import DrainRules, Escalation, HookRules, Level
-from dovetail.model.durations import parse_seconds
-from dovetail.model.gates import GateVerdict
-from dovetail.model.health import ALERTS, HealthResult, HealthRule, HealthState
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.openings import DAYS, Dates, Window, second_of
 from dovetail.model.pods import LabelSelector
-from dovetail.model.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
-from dovetail.model.quoting import shown
-from dovetail.model.rates import Rate
-from dovetail.model.remembering import MEGABYTE, remembered
-from dovetail.model.rollouts import (
+from dovetail.model.remembered.breakers import BreakerRule
+from dovetail.model.remembered.rates import Rate
+from dovetail.model.rules.drain_rules import DrainRules, Escalation, HookRules, Level
+from dovetail.model.rules.gates import GateVerdict
+from dovetail.model.rules.health import ALERTS, HealthResult, HealthRule, HealthState
+from dovetail.model.rules.openings import DAYS, Dates, Window, second_of
+from dovetail.model.rules.policies import Expiry, Freeze, Opening, Policy, PolicyStatus, TakenRate, zone_named
+from dovetail.model.rules.rollouts import (
     RolloutPlan,
 )
+from dovetail.model.texts.durations import parse_seconds
+from dovetail.model.texts.quoting import shown
+from dovetail.model.texts.remembering import MEGABYTE, remembered
 from dovetail.model.time import optional_time, time_or_none
 
 SHORTEST: Final = 60.0  # seconds of a rate's period

@@ -9,10 +9,10 @@ from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import list_of, name_of, optional_text, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions, parse_taints
-from dovetail.model.durations import parse_seconds
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pools import Budget, ClaimTemplate, DisruptionPolicy, NodePool
 from dovetail.model.resources import parse_resources
+from dovetail.model.texts.durations import parse_seconds
 from dovetail.model.time import optional_time
 
 

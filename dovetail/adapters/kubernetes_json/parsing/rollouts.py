@@ -17,12 +17,10 @@ from dovetail.api.own.questions import FiringAlerts
 from dovetail.api.own.rollout_strategy import NodeRolloutStep, NodeRolloutStrategy, RolloutGateRule
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
-from dovetail.model.durations import parse_seconds
-from dovetail.model.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.json import ReadOnlyJson
-from dovetail.model.quoting import shown
-from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import (
+from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
+from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rules.rollouts import (
     NODES,
     Intent,
     NodesGate,
@@ -35,7 +33,9 @@ from dovetail.model.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.stable_images import NO_IMAGE, StableImage, StableImages
+from dovetail.model.rules.stable_images import NO_IMAGE, StableImage, StableImages
+from dovetail.model.texts.durations import parse_seconds
+from dovetail.model.texts.quoting import shown
 from dovetail.model.time import optional_time, time_or_none
 
 

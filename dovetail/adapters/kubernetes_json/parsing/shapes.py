@@ -24,7 +24,7 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
 from dovetail.model.host_ports import canonical_address
 from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import DeviceClaimUse, HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
-from dovetail.model.remembering import Shared, fingerprint
+from dovetail.model.texts.remembering import Shared, fingerprint
 
 _SHAPES: Final[Shared[bytes, PodShape]] = Shared()
 

@@ -2,12 +2,12 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
-from dovetail.model.gates import AlertsRule, AskedGate, GateVerdict
-from dovetail.model.health import HealthState
 from dovetail.model.json import Json
-from dovetail.model.policies import Opening, PolicyStatus, TakenRate
-from dovetail.model.rollout_approvals import Answered, Approval, Awaits
-from dovetail.model.rollouts import (
+from dovetail.model.rules.gates import AlertsRule, AskedGate, GateVerdict
+from dovetail.model.rules.health import HealthState
+from dovetail.model.rules.policies import Opening, PolicyStatus, TakenRate
+from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rules.rollouts import (
     NODES,
     NewRollout,
     NodesGate,
@@ -17,7 +17,7 @@ from dovetail.model.rollouts import (
     RolloutStatus,
     RolloutStep,
 )
-from dovetail.model.stable_images import StableImages
+from dovetail.model.rules.stable_images import StableImages
 from dovetail.model.time import format_time
 
 

@@ -1,0 +1,287 @@
+"""Sends the heartbeats of every activity, and with them how far it has come.
+
+An interceptor of every worker. A heartbeat proves two things: that the process lives (a killed worker costs a step its
+heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
+`report`, and one that waits in a loop says `progressed` with each look; a step silent for five minutes hangs,
+its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is said with `keep`, and whom an
+idle wait has seen waiting with `say_seen` (sight.py): that is said soon, and again and again while it is at work.
+StepHealth hears when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
+
+How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
+a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop, which sends
+the heartbeats, and with it the worker.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+from contextvars import Context, ContextVar, copy_context
+from itertools import count
+from typing import Any, ClassVar, Final
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from dovetail.activities.shared.every_step.step_health import RunningStep, StepHealth
+from dovetail.activities.shared.every_step.step_notices import StepNotices
+from dovetail.activities.shared.every_step.temporal_errors import is_wait, translate
+from dovetail.telemetry.metrics.karpenters.reconciles import ended, started
+
+BEATS_PER_SECOND: Final = 80.0  # of all steps of this process together, as far as their timeouts allow
+SILENT_AFTER: Final = 300.0  # seconds without progress: the step hangs
+LATE_BY: Final = 12.0  # of a long timeout: a heartbeat may be that late
+FIRST_PAUSE: Final = 1.0
+ACTS: Final = 11.0  # a step with a shorter timeout acts: its heartbeats also keep what it has done
+PART: Final = 0.65  # of its timeout, after which a wait beats again
+SOON: Final = 15.0  # with a longer timeout it takes a while until a step learns that it was called off
+GOLDEN: Final = 0.618
+SAID_AFTER: Final = 1.5  # what a wait has seen; a plan for few pods comes sooner, and then nothing need be said
+AT_WORK_SECONDS: Final = 2.0  # between two heartbeats of a wait that is at work for somebody
+
+
+class _Progress:
+    """How far one running step has come."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.kept: tuple[str, ...] = ()
+        self.at = time.monotonic()
+        self.sleeps = 0
+        self.step: RunningStep | None = None
+        self.seen: tuple[int, bool] | None = None
+        self.said: tuple[int, bool] | None = None
+        self.say_at: float | None = None  # when the next heartbeat must have been sent, on the loop's clock
+        self.stirred = asyncio.Event()
+
+    def details(self) -> tuple[object, ...]:
+        """What a heartbeat carries: the text for people, what a retry need not do again, and who was seen waiting."""
+        self.said = self.seen
+        if self.seen is not None:
+            return self.text, self.kept, self.seen
+        return (self.text, self.kept) if self.kept else (self.text,) if self.text else ()
+
+    def hangs(self) -> bool:
+        """Whether nothing was heard of it for so long that it hangs."""
+        return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
+
+    async def until_next(self, seconds: float) -> None:
+        """The pause to the next heartbeat, shorter where something is to be said."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
+        while (left := min(end, end if self.say_at is None else self.say_at) - clock()) > 0:
+            self.stirred.clear()
+            with contextlib.suppress(TimeoutError):  # the pause is over
+                async with asyncio.timeout(left):
+                    await self.stirred.wait()
+        self.say_at = clock() + AT_WORK_SECONDS if self.seen is not None and self.seen[1] else None
+
+
+_progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
+
+
+def report(text: str) -> None:
+    """Say how far the running step has come; shown with its next heartbeat."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.text, progress.at = text, time.monotonic()
+
+
+def progressed() -> None:
+    """Say that the running step gets on, though there is nothing new to say."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.at = time.monotonic()
+
+
+def looked() -> None:
+    """The running step has just seen everything that there is to see."""
+    progressed()
+    progress = _progress.get()
+    if progress is not None and progress.step is not None:
+        progress.step.looked()
+
+
+@contextlib.contextmanager
+def asleep() -> Iterator[None]:
+    """The running step has seen everything, and sleeps until there is more: that is no step that hangs."""
+    progress = _progress.get()
+    if progress is None:
+        yield
+        return
+    looked()
+    _sleep(progress, 1)
+    try:
+        yield
+    finally:
+        _sleep(progress, -1)
+        looked()
+
+
+def _sleep(progress: _Progress, change: int) -> None:
+    progress.sleeps += change
+    if progress.step is not None:
+        progress.step.sleeps += change
+
+
+def keep(name: str) -> None:
+    """Remember with the next heartbeat that this part of the running step is done."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.kept, progress.at = (*progress.kept, name), time.monotonic()
+
+
+def say_seen(version: int, *, at_work: bool) -> None:
+    """Say soon up to which version of its objects the running step has seen who waits for it, and whether it is still
+    at work for them."""
+    progress = _progress.get()
+    if progress is not None:
+        progress.seen = (version, at_work)
+        if progress.say_at is None:
+            progress.say_at = asyncio.get_running_loop().time() + SAID_AFTER
+        progress.stirred.set()
+
+
+def say_no_more() -> None:
+    """What was not said yet need not be said."""
+    progress = _progress.get()
+    if progress is None:
+        return
+    if progress.said is not None and progress.said[1]:
+        say_seen(progress.said[0], at_work=False)
+    else:
+        progress.seen, progress.say_at = progress.said, None
+
+
+def kept() -> frozenset[str]:
+    """The parts that earlier tries of the running step have done, as far as their heartbeats say."""
+    details = activity.info().heartbeat_details if activity.in_activity() else ()
+    found = frozenset(str(name) for name in details[1]) if len(details) > 1 else frozenset[str]()
+    progress = _progress.get()
+    if progress is not None and not progress.kept:
+        progress.kept = tuple(sorted(found))
+    return found
+
+
+def beside() -> Context:
+    """For a task beside the running step's own work: that it gets on says nothing of the step."""
+    context = copy_context()
+    context.run(_progress.set, None)
+    return context
+
+
+def pause_between(timeout: float, sent: int, beating: int) -> float:
+    """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps beat here.
+
+    The first of what acts comes soon, so that what it has done is kept; a step of less than a second sends none. Then
+    four come in the timeout of what acts, and one or two in that of a wait, from its beginning on.
+    The more steps beat, the rarer each of them does, until two seconds are left for a beat to arrive.
+    """
+    regular = timeout / 4 if timeout < ACTS else max(PART * timeout, timeout - LATE_BY)
+    if sent == 0 and timeout < ACTS:
+        regular = FIRST_PAUSE
+    crowded = beating / BEATS_PER_SECOND * max(1.0, timeout / SOON)
+    return min(max(timeout - 2.0, timeout / 2), max(regular, crowded))
+
+
+class _Running:
+    """The steps that beat in this process now."""
+
+    count = 0
+    started = 0
+    idle: ClassVar[dict[tuple[str, str], asyncio.Task[Any]]] = {}  # the latest of each long wait
+
+
+class HeartbeatInterceptor(Interceptor):
+    """Puts heartbeats around every activity."""
+
+    def __init__(self, health: StepHealth | None = None, notices: StepNotices | None = None) -> None:
+        self.health = health or StepHealth()
+        self.notices = notices
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Wrap the next interceptor of the chain."""
+        return _HeartbeatInbound(next, self.health, self.notices)
+
+
+class _HeartbeatInbound(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, health: StepHealth, notices: StepNotices | None) -> None:
+        super().__init__(next)
+        self.health, self.notices = health, notices
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        progress, argument = _Progress(), input.args[0] if input.args else None
+        step = progress.step = self._begin(argument)
+        token = _progress.set(progress)
+        heartbeats = asyncio.create_task(_send_heartbeats(progress))
+        _Running.count += 1
+        try:
+            _end_predecessor()
+            answer = await super().execute_activity(input)
+        except Exception as error:
+            self._failed(step, argument, error)
+            translated = translate(error)
+            _count_end(step, error, translated)
+            if translated is error:
+                raise
+            raise translated from error
+        else:
+            self.health.succeeded(step)
+            ended(step.step, step.now() - step.began)
+            return answer
+        finally:
+            _Running.count -= 1
+            self.health.end(step)
+            heartbeats.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await heartbeats
+            _progress.reset(token)
+
+    def _begin(self, argument: object) -> RunningStep:
+        info = activity.info()
+        waited = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
+        started(info.activity_type, info.attempt, waited)
+        return self.health.begin(info.workflow_id or "", info.activity_type, argument, info.attempt)
+
+    def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
+        failing = self.health.failed(step, error)
+        if failing is not None and self.notices is not None:
+            self.notices.tell(failing, argument, error)
+
+
+def _count_end(step: RunningStep, error: Exception, translated: Exception) -> None:
+    """A step that only looks again later has not failed."""
+    for_good = isinstance(translated, ApplicationError) and translated.non_retryable
+    ended(step.step, step.now() - step.began, failed=not is_wait(error), for_good=for_good)
+
+
+def _end_predecessor() -> None:
+    """A wait that was called off learns of it with its next heartbeat, which may be a while; what takes its place in
+    this process ends it at once."""
+    info, task = activity.info(), asyncio.current_task()
+    if _timeout() <= SOON or task is None:
+        return
+    key = (info.workflow_id or "", info.activity_type)
+    earlier = _Running.idle.get(key)
+    if earlier is not None and earlier is not task:
+        earlier.cancel()
+    _Running.idle[key] = task
+    task.add_done_callback(lambda done: _Running.idle.pop(key) if _Running.idle.get(key) is done else None)
+
+
+def _timeout() -> float:
+    given = activity.info().heartbeat_timeout
+    return given.total_seconds() if given else SILENT_AFTER
+
+
+async def _send_heartbeats(progress: _Progress) -> None:
+    timeout = _timeout()
+    _Running.started += 1
+    share = 0.5 + 0.5 * (_Running.started * GOLDEN % 1.0)  # steps that begin together do not beat together
+    await progress.until_next(max(FIRST_PAUSE, share * pause_between(timeout, 0, _Running.count)))
+    for sent in count(1):
+        if progress.hangs():
+            return
+        activity.heartbeat(*progress.details())
+        await progress.until_next(pause_between(timeout, sent, _Running.count))

@@ -1,0 +1,185 @@
+"""What this process knows of the health of its steps: when each loop last had seen everything, and what fails.
+
+A heartbeat says that a process lives, an attempt that is started says that Temporal has handed it out; neither says
+that a step comes to its end. Kept in memory: after a failure the next attempt may go to another worker, so what fails
+is forgotten when it has not failed here again for five minutes, or once it is known to go on elsewhere
+(`worker/elsewhere.py`). A loop that sleeps is well sooner: its step comes to its end after up to an hour only.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.activities.shared.every_step.temporal_errors import is_wait
+from dovetail.telemetry.metrics.karpenters.reconciles import Run
+from dovetail.telemetry.metrics.ours.steps import step_failed
+
+# The steps that the loops of the singletons live in, and the names of these loops.
+LOOPS: Final = {
+    "await_provisioning_plan": "provisioning",
+    "await_disruption_plan": "disruption",
+    "await_orders": "orders",
+    "keep_up": "upkeep",
+    "watch_interruptions": "interruptions",
+}
+
+MANY_ATTEMPTS: Final = 3  # more failures than this in a row are shown
+FORGOTTEN_SECONDS: Final = 300.0
+WELL_SECONDS: Final = 40.0  # a loop that looked and has gone on for so long: before they work they wait 30 s at most
+STUCK_SECONDS: Final = 600.0  # a loop that has not seen everything for this long does not do its work
+
+_Key = tuple[str, str, str]
+
+
+@dataclass(slots=True, eq=False)
+class RunningStep:
+    """A step that runs here now."""
+
+    workflow_id: str
+    step: str
+    subject: str
+    attempt: int
+    now: Callable[[], float]
+    text: str = ""  # how far it has come
+    sleeps: int = 0
+    last_look: float = 0.0
+    began: float = 0.0
+    has_looked: bool = False  # in this attempt
+
+    def looked(self) -> None:
+        """It has seen everything that there is."""
+        self.last_look, self.has_looked = self.now(), True
+
+    @property
+    def is_well(self) -> bool:
+        """It has seen everything, and got beyond what fails a loop that is handed out anew."""
+        return self.has_looked and self.now() - self.began >= WELL_SECONDS
+
+    @property
+    def key(self) -> _Key:
+        """The same at each attempt, and at each repetition for the same subject."""
+        return self.workflow_id, self.step, self.subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingStep:
+    """A step whose last attempt here has failed."""
+
+    workflow_id: str
+    step: str
+    failure: str  # the class of the failure
+    text: str
+    times: int  # in a row
+    attempt: int  # the last one that failed here
+    since: float
+    last: float
+
+    def line(self, now: float) -> str:
+        """For people."""
+        times = "once" if self.times == 1 else f"{self.times} times in a row"
+        return f"{self.step} of {self.workflow_id} has failed {times}, last {now - self.last:.0f} s ago: {self.text}"
+
+
+@dataclass(slots=True)
+class StepHealth:
+    """The record of one process."""
+
+    now: Callable[[], float] = time.monotonic
+    running: set[RunningStep] = field(default_factory=set)
+    known: dict[_Key, FailingStep] = field(default_factory=dict)
+
+    def begin(self, workflow_id: str, step: str, argument: object, attempt: int) -> RunningStep:
+        """A step begins. A loop that failed is as old as its last look."""
+        found = RunningStep(workflow_id, step, "" if step in LOOPS else repr(argument)[:200], attempt, self.now)
+        found.began = self.now()
+        failing = self.known.get(found.key)
+        found.last_look = failing.since if failing is not None else self.now()
+        self.running.add(found)
+        return found
+
+    def end(self, step: RunningStep) -> None:
+        """It no longer runs here."""
+        self.running.discard(step)
+
+    def runs(self, step: str, workflow_id: str) -> bool:
+        """Whether that step of that workflow runs here now."""
+        return any(one.step == step and one.workflow_id == workflow_id for one in list(self.running))
+
+    def runs_now(self) -> Iterator[Run]:
+        """What runs here at this moment."""
+        return (Run(one.step, one.attempt, one.began) for one in list(self.running))
+
+    def works_on(self, loop: str) -> bool:
+        """Whether the step of that loop runs here now."""
+        return any(LOOPS.get(one.step) == loop for one in list(self.running))
+
+    def succeeded(self, step: RunningStep) -> None:
+        """It has come to its end."""
+        self.known.pop(step.key, None)
+
+    def failed(self, step: RunningStep, error: Exception) -> FailingStep | None:
+        """An attempt has failed; None where it only looks again later."""
+        if is_wait(error):
+            self.known.pop(step.key, None)
+            return None
+        before, kind, now = self._fresh().get(step.key), type(error).__name__, self.now()
+        found = FailingStep(
+            workflow_id=step.workflow_id,
+            step=step.step,
+            failure=kind,
+            text=(str(error) or kind)[:500],
+            times=_in_a_row(step, before),
+            attempt=step.attempt,
+            since=step.last_look if before is None else max(before.since, step.last_look),
+            last=now,
+        )
+        self.known[step.key] = found
+        step_failed(step.step, kind)
+        return found
+
+    def failing(self) -> tuple[FailingStep, ...]:
+        """What has failed more than three times in a row."""
+        found = [one for one in self._fresh().values() if one.times > MANY_ATTEMPTS]
+        return tuple(sorted(found, key=lambda one: (-one.times, one.workflow_id, one.step)))
+
+    def quiet(self) -> tuple[FailingStep, ...]:
+        """Those of them that have not run here for a while: another worker may have them."""
+        limit = self.now() - WELL_SECONDS
+        return tuple(one for one in self.failing() if one.last <= limit and not self.runs(one.step, one.workflow_id))
+
+    def forget(self, failing: FailingStep) -> None:
+        """It is known to be over; not where it has failed here again since."""
+        self.known = {key: one for key, one in self.known.items() if one is not failing}
+
+    def ages(self) -> dict[str, float]:
+        """For each loop that works here or fails here: for how long it has not seen everything. 0 while it sleeps."""
+        now = self.now()
+        found = {LOOPS[one.step]: now - one.since for one in self._fresh().values() if one.step in LOOPS}
+        for step in list(self.running):
+            if step.step in LOOPS:
+                found[LOOPS[step.step]] = 0.0 if step.sleeps else now - step.last_look
+        return found
+
+    def stuck(self) -> Iterator[str]:
+        """The loops that have not seen everything for so long that a fresh process is worth a try."""
+        for loop, age in sorted(self.ages().items()):
+            if age >= STUCK_SECONDS:
+                yield f"the loop {loop} has not come to the end of a look for {age:.0f} s"
+
+    def lines(self) -> list[str]:
+        """What fails, for people."""
+        now = self.now()
+        return [one.line(now) for one in self.failing()]
+
+    def _fresh(self) -> dict[_Key, FailingStep]:
+        limit, well = self.now() - FORGOTTEN_SECONDS, {step.key for step in list(self.running) if step.is_well}
+        self.known = {key: one for key, one in self.known.items() if one.last >= limit and key not in well}
+        return self.known
+
+
+def _in_a_row(step: RunningStep, before: FailingStep | None) -> int:
+    """The attempts that failed elsewhere count as well."""
+    if step.is_well:
+        return 1
+    return step.attempt if before is None else before.times + max(step.attempt - before.attempt, 1)

@@ -1,0 +1,53 @@
+"""Where decisions are handed to what keeps their inputs. Nobody does, unless a setting asks for it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dovetail.disruption.choose import Choice
+from dovetail.disruption.nodes.resting import CalledOff
+from dovetail.messages.plans import DisruptionPlan, ProvisioningPlan, Target
+from dovetail.model.snapshot import Snapshot
+from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
+from dovetail.telemetry.metrics.ours.faults import Faults
+
+DecisionKind = Literal["disruption", "provisioning"]
+
+
+class Flights(Protocol):
+    """Keeps what a decision was made from."""
+
+    def decided(
+        self,
+        kind: DecisionKind,
+        snapshot: Snapshot,
+        plan: Choice | ProvisioningPlan,
+        first: frozenset[str] = frozenset(),
+    ) -> None:
+        """On this snapshot this was decided; `first`: the pods that provisioning began with. Returns at once."""
+
+
+class NoFlights:
+    """Keeps nothing."""
+
+    def decided(
+        self,
+        kind: DecisionKind,
+        snapshot: Snapshot,
+        plan: Choice | ProvisioningPlan,
+        first: frozenset[str] = frozenset(),
+    ) -> None:
+        """Let it go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionFollowers:
+    """What hears of each decision: the metrics, and what keeps its inputs. `beside`: begun with each look at the
+    cluster for a disruption; it says when the cluster is to be looked at again for its sake. `called_off`: a plan that
+    was held, and the node for which a person has called it off."""
+
+    decisions: Decisions = field(default_factory=Decisions)
+    faults: Faults = field(default_factory=Faults)
+    flights: Flights = field(default_factory=NoFlights)
+    beside: Callable[[Snapshot], float] | None = None
+    called_off: Callable[[DisruptionPlan, Target, CalledOff], Awaitable[None]] | None = None

@@ -1,0 +1,106 @@
+"""What is paused, frozen or closed, as the API server has it now: asked before something voluntary is begun.
+
+A decision reads the same from its snapshot. Between the two somebody may have paused, and a person who has been told
+"paused" must not see a node go a moment later.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from dovetail.activities.shared.looks.shared_reads import Reads
+from dovetail.model import names
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.permission.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of, why_not_made
+from dovetail.model.permission.pauses import Pause, pause_of_pool, pauses_of_all
+from dovetail.model.pools import NodePool
+from dovetail.model.rules.expiries import deleted_at
+from dovetail.model.rules.health import Readiness
+from dovetail.model.rules.policies import Policy, TimeRules, policies_of
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.workloads import Namespace
+from dovetail.ports.failures import Failure
+
+EVERYTHING = ""  # time rules are read together
+_DRIFTED = "drifted"  # for which replacements of a change are made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePauses:
+    """Where pauses and the objects by which people hold nodes are kept. `rules`: None where there are none."""
+
+    pools: Reads[NodePool | None]
+    namespaces: Reads[Namespace | None]
+    now: Callable[[], float]
+    rules: Reads[TimeRules] | None = None
+    fleet: Callable[[], Snapshot] | None = None  # for the health of nodes, which the cache has as new as its watches
+
+    async def of_all(self) -> tuple[Pause, ...]:
+        """What holds for all NodePools. For launches, which go on where Freezes cannot be read: pods wait for them."""
+        try:
+            rules = await self._rules()
+        except Failure:
+            rules = TimeRules()
+        return self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
+
+    async def pins(self, pools: Iterable[str], reason: str) -> dict[str, dict[str, str]]:
+        """The annotations by which claims of these pools take images of before a change, or no other target. Where
+        roll-outs cannot be read, launches go on with what their NodeClass makes, and drift waits."""
+        try:
+            rules = await self._rules()
+        except Failure:
+            if reason == _DRIFTED:
+                raise
+            return {}
+        found = {pool: [each.pins(reason) for each in rollouts_of(rules.rollouts, pool)] for pool in pools}
+        return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
+
+    async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
+        """By pool: why a roll-out has no replacement made that was decided by these places of roll-outs."""
+        rules, known, found = await self._rules(), frozenset(decided), dict[str, str]()
+        for name, pool in pools.items():
+            policies = policies_of(rules.policies, pool) if pool is not None else ()
+            found[name] = why_not_made(policies, rollouts_of(rules.rollouts, name), name, known)
+        return found
+
+    def in_pool(self, pool: NodePool | None) -> Pause | None:
+        """The own pause of a pool that has just been read."""
+        return pause_of_pool(pool, self.now()) if pool is not None else None
+
+    async def hold(self, name: str, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
+        """What keeps nodes of the pool from beginning to leave for that cause; None where they may."""
+        return hold_of(await self.said(name), cause, replaced=replaced)
+
+    async def said(self, name: str) -> Said:
+        """All that people say about the pool."""
+        rules = await self._rules()
+        general = self._of_all(await self.namespaces.read(names.SYSTEM_NAMESPACE), rules)
+        pool = await self.pools.read(name) if name else None
+        own = self.in_pool(pool)
+        policies = policies_of(rules.policies, pool) if pool is not None else ()
+        return Said(
+            now=self.now(),
+            pool=pool,
+            pauses=general if own is None else (*general, own),
+            policies=policies,
+            readiness=self._readiness(policies),
+            rollouts=rollouts_of(rules.rollouts, name),
+        )
+
+    async def deleted_at(self, claim: NodeClaim) -> float | None:
+        """When the claim is deleted for its age, as its NodePool and policies have it now."""
+        rules, pool = await self._rules(), claim.labels.get(names.NODE_POOL, "")
+        return deleted_at(rules.policies, await self.pools.read(pool) if pool else None, claim)
+
+    def _readiness(self, policies: tuple[Policy, ...]) -> Mapping[str, Readiness]:
+        if self.fleet is None or not any(policy.health for policy in policies):
+            return {}
+        try:
+            return readiness_of(policies, self.fleet())
+        except Failure as failure:  # a watch is broken: hard expiry goes on, what is voluntary waits
+            return {policy.name: Readiness(fault=str(failure)) for policy in policies}
+
+    def _of_all(self, system: Namespace | None, rules: TimeRules) -> tuple[Pause, ...]:
+        return pauses_of_all(system, rules.freezes, self.now())
+
+    async def _rules(self) -> TimeRules:
+        return TimeRules() if self.rules is None else await self.rules.read(EVERYTHING)

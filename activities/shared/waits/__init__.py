@@ -1,0 +1,1 @@
+"""How steps wait: for changes, by repeated looks, side by side, and seen by others."""

@@ -1,0 +1,68 @@
+"""What a long wait says of those who wait for it, so that others can tell a worker that thinks from one that is gone.
+
+An idle wait beats once in a minute, so its heartbeats alone show late that its worker was killed. But what looks at
+the same cluster sees who is waiting: pods, claims that are being deleted. So the wait says with a heartbeat of its own
+which it has seen, by the version of their kinds, and whether it is still at work for them. Where one of them is neither
+seen nor answered, its worker does not live (`worker/unanswered.py`).
+
+Said only of what is new, and only by a look that takes longer than a moment: at rest, for a pod that finds no place,
+and for a plan that comes at once nothing is sent.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.activities.shared.every_step.heartbeats import say_no_more, say_seen
+
+
+@dataclass(slots=True)
+class Sight:
+    """What the looks of one wait have seen of these kinds."""
+
+    kinds: tuple[str, ...]
+    known: Set[str] = field(default_factory=frozenset)
+    version: int = 0
+    new: bool = False  # somebody has not been told yet that they are seen
+    at_work: bool = False
+
+    def sees(self, uids: Set[str], versions: Mapping[str, int]) -> None:
+        """These are waiting."""
+        if not uids <= self.known:
+            self.version, self.new = max((versions.get(kind, 0) for kind in self.kinds), default=0), True
+            self.works()
+        self.known = uids
+
+    def works(self) -> None:
+        """Something is done that may take long."""
+        self.at_work = True
+        say_seen(self.version, at_work=True)
+
+    def answered(self) -> None:
+        """They got no more than a reason, and wait on."""
+        if self.new:
+            say_seen(self.version, at_work=False)
+            self.new = self.at_work = False
+        self.rests()
+
+    def rests(self) -> None:
+        """The look is over, and what waited is helped, as anybody can see."""
+        if self.at_work:
+            say_no_more()
+        self.new = self.at_work = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a wait has reported last."""
+
+    version: int = 0
+    at_work: bool = False
+
+
+def reported_in(details: Sequence[Any]) -> Reported:
+    """By the details of a heartbeat; nothing before the first that tells it."""
+    match list(details):
+        case [_, _, [int(version), bool(at_work)], *_]:
+            return Reported(version, at_work)
+    return Reported()

@@ -1,0 +1,1 @@
+"""How steps change objects that others change too."""

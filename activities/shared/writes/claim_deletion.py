@@ -1,0 +1,36 @@
+"""The one way to delete a NodeClaim. What the deletion means is carried out by TerminateNode."""
+
+from dovetail.activities.shared.writes.revisions import revise_claim
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.subjects import ClaimRef
+from dovetail.messages.writes import Write
+from dovetail.model.endings import Ending, ended_text
+from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.objects import MetadataChange, NodeClaims
+
+
+async def delete_claim(claims: NodeClaims, claim: ClaimRef) -> Write:
+    """Delete the claim of that UID; the write is of version 0 where it was gone already.
+
+    Another claim under the same name is left alone.
+    """
+    version = await claims.delete(claim.name, claim.uid)
+    return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=version)
+
+
+async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> Write:
+    """Write on it why it goes, then delete it."""
+    await write_ending(claims, claim, ending, words)
+    return await delete_claim(claims, reference(claim))
+
+
+async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> None:
+    """What is being deleted already, or is marked by a disruption, keeps the reason that it has."""
+
+    def why(found: NodeClaim) -> MetadataChange | None:
+        if found.deleting_since is not None or found.is_true(DISRUPTION_REASON):
+            return None
+        return MetadataChange(annotations={ENDED_BECAUSE: ended_text(ending, words)})
+
+    await revise_claim(claims, claim, why)

@@ -1,0 +1,28 @@
+"""Changes the annotations of one NodePool as it is now, however often others change it meanwhile."""
+
+from collections.abc import Callable, Mapping
+
+from dovetail.activities.shared.writes.revisions import TRIES
+from dovetail.model.pools import NodePool
+from dovetail.ports.failures import Conflict
+from dovetail.ports.objects import MetadataChange, NodePools
+
+Annotations = Mapping[str, str | None]
+
+
+async def revise_pool(
+    pools: NodePools, pool: NodePool, change_of: Callable[[NodePool], Annotations]
+) -> NodePool | None:
+    """The pool with the change; None where it is gone. `change_of` answers nothing where nothing is to change."""
+    for _ in range(TRIES):
+        change = change_of(pool)
+        if not change:
+            return pool
+        try:
+            return await pools.patch(pool, MetadataChange(annotations=change))
+        except Conflict:
+            live = await pools.read(pool.name)
+            if live is None or live.uid != pool.uid:
+                return None
+            pool = live
+    raise Conflict(f"NodePool/{pool.name}", f"changed by others {TRIES} times in a row")

@@ -1,0 +1,109 @@
+"""Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import inf
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.nodes import NodeClaim
+from dovetail.model.pools import NodePool
+from dovetail.model.rules.rollouts import PoolNodes
+from dovetail.model.rules.stable_images import OLD_IMAGES
+from dovetail.model.snapshot import Claims, Snapshot
+
+# Of the NodePool's template, of its NodeClass and of the images that this selects.
+_CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "ImageDrift"})
+
+
+def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
+    """What the snapshot has of them, counted once."""
+    key = (pool.name, pool.hash)
+    if key not in snapshot.counted:
+        snapshot.counted[key] = _counted(snapshot, pool)
+    return snapshot.counted[key]
+
+
+def split_of(snapshot: Snapshot, pool: NodePool) -> tuple[Claims, Claims]:
+    """Its claims that are not at the target, and those that are."""
+    key = (pool.name, pool.hash)
+    if key not in snapshot.split:
+        sides: tuple[list[NodeClaim], list[NodeClaim]] = [], []
+        for claim in snapshot.claims_by_pool.get(pool.name, ()):
+            sides[not is_old(claim, pool)].append(claim)
+        snapshot.split[key] = tuple(sides[0]), tuple(sides[1])
+    return snapshot.split[key]
+
+
+def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
+    old, target = split_of(snapshot, pool)
+    leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
+    gone = {claim.uid for claim in leaving}
+    staying = [claim for claim in old if claim.uid not in gone]
+    return PoolNodes(
+        old=len(old) - len(leaving),
+        at_target=len(target),
+        leaving=_without_replacement(leaving, target),
+        newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
+        ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
+        refusable=sum(_is_refusable(claim, snapshot) for claim in target),
+        staying=tuple(claim.uid for claim in staying),
+        changed=sum(1 for claim in staying if _is_changed(claim)),
+        newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
+    )
+
+
+def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether drift is to replace it: what has drifted or, where a roll-out goes back, what is at its target."""
+    pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
+    if pool is None or pool.name not in snapshot.going_back:
+        return claim.is_true(names.DRIFTED)
+    return not is_old(claim, pool) and _is_refusable(claim, snapshot)
+
+
+def _is_refusable(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether a roll-out that goes back replaces a claim that is at the target. What was launched for want of an older
+    image stays, and what has one: the target may be that again, and claims are judged one by one."""
+    stable = snapshot.stable_images.get(claim.labels.get(names.NODE_POOL, ""), ())
+    return names.IMAGE not in claim.annotations and claim.image_id not in stable
+
+
+def is_old(claim: NodeClaim, pool: NodePool) -> bool:
+    """Whether it is not at the target. By its hash too: the condition is written some moments after the change."""
+    annotations = claim.annotations
+    same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
+    return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)
+
+
+def _has_older_image(claim: NodeClaim) -> bool:
+    return claim.annotations.get(names.IMAGE) in OLD_IMAGES
+
+
+def _known_from(claim: NodeClaim) -> float:
+    """When it was made; of one with an older image it is not known at once whether that is the target again."""
+    return -inf if _has_older_image(claim) else claim.created
+
+
+def _is_changed(claim: NodeClaim) -> bool:
+    """Whether somebody's change is the cause: a lost reservation is none, nor a type that is no longer sold."""
+    drifted = claim.condition(names.DRIFTED)
+    return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
+
+
+def _is_taken(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    return bool(claim.annotations.get(names.OWNER)) or claim.name in snapshot.taken
+
+
+def _without_replacement(leaving: Iterable[NodeClaim], target: Iterable[NodeClaim]) -> int:
+    """How many of them have none yet: a mark names the disruption, whose id ends in its plan's; a replacement carries
+    that from the start."""
+    plans = Counter(claim.annotations.get(names.OWNER, "").rpartition("/")[2] for claim in leaving)
+    made = Counter(claim.annotations.get(names.PLAN, "") for claim in target)
+    return sum(max(0, number - (made[plan] if plan else 0)) for plan, number in plans.items())
+
+
+def _is_ready(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    node = snapshot.nodes.get(claim.node_name)
+    ready = node.condition(names.READY) if node is not None else None
+    return claim.is_true(names.INITIALIZED_CONDITION) and ready is not None and ready.status == "True"

@@ -1,0 +1,1 @@
+"""What a NodePool remembers in its own annotations, so that it outlasts restarts."""

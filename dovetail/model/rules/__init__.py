@@ -1,0 +1,1 @@
+"""What people say in objects about when and how nodes may leave: DisruptionPolicies, Freezes, NodeRollouts."""

@@ -1,0 +1,188 @@
+"""What is asked of the one Prometheus of the worker's settings, and what an answer says of a roll-out or of nodes.
+
+A rule names alerts or an expression, never an address. What is not known never passes: no answer, an empty one, no
+number. Each answer is judged once, and the verdict stands in the status of the object that asks, with the moment of the
+answer: one that is too old lets nothing begin, whoever reads it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import isnan
+from typing import Final
+
+from dovetail.model.texts.quoting import one_line
+from dovetail.model.time import format_time
+
+EVERY: Final = 60.0  # seconds between two questions, where a rule says nothing else
+NOT_ASKED: Final = "it has not been asked yet"
+WRITTEN: Final = 60.0  # seconds for which a verdict that stays the same is not written again
+_GRACE: Final = 60.0  # seconds beyond two questions for which an answer counts
+_NAMED: Final = 3
+_ALERT: Final = "alertname"
+
+
+class GateResult(StrEnum):
+    """What a gate says."""
+
+    PASSING = "Passing"
+    UNKNOWN = "Unknown"  # which never passes
+    FAILING = "Failing"
+
+
+_WORST_FIRST: Final = (GateResult.FAILING, GateResult.UNKNOWN, GateResult.PASSING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One series of an answer: its labels, and its value now."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    value: float
+
+    def label(self, name: str) -> str:
+        """The label's value; empty where it has none."""
+        return dict(self.labels).get(name, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a question was answered. `at`: when, in whole seconds; `fault`: why nothing is known."""
+
+    at: float
+    samples: tuple[Series, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateVerdict:
+    """What a gate says by the last answer. `asked`: the moment of that; `failed`: how often it has failed without an
+    answer that passes; `since`: since when it says that."""
+
+    name: str
+    result: GateResult = GateResult.UNKNOWN
+    asked: float = 0.0
+    since: float | None = None
+    failed: int = 0
+    message: str = NOT_ASKED
+
+    @property
+    def words(self) -> str:
+        """For people; empty where there is nothing to say."""
+        return f"gate {self.name} is {self.result}: {self.message}" if self.message else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertsRule:
+    """No alert fires that has the labels of `firing`, but for those that have the labels of `ignore`."""
+
+    firing: str = "{}"
+    ignore: str = ""
+
+    @property
+    def question(self) -> str:
+        """As it is asked."""
+        ours = f"ALERTS{_firing(self.firing)}"
+        return f"{ours} unless ALERTS{_firing(self.ignore)}" if self.ignore else ours
+
+    def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
+        """Nothing that fires is what is hoped for."""
+        firing = Counter(each.label(_ALERT) for each in samples)
+        if not firing:
+            return GateResult.PASSING, ""
+        named = [f"{name} ({number})" if number > 1 else name for name, number in sorted(firing.items())[:_NAMED]]
+        more = f" and {len(firing) - _NAMED} more" if len(firing) > _NAMED else ""
+        return GateResult.FAILING, one_line(f"alerts fire: {', '.join(named)}{more}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRule:
+    """Every value of the expression is at least and at most that."""
+
+    expression: str
+    least: float | None = None
+    most: float | None = None
+
+    def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
+        """The worst of them; where one is no number, nothing is known."""
+        if not samples:
+            return GateResult.UNKNOWN, "the answer is empty: no series has a value now"
+        if any(isnan(each.value) for each in samples):
+            return GateResult.UNKNOWN, "the answer is no number"
+        low, high = min(each.value for each in samples), max(each.value for each in samples)
+        if self.most is not None and high > self.most:
+            return GateResult.FAILING, f"{high:g} is more than {self.most:g}"
+        if self.least is not None and low < self.least:
+            return GateResult.FAILING, f"{low:g} is less than {self.least:g}"
+        return GateResult.PASSING, f"{high:g}" if low == high else f"{low:g} to {high:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedGate:
+    """One question of an object; it has alerts or a query. `failures`: so many answers in a row fail it."""
+
+    name: str
+    alerts: AlertsRule | None = None
+    query: QueryRule | None = None
+    every: float = EVERY
+    failures: int = 1
+
+    @property
+    def question(self) -> str:
+        """As it is asked."""
+        if self.query is not None:
+            return self.query.expression
+        return (self.alerts or AlertsRule()).question
+
+    @property
+    def counts_for(self) -> float:
+        """For how many seconds an answer counts."""
+        return 2 * self.every + _GRACE
+
+    def judged(self, known: GateVerdict | None, answer: Answer | None, now: float) -> GateVerdict:
+        """What it says now. An answer that says the same as one a moment ago is not written down again."""
+        if answer is None or (known is not None and answer.at <= known.asked):
+            return known or GateVerdict(name=self.name, since=float(int(now)))
+        result, words = self._finds(answer)
+        failed = known.failed if known is not None else 0
+        if result == GateResult.FAILING:
+            failed = min(failed + 1, self.failures)
+            if failed < self.failures:
+                result, words = GateResult.UNKNOWN, f"{words}, {failed} of {self.failures} times"
+        elif result == GateResult.PASSING:
+            failed = 0
+        same = known is not None and (known.result, known.failed) == (result, failed)
+        since = known.since if known is not None and known.result == result else float(int(now))
+        found = GateVerdict(name=self.name, result=result, asked=answer.at, since=since, failed=failed, message=words)
+        if known is None or not same or answer.at - known.asked >= WRITTEN:
+            return found
+        passes = result == GateResult.PASSING
+        return known if passes or replace(found, asked=known.asked) == known else found
+
+    def _finds(self, answer: Answer) -> tuple[GateResult, str]:
+        if answer.fault:
+            return GateResult.UNKNOWN, one_line(answer.fault)
+        rule = self.query or self.alerts or AlertsRule()
+        return rule.finds(answer.samples)
+
+    def why_not(self, known: GateVerdict | None, now: float) -> str:
+        """Why it lets nothing begin now; empty where it passes."""
+        if known is None:
+            return f"gate {self.name} is Unknown: {NOT_ASKED}"
+        if known.result != GateResult.PASSING:
+            return known.words
+        if now - known.asked > self.counts_for:
+            return f"gate {self.name} is Unknown: the last answer is of {format_time(known.asked)}"
+        return ""
+
+
+def worst(verdicts: Sequence[GateVerdict]) -> GateVerdict:
+    """The one that counts; of equals one that has something to say."""
+    return min(verdicts, key=lambda each: (_WORST_FIRST.index(each.result), not each.message))
+
+
+def _firing(selector: str) -> str:
+    """A selector of series as that of alerts that fire."""
+    inner = selector.strip().removeprefix("{").removesuffix("}").strip().rstrip(",")
+    return f'{{alertstate="firing"{"," + inner if inner else ""}}}'

@@ -1,0 +1,67 @@
+"""What a pod says about when it may be moved: windows of its own, in an annotation.
+
+    dovetail.sh/disruption-window: "Sat,Sun 02:00-06:00; Wed 22:00-04:00 Europe/Berlin"
+
+Outside them it counts as a pod that must not be disrupted, by the rules of that annotation: they hold its node and
+widen nothing. What cannot be read holds it too.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from dovetail.model import names
+from dovetail.model.pods import Pod
+from dovetail.model.rules.openings import DAYS, Window, second_of
+from dovetail.model.rules.policies import Policy, next_opening, zone_named
+from dovetail.model.texts.quoting import shown
+from dovetail.model.texts.remembering import MEGABYTE, remembered
+
+LONGEST: Final = 256
+EXAMPLE: Final = "Sat,Sun 02:00-06:00 Europe/Berlin"
+
+_DAY, _TIME = f"(?:{'|'.join(DAYS)})", r"(?:[01]\d|2[0-3]):[0-5]\d"
+_WINDOW: Final = re.compile(
+    rf"(?:(?P<days>{_DAY}(?:,{_DAY})*) )?(?P<start>{_TIME})-(?P<end>{_TIME})(?: (?P<zone>\S+))?", re.ASCII
+)
+_ANY: Final = "any"  # the reason for which a node leaves plays no part
+
+
+def why_outside(text: str, now: float) -> str:
+    """Why the pod may not be moved now; empty where it may."""
+    policy = _read(text)
+    return policy.fault or ("it is outside its windows" if policy.why_closed(_ANY, now) else "")
+
+
+def opens_at(text: str, now: float) -> float | None:
+    """When one of the windows opens, where all are closed now and it is known."""
+    return next_opening((_read(text),), _ANY, now)
+
+
+def window_fault(pod: Pod) -> str:
+    """What cannot be read of the pod's."""
+    return "" if pod.disruption_window is None else _read(pod.disruption_window).fault
+
+
+def window_words(fault: str) -> str:
+    """What that means, for an Event."""
+    return f"Invalid {names.DISRUPTION_WINDOW} annotation: {fault}; until it is put right the pod is not moved"
+
+
+@remembered(MEGABYTE)
+def _read(text: str) -> Policy:
+    """The same as a policy. One zone for all windows, which may stand at one of them; UTC where it stands nowhere."""
+    windows, zones = [], set()
+    for part in text[: LONGEST + 1].split(";"):
+        found = _WINDOW.fullmatch(" ".join(part.split()))
+        if found is None or len(text) > LONGEST:
+            return Policy(name="", fault=f"{shown(text)} are no windows like {EXAMPLE}")
+        days = frozenset(DAYS.index(day) for day in (found["days"] or "").split(",") if day)
+        windows.append(Window(start=second_of(found["start"]), end=second_of(found["end"]), days=days))
+        zones |= {found["zone"]} - {None}
+    if len(zones) > 1:
+        return Policy(name="", fault=f"{shown(text)} names more than one time zone")
+    policy = Policy(name="", zone=next(iter(zones), "UTC"), allow=tuple(windows))
+    if zone_named(policy.zone) is None:
+        return replace(policy, fault=f"{shown(policy.zone)} is no time zone like Europe/Berlin")
+    return policy

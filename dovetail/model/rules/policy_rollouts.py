@@ -1,0 +1,57 @@
+"""Whether a change of a NodePool goes by the roll-out of a DisruptionPolicy, of which no NodeRollout is there yet.
+
+Until it is there nothing that has drifted may begin to leave: budgets would roll on in the meantime. Conditions are
+written claim by claim, so that too few to be a roll-out are known to be too few only after a while.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.model.rules.policies import Policy
+from dovetail.model.rules.rollouts import PoolNodes
+from dovetail.model.time import format_time
+
+SETTLES: Final = 60.0  # seconds after the last node that was found to have drifted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmade:
+    """What is waited for. `policy`: the one by which a NodeRollout is to be made now; None where it is not."""
+
+    message: str
+    policy: Policy | None = None
+    until: float | None = None
+
+
+def rolling(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Those that have a roll-out; one counts, of several none."""
+    return tuple(policy for policy in policies if policy.rollout is not None)
+
+
+def conflict(policies: tuple[Policy, ...]) -> str:
+    """What is wrong where several policies of a pool have one."""
+    several = [policy.name for policy in rolling(policies)]
+    if len(several) < 2:
+        return ""
+    named = f"{', '.join(several[:-1])} and {several[-1]}"
+    return f"DisruptionPolicies {named} each have a roll-out for it; take one away, none counts until then"
+
+
+def unmade(policies: tuple[Policy, ...], nodes: PoolNodes, now: float) -> Unmade | None:
+    """What holds a pool without a NodeRollout; None where budgets alone count."""
+    ours = rolling(policies)
+    if not ours or not nodes.changed:
+        return None
+    if len(ours) > 1:
+        return Unmade(message=conflict(policies))
+    [policy] = ours
+    needs = policy.rollout.needs(nodes.total) if policy.rollout is not None else 0
+    if nodes.changed >= needs:
+        return Unmade(
+            message=f"a NodeRollout is made of its change first, by DisruptionPolicy {policy.name}", policy=policy
+        )
+    until = nodes.newest_drift + SETTLES
+    if until <= now:
+        return None
+    few = f"{nodes.changed} of the {needs} nodes that are a roll-out by DisruptionPolicy {policy.name} have drifted"
+    return Unmade(message=f"{few}; others may follow until {format_time(until)}", until=until)

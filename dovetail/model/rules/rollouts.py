@@ -1,0 +1,381 @@
+"""NodeRollouts: how far a change may reach the nodes of one NodePool, step by step.
+
+The rule is a fraction that is worked out from the cluster and the object each time: so many of the pool's nodes may be
+at the target, or on their way to it. So no dead worker, lost database or second look can take more than the step. An
+object that cannot be read lets none go.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import Final
+from zlib import crc32
+
+from dovetail.model import names
+from dovetail.model.nodes import Condition
+from dovetail.model.pools import NodePool
+from dovetail.model.rules.gates import AskedGate, GateResult, GateVerdict, worst
+from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
+from dovetail.model.rules.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
+from dovetail.model.time import format_time
+
+_OWN: Final = "drifted"  # for which it makes claims itself
+
+
+class Intent(StrEnum):
+    """What people want of it."""
+
+    RUN = "Run"
+    PAUSE = "Pause"  # no further node begins, and no further step
+    ABORT = "Abort"  # likewise, until somebody says otherwise
+    PROMOTE = "Promote"  # the last step at once
+    ROLL_BACK = "RollBack"  # nodes at the target are replaced by such as were there before
+
+
+class Order(StrEnum):
+    """Which of the nodes that a step takes go first."""
+
+    AGE = "Age"  # the oldest
+    ZONE = "Zone"  # one zone after another, the oldest of each first
+
+
+class RolloutState(StrEnum):
+    """How far its step is."""
+
+    WAITING = "Waiting"  # for a change
+    REPLACING = "Replacing"
+    SOAKING = "Soaking"
+    JUDGING = "Judging"  # a node at the target is not ready after its soak, or a gate fails
+    AWAITING = "Awaiting"  # a person's approval of the next step
+    PAUSED = "Paused"  # nobody answered in time
+    COMPLETE = "Complete"
+    ROLLING_BACK = "RollingBack"  # nodes at the target leave
+    FAILED = "Failed"  # none is at the target, and none comes there
+
+
+REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
+NODES: Final = "nodes"  # the name of the gate that every roll-out has
+MAX_STABLE_AGE: Final = 30 * 86_400.0
+BEGUN: Final = frozenset(
+    {
+        RolloutState.REPLACING,
+        RolloutState.SOAKING,
+        RolloutState.JUDGING,
+        RolloutState.AWAITING,
+        RolloutState.PAUSED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesGate:
+    """What the gate `nodes` says: whether pods do as well on nodes at the target as on the others. `since`: since when
+    some do not."""
+
+    result: GateResult = GateResult.UNKNOWN
+    since: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStep:
+    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves. `approve`: how many
+    seconds a person has to let the step after it begin; None where nobody is asked."""
+
+    name: str
+    to: str
+    soak: float = 0.0
+    approve: float | None = None
+
+    def allows(self, total: int) -> int:
+        """How many of so many; a percentage is rounded up."""
+        return -(-int(self.to[:-1]) * total // 100) if self.to.endswith("%") else min(int(self.to), total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutFailure:
+    """Why the target is refused, or one before it was. `generation`: of the object then; a later one is a person's
+    answer."""
+
+    generation: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStrategy:
+    """How a change goes on: what a DisruptionPolicy says of every change, and a NodeRollout of its own."""
+
+    steps: tuple[RolloutStep, ...] = ()
+    launches_stable: bool = False  # whether launches take the images of before, but for its own
+    rolls_back: bool = False  # whether it goes back by itself where it fails
+    longest_stable: float = MAX_STABLE_AGE
+    gates: tuple[AskedGate, ...] = ()  # beside `nodes`
+    order: Order = Order.AGE
+    longest: float | None = None  # seconds after which it stops until a person decides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPlan(RolloutStrategy):
+    """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
+
+    drifted: str = "1"
+
+    def needs(self, total: int) -> int:
+        """How many nodes of a pool of so many."""
+        share = self.drifted.endswith("%")
+        return RolloutStep(name="", to=self.drifted).allows(total) if share else int(self.drifted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRollout:
+    """A NodeRollout to make by a policy, of the pool's change."""
+
+    name: str
+    pool: str
+    pool_uid: str
+    policy: str
+    plan: RolloutPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """What became of one step. `ended`: None while it goes on, without a result."""
+
+    step: str
+    began: float
+    ended: float | None = None
+    result: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutStatus:
+    """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
+
+    step: str = ""
+    state: RolloutState = RolloutState.WAITING
+    since: float = 0.0
+    until: float | None = None
+    begun: float = 0.0
+    target: str = ""  # the NodePool's hash
+    total: int = 0
+    at_target: int = 0
+    leaving: int = 0
+    gate: NodesGate = NodesGate()
+    asked: tuple[GateVerdict, ...] = ()  # of the other gates
+    history: tuple[Passage, ...] = ()  # the latest last
+    makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
+    stable: StableImages = NOTHING_KNOWN
+    failure: RolloutFailure | None = None
+    awaits: Awaits | None = None
+    answered: Answered | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout(RolloutStrategy):
+    """One NodeRollout. `pool`: empty where it cannot be read; then it is about every NodePool."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: float = 0.0
+    pool: str = ""
+    intent: Intent = Intent.RUN
+    fault: str = ""
+    status: RolloutStatus = RolloutStatus()
+    policy: str = ""  # by which it was made; none where a person made it
+    approval: Approval | None = None
+
+    def is_about(self, pool: str) -> bool:
+        """Whether it holds nodes of that pool back; one that is complete holds none any more."""
+        return self.pool in ("", pool) and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it holds nothing back any more."""
+        return not self.fault and self.status.state == RolloutState.COMPLETE
+
+    @property
+    def place(self) -> str:
+        """What a decision went by, as three digests: the pool, the target and the direction, and the step. How many
+        nodes are there is none of it."""
+        status = self.status
+        to = [step.to for step in self.steps if step.name == status.step]
+        return f"{_digest(self.pool)}.{self._aim}.{_digest(self.uid, self.name, status.step, to, status.begun)}"
+
+    @property
+    def _aim(self) -> str:
+        return _digest(self.status.target, self.status.makes, self.goes_back)
+
+    def why_other(self, decided: Iterable[str]) -> str:
+        """Why a replacement by a decision that went by these places is not made any more; empty where it is. A step
+        that has changed since is no reason: it was permitted, and is counted."""
+        if self.status.state in REFUSED:  # else it takes an image of before
+            return f"NodeRollout {self.name} refuses the target" if self.status.stable.why_not else ""
+        known = {place.split(".")[1] for place in decided if was_about(place, self.pool)}
+        return "" if self._aim in known else f"NodeRollout {self.name} has another target since"
+
+    @property
+    def _begun(self) -> bool:
+        return self.status.state in BEGUN
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it neither lets a node begin nor goes on, until somebody says so or there is a change."""
+        return bool(self.fault) or self.wants not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
+
+    @property
+    def wants(self) -> Intent:
+        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one,
+        whatever else of the object is changed."""
+        return Intent.RUN if self.has_gone_back and self.intent == Intent.ROLL_BACK else self.intent
+
+    @property
+    def has_gone_back(self) -> bool:
+        """Whether a target before this one was refused, and what people want has not changed since."""
+        return self.status.failure is not None and self.status.state not in REFUSED
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether nodes at its target leave, and no others."""
+        stops = bool(self.fault) or self.intent in (Intent.PAUSE, Intent.ABORT)
+        return self.status.state == RolloutState.ROLLING_BACK and not stops
+
+    @property
+    def keeps_images(self) -> bool:
+        """Whether launches take the images of before."""
+        state, stable = self.status.state, self.status.stable
+        return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
+
+    def pins(self, reason: str) -> dict[str, str]:
+        """The annotations of a claim that is made for that reason; none where it takes the images of its NodeClass."""
+        if reason != _OWN:
+            return self.status.stable.pinned(STABLE) if self.keeps_images else {}
+        if self.status.state in REFUSED and not self.status.stable.why_not:
+            return self.status.stable.pinned(BACK)
+        return {names.TARGET: self.status.makes} if self.status.makes and self._begun else {}
+
+    @property
+    def verdicts(self) -> tuple[GateVerdict, ...]:
+        """What each gate says, `nodes` first; of one that was never asked nothing is known."""
+        known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
+        first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
+        return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of them, which counts."""
+        return worst(self.verdicts)
+
+    @property
+    def doubts(self) -> str:
+        """What the worst of them says against it, for people."""
+        verdict = self.verdict
+        if verdict.result == GateResult.PASSING:
+            return ""
+        return verdict.message if verdict.name == NODES else verdict.words
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether a gate holds it; who promotes it has seen that."""
+        return self.verdict.result == GateResult.FAILING and self.intent != Intent.PROMOTE
+
+    @property
+    def passes(self) -> bool:
+        """Whether all gates let the next step begin."""
+        return self.verdict.result == GateResult.PASSING or self.intent == Intent.PROMOTE
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it lets no node begin, however many are at the target. What the gate `nodes` does not know yet holds
+        the next step alone; of the others, which are asked, everything."""
+        if self.goes_back:
+            return False
+        blind = any(each.result != GateResult.PASSING for each in self.verdicts[1:])
+        return self.is_stopped or self.is_failing or (blind and self.intent != Intent.PROMOTE)
+
+    def overdue_at(self) -> float:
+        """When it stops because it has taken too long."""
+        return inf if self.longest is None or self.intent == Intent.PROMOTE else self.status.begun + self.longest
+
+    def why_not_now(self, now: float) -> str:
+        """What the clock alone says against further nodes: it has taken too long, or what a gate said is too old."""
+        if self.goes_back or self.intent == Intent.PROMOTE or self.status.state not in BEGUN:
+            return ""
+        if now >= self.overdue_at():
+            return f"it has gone on since {format_time(self.status.begun)}, longer than its maxDuration"
+        known = {each.name: each for each in self.status.asked}
+        return next((why for gate in self.gates if (why := gate.why_not(known.get(gate.name), now))), "")
+
+    def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
+        """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
+        a target that nothing is known of, the first."""
+        if self.is_held or self.goes_back:
+            return None
+        if self.has_changed(pool, nodes):
+            return self.steps[0]
+        return next((step for step in self.steps if step.name == self.status.step), None)
+
+    def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
+        """Whether the pool has another target than the one that is rolled out: by its hash or, where its NodeClass has
+        changed, because a node has drifted that came after the beginning, or by what it makes of a launch."""
+        makes = bool(nodes.makes and self.status.makes) and nodes.makes != self.status.makes
+        return makes or pool.hash != self.status.target or nodes.newest_old > self.status.begun
+
+    def left(self, pool: NodePool, nodes: "PoolNodes") -> int:
+        """How many more nodes may begin."""
+        if self.goes_back:
+            return nodes.refusable
+        step = self.step(pool, nodes)
+        return max(0, step.allows(nodes.total) - nodes.taken) if step is not None else 0
+
+    @property
+    def words(self) -> str:
+        """Where it stands, for people."""
+        if self.fault:
+            return f"it cannot be understood: {self.fault}"
+        if self.intent in (Intent.PAUSE, Intent.ABORT):
+            return f"its intent is {self.intent}"
+        if self.status.failure is not None and self.status.state in REFUSED:
+            return f"{self.status.state}: {self.status.failure.message}"
+        place = f" at step {self.status.step}" if self.status.step else ""
+        gate = f", as {self.doubts}" if self.doubts else ""
+        return f"{self.status.state}{place}{gate}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolNodes:
+    """The nodes of a pool by what they are to its latest change. One that is leaving and its replacement count once."""
+
+    old: int = 0  # and staying
+    at_target: int = 0
+    leaving: int = 0  # not at the target, without a replacement yet
+    newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
+    ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
+    refusable: int = 0  # at the target for certain, those that are being deleted included
+    makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
+    staying: tuple[str, ...] = ()  # the UIDs of the old ones
+    changed: int = 0  # those of them that are not at the target because somebody has changed it
+    newest_drift: float = -inf  # when the last one was found to have drifted
+
+    @property
+    def taken(self) -> int:
+        """At the target or on their way to it. A node that is not known to have drifted counts."""
+        return self.at_target + self.leaving
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.old + self.taken
+
+
+def was_about(place: str, pool: str) -> bool:
+    """Whether a place that a decision went by is one of that pool's roll-outs."""
+    return place.startswith(f"{_digest(pool)}.")
+
+
+def _digest(*parts: object) -> str:
+    return f"{crc32(repr(parts).encode()):08x}"

@@ -1,0 +1,1 @@
+"""Texts that anybody may have written: read, quoted and remembered within bounds."""

@@ -1,0 +1,72 @@
+"""Durations as Go writes and reads them: `1h30m`, `90s`, `1.5h`. `720` has no unit and is no duration, nor is `1d`."""
+
+import re
+from typing import Final
+
+from dovetail.model.texts.digits import integer
+from dovetail.model.texts.quoting import quoted
+from dovetail.model.texts.remembering import MEGABYTE, remembered
+
+NANOSECONDS: Final = 10**9
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": NANOSECONDS,
+    "m": 60 * NANOSECONDS,
+    "h": 3600 * NANOSECONDS,
+}
+_PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")
+_LONGEST: Final = 2**63 - 1  # Go keeps a duration in 64 bits
+_LONGEST_TEXT: Final = 1024  # Go has no limit; here nobody's text costs more than this to judge
+_DECIMALS: Final = 18  # Go drops the digits that do not fit into 64 bits
+
+
+class DurationError(ValueError):
+    """A text that is no Go duration; the message is the one that Go's parser gives."""
+
+
+@remembered(MEGABYTE)
+def parse_nanoseconds(text: str) -> int:
+    """The duration in nanoseconds, exactly."""
+    negative = text[:1] == "-"
+    body = text[1:] if text[:1] in ("-", "+") else text
+    if body == "0":
+        return 0
+    if not body or len(text) > _LONGEST_TEXT:
+        raise _invalid(text)
+    value, position = 0, 0
+    while position < len(body):
+        part = _PART.match(body, position)
+        assert part is not None  # it matches nothing at all, too
+        value += _part(text, *part.groups(""))
+        if value > _LONGEST + negative:
+            raise _invalid(text)
+        position = part.end()
+    return -value if negative else value
+
+
+def _part(text: str, whole: str, fraction: str, unit: str) -> int:
+    """One number with its unit."""
+    number = integer(f"-{whole or 0}")  # negative, because that side holds one more
+    if number is None or not (whole or fraction):
+        raise _invalid(text)
+    if not unit:
+        raise DurationError(f"time: missing unit in duration {quoted(text)}")
+    size = _UNITS.get(unit)
+    if size is None:
+        raise DurationError(f"time: unknown unit {quoted(unit)} in duration {quoted(text)}")
+    decimals = fraction[:_DECIMALS]
+    return -number * size + int(decimals or "0") * size // int(10 ** len(decimals))
+
+
+def _invalid(text: str) -> DurationError:
+    return DurationError(f"time: invalid duration {quoted(text)}")
+
+
+def parse_seconds(text: str) -> float:
+    """The duration in seconds."""
+    return parse_nanoseconds(text) / NANOSECONDS

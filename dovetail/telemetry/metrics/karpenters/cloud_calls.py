@@ -1,0 +1,71 @@
+"""How long calls to the cloud take, and how they fail, under Karpenter's names (CLD-16).
+
+Put around the ports by the composition root. Methods are named as upstream names its provider's; the label `controller`
+is the controller of upstream's that makes the same call.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
+
+from temporalio import activity
+
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.cloud import ClassNotReady, Cloud, Instance, LaunchRefused, NoCapacity, Prepared
+from dovetail.ports.failures import Failure
+from dovetail.telemetry.metrics.karpenters.catalogue import count, observe
+from dovetail.telemetry.metrics.karpenters.controllers import controller_of
+
+T = TypeVar("T")
+
+
+class MeasuredCloud:
+    """The port Cloud, each call timed and its failures counted."""
+
+    def __init__(self, cloud: Cloud, provider: str) -> None:
+        self._cloud, self._provider = cloud, provider
+
+    async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
+        return await self._cloud.prepare(claim)
+
+    async def launch(
+        self, claim: NodeClaim, request: str, token: str
+    ) -> Instance | NoCapacity | ClassNotReady | LaunchRefused:
+        found = await self._timed("Create", lambda: self._cloud.launch(claim, request, token))
+        if isinstance(found, NoCapacity):
+            self._failed("Create", "InsufficientCapacityError")
+        elif isinstance(found, ClassNotReady):
+            self._failed("Create", "NodeClassNotReadyError")
+        elif isinstance(found, LaunchRefused):
+            self._failed("Create", "")
+        return found
+
+    async def find(self, claim_uid: str = "", provider_id: str = "") -> Instance | None:
+        return await self._timed("Get", lambda: self._cloud.find(claim_uid=claim_uid, provider_id=provider_id))
+
+    async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
+        found = await self._timed("Delete", lambda: self._cloud.terminate(provider_id, claim))
+        if found == "gone":
+            self._failed("Delete", "NodeClaimNotFoundError")
+        return found
+
+    async def list_instances(self) -> tuple[Instance, ...]:
+        return await self._timed("List", self._cloud.list_instances)
+
+    async def _timed(self, method: str, call: Callable[[], Awaitable[T]]) -> T:
+        began = time.monotonic()
+        try:
+            return await call()
+        except Failure:
+            self._failed(method, "")
+            raise
+        finally:
+            observe("cloudprovider_duration_seconds", time.monotonic() - began, self._labels(method))
+
+    def _failed(self, method: str, error: str) -> None:
+        """The label of the error as upstream maps it; anything else is empty."""
+        count("cloudprovider_errors_total", {**self._labels(method), "error": error})
+
+    def _labels(self, method: str) -> dict[str, str]:
+        step = activity.info().activity_type if activity.in_activity() else ""
+        return {"controller": controller_of(step), "method": method, "provider": self._provider}

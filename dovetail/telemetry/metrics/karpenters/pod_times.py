@@ -1,0 +1,132 @@
+"""How long pods wait until they are bound and until they run (MET-1, MET-6).
+
+Fed by the cache with each change of a pod, and by the provisioning planner with what it decided; asked for its gauges
+at each scrape. Only pods that were seen pending are remembered, from then until they are ready or have ended, so a
+change of one that runs costs a look-up and nothing ever reads all pods. A new process begins anew: what it never
+saw pending it never counts.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dovetail.model.pod_rules import is_terminal
+from dovetail.model.pods import Pod
+from dovetail.telemetry.metrics.duties import PROVISIONING, UPKEEP, Duties
+from dovetail.telemetry.metrics.gauges import Sample
+from dovetail.telemetry.metrics.karpenters.catalogue import observe
+
+
+@dataclass(slots=True)
+class _Wait:
+    name: str
+    namespace: str
+    created: float
+    bound: bool
+    acknowledged: float | None = None  # first seen by the planner
+    decided: bool = False  # whatever the first decision was
+    placed: float | None = None  # room was found, and has been since
+
+
+class PodTimes:
+    """The pods that were seen pending and are not ready yet."""
+
+    def __init__(self, now: Callable[[], float] = time.time, duties: Duties | None = None) -> None:
+        """`duties`: every worker follows all pods, and one counts and publishes."""
+        self._now, self.duties = now, duties or Duties()
+        self._pass: tuple[int, float] | None = None  # pods of the pass under way, and when it began
+        self._waits: dict[str, _Wait] = {}
+        self._lock = threading.Lock()  # watch, planner and scrape are threads of their own
+
+    def heard(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod was created, has changed or is gone."""
+        pod = new or old
+        if pod is None or (pod.uid not in self._waits and pod.phase != "Pending"):
+            return
+        with self._lock:
+            if new is None or is_terminal(new):
+                self._waits.pop(pod.uid, None)
+            else:
+                self._follow(new, self._now())
+
+    def _follow(self, pod: Pod, now: float) -> None:
+        wait = self._waits.get(pod.uid)
+        if wait is None:
+            wait = _Wait(pod.name, pod.namespace, pod.created, bound=bool(pod.node_name))
+            self._waits[pod.uid] = wait
+        if pod.node_name and not wait.bound:
+            wait.bound = True
+            self._observe("bound", wait, now)
+        if pod.ready:
+            del self._waits[pod.uid]
+            self._observe("startup", wait, now)
+
+    def acknowledged(self, uid: str, now: float) -> None:
+        """The planner has it among the pending pods."""
+        with self._lock:
+            wait = self._waits.get(uid)
+            if wait is not None and wait.acknowledged is None:
+                wait.acknowledged = now
+
+    def decided(self, uid: str, now: float, *, placed: bool) -> None:
+        """PLC-236: the time of the first success is kept, until a round finds no room."""
+        with self._lock:
+            wait = self._waits.get(uid)
+            if wait is not None:
+                wait.decided = True
+                wait.placed = (wait.placed or now) if placed else None
+
+    def since(self, uid: str) -> float | None:
+        """Since when the pod has been waiting; None where it does not, or nobody saw it pending."""
+        with self._lock:
+            wait = self._waits.get(uid)
+        return None if wait is None else wait.created
+
+    def pass_began(self, pods: int) -> None:
+        """The planner begins to place so many pods."""
+        self._pass = pods, self._now()
+
+    def pass_ended(self) -> None:
+        """The planner has placed what it could."""
+        self._pass = None
+
+    def pass_samples(self) -> Iterator[Sample]:
+        """The gauges of the pass under way."""
+        if self.duties.has(PROVISIONING):
+            now = self._now()
+            pods, began = self._pass or (0, now)
+            labels = (("controller", "provisioner"),)
+            yield Sample(name="scheduler_queue_depth", labels=labels, value=float(pods))
+            yield Sample(name="scheduler_unfinished_work_seconds", labels=labels, value=now - began)
+
+    def samples(self) -> Iterator[Sample]:
+        """The gauges of those that wait."""
+        if not self.duties.has(UPKEEP):
+            return
+        now = self._now()
+        with self._lock:
+            waits = list(self._waits.values())
+        for wait in waits:
+            labels = (("name", wait.name), ("namespace", wait.namespace))
+            for name, since in _waiting_since(wait):
+                yield Sample(name=name, labels=labels, value=max(0.0, now - since))
+
+    def _observe(self, what: str, wait: _Wait, now: float) -> None:
+        if not self.duties.has(UPKEEP):
+            return
+        observe(f"pods_{what}_duration_seconds", now - wait.created, {})
+        if wait.placed is not None:
+            observe(f"pods_provisioning_{what}_duration_seconds", now - wait.placed, {})
+
+
+def _waiting_since(wait: _Wait) -> Iterator[tuple[str, float]]:
+    yield "pods_unstarted_time_seconds", wait.created
+    if not wait.bound:
+        yield "pods_unbound_time_seconds", wait.created
+    if wait.placed is not None:
+        yield "pods_provisioning_unstarted_time_seconds", wait.placed
+        if not wait.bound:
+            yield "pods_provisioning_unbound_time_seconds", wait.placed
+    if wait.acknowledged is not None and not wait.decided and not wait.bound:
+        yield "pods_provisioning_scheduling_undecided_time_seconds", wait.acknowledged
