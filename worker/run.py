@@ -93,7 +93,7 @@ WORKFLOWS = [
 ]
 
 # What a step may take to finish once the worker is to stop. Waits have nothing to finish but an eviction that is under
-# way: another worker goes on with them at once. What only looks ends by itself (activities/shared/every_step/ending.py).
+# way: another worker takes them at once. What only looks ends by itself: activities/shared/every_step/ending.py.
 GRACE = {"control": 20.0, "waits": 2.0, "watches": 1.0, "plan": 1.0, "cloud": 20.0}
 FLUSH_SECONDS = 5.0  # for answers that are on their way when the grace is over
 

@@ -3,9 +3,9 @@
 The singletons' idle waits beat once in a minute at most, so that rest costs little, and a killed worker would be missed
 only then. But every worker sees the same cluster: a pod that nobody answers, a claim that was deleted and stays. Where
 that lasts for three seconds, a worker that does not hold the wait itself asks Temporal who does, and what that one has
-told since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it thinks and
-whatever it has answered. One that has said nothing new meanwhile is gone, and all singletons that wait in it are poked:
-they ask for their waits anew, and a worker that lives takes them.
+told since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it
+thinks and whatever it has answered. One that has said nothing new meanwhile is gone, and all singletons that wait in it
+are poked: they ask for their waits anew, and a worker that lives takes them.
 
 A poke of a worker that lives after all costs it a look. So each of those who wait causes fewer and fewer of them.
 """

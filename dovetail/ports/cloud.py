@@ -81,8 +81,8 @@ class Cloud(Protocol):
     """Instances."""
 
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
-        """Work out what would be launched for a claim, with the images that it names (model/rules/stable_images.py). Launches
-        nothing."""
+        """Work out what would be launched for a claim, with the images that it names (model/rules/stable_images.py).
+        Launches nothing."""
 
     async def launch(
         self, claim: NodeClaim, request: str, token: str
