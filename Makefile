@@ -130,6 +130,7 @@ picture: $(STAMP) ## play the story and draw the pictures of the README: termina
 	@$(BIN)/python -m tests.cli.pictures docs/pictures
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/day.json
 	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/vendors-week.json
+	@$(BIN)/python -m acceptance.bench.day.picture docs/pictures/dollars-and-moves.json
 
 docs: $(SITE)/index.html ## build the documentation site into .dovetail/site, strictly, where a page has changed
 

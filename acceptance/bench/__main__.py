@@ -1,9 +1,10 @@
 """`make bench DIR=… OUT=…`: run benchmark inputs and print what they took and how good the answers are.
 
 Each input runs in a process of its own, because upstream's figures were taken so and because peak memory is one figure
-per process. A table goes to the terminal, one JSON line per input follows it, and with OUT each answer is written in
-the notation of recorded results. Seconds (and cpu: seconds of the processor, for a machine that is not idle) are the
-best of several runs from raw JSON to the answer, on one core, the collector off during a run as the planner has it.
+per process. A table goes to the terminal, "within … of what is possible" and one JSON line per input follow it, and
+with OUT each answer is written in the notation of recorded results. Seconds (and cpu: seconds of the processor, for a
+machine that is not idle) are the best of several runs from raw JSON to the answer, on one core, the collector off
+during a run as the planner has it.
 Under POLICY=cost, "bound" is the cost, over upstream's planned one, after a model of the kube-scheduler has bound the
 pods, each nominated to the node meant for it, and those left over ("second round") have further nodes; the lines below
 have the same if nobody is nominated, and for the default answer, where nobody is. "over least" is the planned cost over
@@ -84,6 +85,12 @@ def _print_table(lines: list[Line]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), flush=True)
 
 
+def nearness(line: Line) -> str | None:
+    """How near the planned answer is to a bound, in words; None where nothing was bounded."""
+    over = line.get("over least")
+    return None if over is None else f"{line['input']}: within {over - 1:.1%} of what is possible"
+
+
 def main() -> int:
     """Run everything in the folder, then the inputs that are made."""
     parser = argparse.ArgumentParser(prog="make bench")
@@ -112,6 +119,8 @@ def main() -> int:
         lines.append(_run(name, arguments.folder, arguments.out, arguments.repeat))
         print(f"  {name} …", file=sys.stderr, flush=True)
     _print_table([line for line in lines if "fault" not in line])
+    for words in filter(None, map(nearness, lines)):
+        print(words)
     for line in lines:
         print(orjson.dumps(line).decode())
     return 1 if any("fault" in line for line in lines) else 0

@@ -24,6 +24,7 @@ DECIDING: Final = (
     "placement_policy",
     "node_cost",
     "cost_seconds",
+    "cost_worth",
     "cost_keep_places",
     "brake_launches",
     "brake_dollars",
@@ -92,4 +93,5 @@ def disruption_settings(settings: Settings) -> DisruptionSettings:
         well_known=well_known_labels(settings),
         search_seconds=settings.search_limit,
         cost=cost_settings(settings),
+        worth=settings.cost_worth,
     )

@@ -88,6 +88,7 @@ class Settings(BaseModel):
     placement_policy: Literal["Default", "Cost"] = Field("Default", alias="PLACEMENT_POLICY")
     cost_seconds: float = Field(1.0, alias="DOVETAIL_COST_SECONDS", gt=0)
     node_cost: float = Field(0.0, alias="DOVETAIL_NODE_COST", ge=0, le=MOST_NODE_COST, allow_inf_nan=False)
+    cost_worth: float = Field(0.7, alias="DOVETAIL_COST_WORTH", ge=0.3, le=100, allow_inf_nan=False)
     cost_keep_places: bool = Field(True, alias="DOVETAIL_COST_KEEP_PLACES")
     min_values: Literal["Strict", "BestEffort"] = Field("Strict", alias="MIN_VALUES_POLICY")
     gates: Mapping[str, bool] = Field(default_factory=lambda: dict(GATES), alias="FEATURE_GATES")

@@ -118,6 +118,7 @@ WORDS: Final[dict[str, str]] = {
     "OTEL_TRACES_SAMPLER_ARG": "that share",
     "PLACEMENT_POLICY": "`Cost`: cheaper nodes are looked for after each pass ([cost](../cost.md))",
     "DOVETAIL_COST_SECONDS": "how long is looked for them, in processor time, for each thousand of pods begun",
+    "DOVETAIL_COST_WORTH": "of that policy: percent of a NodePool's price to save for each percent of it that is moved",
     "DOVETAIL_COST_KEEP_PLACES": "pods are nominated for the nodes that the policy `Cost` makes for them",
     "DOVETAIL_NODE_COST": "dollars an hour that a node costs beside its instance, for that policy",
 }

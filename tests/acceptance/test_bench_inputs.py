@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from acceptance.bench.__main__ import nearness
 from acceptance.bench.asked import AskedWrongly, cost_settings
 from acceptance.bench.inputs import diverse, standing_nodes
 from dovetail.model.json import Json
@@ -61,6 +62,11 @@ def test_what_cannot_be_read_is_named(variable: str, value: str, says: str) -> N
     with pytest.raises(AskedWrongly) as found:
         cost_settings({variable: value}, without_clock)
     assert str(found.value) == says
+
+
+def test_how_near_an_answer_is_to_a_bound_is_said_in_words() -> None:
+    assert nearness({"input": "openb", "over least": 1.0412}) == "openb: within 4.1% of what is possible"
+    assert nearness({"input": "openb", "no least": "nodes that stand"}) is None
 
 
 @pytest.mark.slow

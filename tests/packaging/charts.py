@@ -138,6 +138,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "flightsMegabytes": 2000,
             "placementPolicy": "Cost",
             "costSeconds": "2.5s",
+            "costWorth": 0.35,
             "nodeCost": 0.01,
         }
     },
@@ -203,4 +204,5 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"dovetail": {"flightsMegabytes": 0}}, "/dovetail/flightsMegabytes"),
     ({"dovetail": {"placementPolicy": "cost"}}, "/dovetail/placementPolicy"),
     ({"dovetail": {"costSeconds": 1}}, "/dovetail/costSeconds"),
+    ({"dovetail": {"costWorth": 0.2}}, "/dovetail/costWorth"),
 ]

@@ -198,7 +198,7 @@ class TestRendering:
             for name in ("a record and decisions in a bucket, under the policy cost", "a shadow beside Karpenter")
         )
         assert (kept.record, kept.flights, kept.flight_megabytes) == ("s3://kept/dovetail", "s3://kept", 2000)
-        assert (kept.placement_policy, kept.cost_seconds, kept.node_cost) == ("Cost", 2.5, 0.01)
+        assert (kept.placement_policy, kept.cost_seconds, kept.cost_worth, kept.node_cost) == ("Cost", 2.5, 0.35, 0.01)
         assert (beside.beside_karpenter, kept.beside_karpenter, kept.api) == (True, False, True)
 
     def test_every_setting_is_a_value_or_one_of_those_for_controller_env(self, helm: Helm) -> None:

@@ -1,6 +1,7 @@
 """Where pods keep coming, a first node has room for the next ones, and every rule holds as before (PLQ-67)."""
 
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -13,11 +14,12 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.placements import Placement
+from dovetail.model.pods import HostPort
 from dovetail.model.resources import CPU
 from dovetail.placement.cost import steady
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
-from tests.placement.builders import a_bound_pod, a_node, a_pod, a_snapshot, a_type
+from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, a_type, near, spread
 from tests.placement.test_cost import quick
 from tests.properties.clusters import clusters
 
@@ -68,6 +70,27 @@ def test_no_node_is_made_for_what_may_come_alone() -> None:
     pods = [*(a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes), a_pod("p", cpu="3")]
     only = replace(a_snapshot(pods, nodes, types=(a_type("four", "4", 0.2),)), now=NOW)
     assert [[pod.name for pod in node.pods] for node in place(Index(only, COST)).new] == [["p"]]
+
+
+@pytest.mark.parametrize(
+    ("asks", "room"),
+    [
+        ({"anti_affinity": (near(names.HOSTNAME, app="a"),)}, 0),
+        ({"anti_affinity": (near(names.ZONE, app="a"),)}, 0),
+        ({"anti_affinity": (near(names.HOSTNAME, app="other"),)}, steady.MOST),
+        ({"preferred_anti_affinity": (replace(near(names.HOSTNAME, app="a"), weight=1),)}, steady.MOST),
+        ({"spread": (spread(names.HOSTNAME, app="a"),)}, 0),
+        ({"spread": (spread(names.HOSTNAME, skew=2, app="a"),)}, steady.MOST),
+        ({"spread": (spread(names.ZONE, app="a"),)}, steady.MOST),
+        ({"host_ports": (HostPort(address="", port=80, protocol="TCP"),)}, 0),
+    ],
+    ids=["host", "zone", "others", "prefers", "one a host", "two a host", "over zones", "port"],
+)
+def test_no_room_is_paid_for_pods_that_could_not_run_beside_their_like(asks: dict[str, Any], room: int) -> None:
+    nodes = _full(100.0, 300.0, 500.0)
+    running = [a_bound_pod(f"b-{node.name}", node.name, cpu="40") for node, _ in nodes]
+    pods = [*running, a_pod("p", shape=a_shape({"app": "a"}, **asks))]
+    assert _cpus(place(Index(replace(a_snapshot(pods, nodes), now=NOW), COST))) == 1 + room
 
 
 def test_under_the_default_policy_nothing_is_expected() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from dovetail.adapters.aws.environment import aws_settings
 from dovetail.adapters.aws.settings import AwsSettings
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.settings.deciding import disruption_settings, placement_settings
 from dovetail.settings.settings import Settings, SettingsError, read_settings
 from dovetail.wiring.world import shared_settings
@@ -80,14 +81,17 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         "PLACEMENT_POLICY": "Cost",
         "DOVETAIL_NODE_COST": "0.02",
         "DOVETAIL_COST_SECONDS": "3s",
+        "DOVETAIL_COST_WORTH": "0.35",
         "DOVETAIL_COST_KEEP_PLACES": "false",
     }
     cost = placement_settings(read_settings(given)).cost
     disruption = disruption_settings(read_settings(given))
     assert (disruption.cost.everywhere, disruption.cost.node_cost) == (True, 0.02)
     assert (cost.everywhere, cost.node_cost, cost.seconds) == (True, 0.02, 3.0)
-    assert (cost.spot_chance, disruption.worth, disruption.cheaper_seconds) == (0.5, 0.7, 5.0)
-    assert not cost.keep_places and placement_settings(read_settings({"CLUSTER_NAME": "c"})).cost.keep_places
+    assert (cost.spot_chance, disruption.worth, disruption.cheaper_seconds) == (0.5, 0.35, 5.0)
+    plain = read_settings({"CLUSTER_NAME": "c"})
+    assert not cost.keep_places and placement_settings(plain).cost.keep_places
+    assert disruption_settings(plain).worth == DisruptionSettings().worth == 0.7
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,8 @@ def test_the_policy_of_placement_is_handed_on() -> None:
         {"PLACEMENT_POLICY": "Cheap"},
         {"DOVETAIL_NODE_COST": "-1"},
         {"DOVETAIL_NODE_COST": "2e6"},
+        {"DOVETAIL_COST_WORTH": "0.2"},
+        {"DOVETAIL_COST_WORTH": "nan"},
     ],
 )
 def test_a_policy_or_node_cost_that_cannot_be_read_is_named(wrong: dict[str, str]) -> None:

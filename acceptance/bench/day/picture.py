@@ -1,4 +1,4 @@
-"""Draws a recorded day or week: `python -m acceptance.bench.day.picture docs/pictures/day.json` writes day.svg."""
+"""Draws a recorded day, week or curve: `python -m acceptance.bench.day.picture pictures/day.json` writes day.svg."""
 
 import sys
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+
+from acceptance.bench.day.curve_picture import curve_picture
 
 _WIDTH: Final = 860
 _HEIGHT: Final = 360
@@ -72,7 +74,9 @@ def _curve(values: Sequence[float], most: float, colour: str) -> str:
 def main() -> int:
     """Read the figures, write the picture beside them."""
     source = Path(sys.argv[1])
-    source.with_suffix(".svg").write_text(picture(orjson.loads(source.read_bytes())))
+    recorded = orjson.loads(source.read_bytes())
+    drawn = curve_picture(recorded) if "points" in recorded else picture(recorded)
+    source.with_suffix(".svg").write_text(drawn)
     return 0
 
 

@@ -15,6 +15,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.placements import Placement
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.resources import CPU
+from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
 from dovetail.placement.search.solve import Pass
 
@@ -34,8 +35,21 @@ def expected_pods(run: Pass) -> tuple[Pod, ...]:
     costs = cost_pools(index)
     steady = {pool for pool in costs if _is_steady(index.snapshot.claims_by_pool.get(pool, ()), index.snapshot.now)}
     waiting = [pod for d in run.drafts.made if d.template.pool.name in steady for pod in d.pods]
+    alone = {shape for shape in {pod.shape for pod in waiting} if _stays_alone(shape, run.topology.book)}
     room = SHARE * sum(pod.requests.get(CPU, 0) for pod in index.snapshot.pods.values() if pod.node_name)
-    return tuple(_within(_copies(waiting), room)) if 0 < len(waiting) < LARGE else ()
+    if len(waiting) >= LARGE:
+        return ()
+    return tuple(_within(_copies([pod for pod in waiting if pod.shape not in alone]), room))
+
+
+def _stays_alone(shape: PodShape, book: TermBook) -> bool:
+    """Whether another such pod could not run beside it, so that room for one is paid and never used."""
+    keeps_off = (
+        term.kind == "anti" or (term.kind == "spread" and term.key == names.HOSTNAME and term.max_skew == 1)
+        for term in book.owned(shape, preferences=False)
+        if term.counts(shape)
+    )
+    return bool(shape.host_ports) or any(keeps_off)
 
 
 def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:

@@ -188,6 +188,7 @@ terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
 - {name: DOVETAIL_KEEP_WAY_BACK, value: {{ $d.keepWayBack | quote }}}
 - {name: PLACEMENT_POLICY, value: {{ $d.placementPolicy | quote }}}
 - {name: DOVETAIL_COST_SECONDS, value: {{ $d.costSeconds | quote }}}
+- {name: DOVETAIL_COST_WORTH, value: {{ $d.costWorth | quote }}}
 - {name: DOVETAIL_NODE_COST, value: {{ $d.nodeCost | quote }}}
 - {name: DOVETAIL_COST_KEEP_PLACES, value: {{ $d.costKeepPlaces | quote }}}
 - {name: DOVETAIL_RECORD, value: {{ $d.record | quote }}}
