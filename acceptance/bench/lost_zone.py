@@ -32,7 +32,8 @@ from dovetail.model.json import Json
 from testbed.plane import PlaneSettings
 from testbed.up import WORKER_USER, folder_of, give_rights
 from testing.cluster.costs import start_worker
-from testing.cluster.ground import KUBELET, Ground, deployment
+from testing.cluster.ground import Ground
+from testing.cluster.objects import KUBELET, deployment
 
 ROOT: Final = Path(__file__).parents[2]
 GRACE_SECONDS: Final = 400  # of leases; in life 40

@@ -19,7 +19,8 @@ from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.up import WORKER_USER, give_rights
 from testing.cluster.costs import start_worker
-from testing.cluster.ground import DEPLOYMENTS, KUBELET, Ground, deployment, has_condition
+from testing.cluster.ground import Ground
+from testing.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition
 from tests.cluster.system.devices import (
     CLAIMS,
     DEVICE_CLASSES,
