@@ -405,7 +405,7 @@ async def test_a_deletion_that_the_cache_has_not_seen_is_read(stage: Stage) -> N
 
 
 async def test_the_end_of_an_instance_releases_its_claim_in_the_same_step(stage: Stage) -> None:
-    """Decision 185: nothing is waited for between the two."""
+    """Decision 274: nothing is waited for between the two."""
     stage.world.put(a_leaving_claim(), a_joined_node())
     stage.terminating.departing = stage.departing
     stage.cloud.lingers = 1

@@ -538,7 +538,7 @@ async def test_without_volumes_drained_and_detached_are_written_at_once(stage: S
 
 
 async def test_a_drain_says_itself_that_no_volume_is_attached(stage: Stage) -> None:
-    """Decision 185: in one request with its own end."""
+    """Decision 274: in one request with its own end."""
     stage.drain.detaching = stage.detach
 
     assert (await stage.run(is_final=True, tainted=900.0)).detached

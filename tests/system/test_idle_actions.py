@@ -83,7 +83,7 @@ async def test_the_cloud_profile_costs_at_most_one_action_a_minute_over_twenty(a
 @pytest.mark.soak
 @pytest.mark.parametrize(("profile", "launch", "end"), [("cloud", 6, 8), ("self-hosted", 9, 10)])
 async def test_a_node_that_comes_and_goes_costs_few_actions(alone: Stage, profile: str, launch: int, end: int) -> None:
-    """Decisions 212 and 213: 10 and 22 with the heartbeats for Temporal Cloud before, 20 and 25 with the others."""
+    """Decision 286: 10 and 22 with the heartbeats for Temporal Cloud before, 20 and 25 with the others."""
     alone.world.set(boot=35.0, node_ready=5.0, shutdown=45.0, pod_stop=10.0)
     alone.start_worker(False, DOVETAIL_TEMPORAL_HEARTBEATS=profile)
     alone.apply_pool()

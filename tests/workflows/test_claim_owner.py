@@ -200,7 +200,7 @@ async def test_without_a_living_node_nothing_is_waited_for(
 async def test_a_step_that_did_the_next_ones_work_is_not_followed_by_it(
     skipping: WorkflowEnvironment, serving: Serving, answers: dict[str, Any], left_out: set[str]
 ) -> None:
-    """Decision 185."""
+    """Decision 274."""
     steps = willing(**answers)
 
     ending = await run(skipping, serving, steps, TerminateNode.run)
@@ -212,7 +212,7 @@ async def test_a_step_that_did_the_next_ones_work_is_not_followed_by_it(
 async def test_a_drain_that_searches_find_from_the_start_is_not_shown_once_more(
     skipping: WorkflowEnvironment, serving: Serving, begun_with: str, shown: int
 ) -> None:
-    """Decision 185: each change is a write to the index of visibility."""
+    """Decision 274: each change is a write to the index of visibility."""
     steps = willing(drain_node=DrainOutcome(detached=True))
 
     async with serving([LaunchNode, TerminateNode], steps.of(*STEPS)) as cluster:

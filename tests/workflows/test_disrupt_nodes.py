@@ -170,7 +170,7 @@ async def test_a_replacement_that_is_refused_undoes_the_command_and_what_was_cre
 async def test_what_the_steps_have_started_is_not_started_again(
     skipping: WorkflowEnvironment, serving: Serving, targets: int
 ) -> None:
-    """Decision 213."""
+    """Decision 286."""
     deleted = StepOutcome(owned=True)
     steps = willing(
         create_node_claims=lambda request: replace(create_all(request), owned=True),

@@ -181,7 +181,7 @@ async def test_a_plan_for_pods_becomes_claims_and_a_launch_for_each(full_server:
 
 
 async def test_launches_that_the_creating_step_has_started_are_no_children(full_server: Client) -> None:
-    """Decision 213: each child was five events of the Scheduler's history, and an action more."""
+    """Decision 286: each child was five events of the Scheduler's history, and an action more."""
     script = Script(provisioning=deque([provisioning_plan()]))
     steps = script.steps()
     steps.answers["create_node_claims"] = lambda request: replace(script.create(request), owned=True)
