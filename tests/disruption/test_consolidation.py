@@ -259,7 +259,7 @@ def test_a_pod_that_has_no_place_anyway_delays_no_disruption() -> None:
 
 
 def test_many_small_consolidations_wait_at_the_same_time() -> None:
-    """docs/decisions/0002: the pods of nodes that a plan has taken shared new nodes with the next candidates' pods, so
+    """docs/decisions/0001: the pods of nodes that a plan has taken shared new nodes with the next candidates' pods, so
     that the next plan seemed to need two nodes and was found only when the first had been carried out."""
     pairs, pods = [a_pair(f"n{i:02}", "m2") for i in range(30)], [a_pod(f"n{i:02}", cpu="1200m") for i in range(30)]
     world = a_world(pairs, pods, types=(a_type("m2", 2, 0.1), a_type("m4", 4, 0.2)))

@@ -1,4 +1,4 @@
-"""Scheduler: two loops, and what they must never lose (docs/decisions/0001 and 0002)."""
+"""Scheduler: two loops, and what they must never lose (docs/decisions/0001)."""
 
 import asyncio
 import time
@@ -415,7 +415,7 @@ async def test_a_nominated_node_is_named_to_the_planner_and_not_disrupted(full_s
 
 @pytest.mark.parametrize("verdict", ["go", "drop"])
 async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_server: Client, verdict: str) -> None:
-    """DIS-134, docs/decisions/0002."""
+    """DIS-134, docs/decisions/0001-scheduler.md."""
     plan = disruption_plan("node-1")
     judged = Go(plan=plan, held=0) if verdict == "go" else Drop(held=0, why="a pod was bound")
     script = Script(disruption=deque([Hold(plan=plan, due=15.0), judged, Hold(plan=disruption_plan("n2"), due=99.0)]))
@@ -437,7 +437,7 @@ async def test_a_held_plan_travels_with_the_request_until_it_is_judged(full_serv
 
 
 async def test_held_plans_that_are_due_together_are_marked_before_the_next_decision(full_server: Client) -> None:
-    """docs/decisions/0002: one after another, each waited for the marks of those before it."""
+    """docs/decisions/0001-scheduler.md: one after another, each waited for the marks of those before it."""
     first, between, last = (disruption_plan(f"node-{i}") for i in (1, 2, 3))
     script = Script(
         disruption=deque(
