@@ -1,4 +1,4 @@
-"""Scheduler: two loops, and what they must never lose (docs/decisions/0001 and 0002)."""
+"""Scheduler: two loops, and what they must never lose (docs/decisions/0001)."""
 
 import asyncio
 import time
