@@ -61,6 +61,8 @@ STAGES = tuple(
 REAL = tuple(f"tests/{name}" for name in ("cluster", "ports", "recorded", "storm", "testbed"))
 # Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
 SHOWN = ("tests/cli", "tests/packaging")
+# An upgrade of workers under way: it mostly waits, and follows the first lane on real servers that ends.
+DRILL = "tests/upgrade"
 # Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
 BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link"))
 FOLDERS = tuple(
@@ -86,11 +88,11 @@ LANES = {
     ),
     "test": (
         (SLOWEST, "-m", f"(cluster and not soak) or ({REST} and not late and not ({FAST}))", *SYSTEMS, *SHOWN),
-        (SLOWEST, "-m", "cluster and not soak", *PLANES),
+        (SLOWEST, "-m", f"(cluster and not soak) or (late and {REST})", *PLANES, DRILL),
         (SLOWEST, "-m", "cluster and not soak", *REAL, *without(*SYSTEMS, *PLANES)),
         (SLOWEST, "-m", f"{REST} and not late", *STAGES),
         (SLOWEST, "-m", f"{REST} and not late", "tests/system", *without(*BESIDE, *STAGES)),
-        (SLOWEST, "-m", f"({FAST}) or (late and {REST})"),
+        (SLOWEST, "-m", f"({FAST}) or (late and {REST})", *without(DRILL)),
         (
             *(SLOWEST, "-m", f"{REST} and not late and not ({FAST})"),
             *(folder for folder in (*FOLDERS, *BESIDE) if folder not in SHOWN),
