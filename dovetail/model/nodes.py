@@ -60,7 +60,10 @@ class Node:
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if the node has it."""
-        return next((c for c in self.conditions if c.type == kind), None)
+        for condition in self.conditions:  # asked so often that a generator would show
+            if condition.type == kind:
+                return condition
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +99,15 @@ class NodeClaim:
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if the claim has it."""
-        return next((c for c in self.conditions if c.type == kind), None)
+        for condition in self.conditions:  # asked so often that a generator would show
+            if condition.type == kind:
+                return condition
+        return None
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""
-        return any(c.type == kind and c.status == "True" for c in self.conditions)
+        found = self.condition(kind)
+        return found is not None and found.status == "True"
 
     @property
     def expires_at(self) -> float | None:

@@ -1,13 +1,13 @@
 """Which nodes of a pool are at the target of its latest change, and which are on their way to it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import inf
 from typing import Final
 
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.nodes import NodeClaim
+from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.rollouts import PoolNodes
 from dovetail.model.rules.stable_images import OLD_IMAGES
@@ -38,19 +38,31 @@ def split_of(snapshot: Snapshot, pool: NodePool) -> tuple[Claims, Claims]:
 
 def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
     old, target = split_of(snapshot, pool)
-    leaving = [claim for claim in old if claim.deleting_since is not None or _is_taken(claim, snapshot)]
-    gone = {claim.uid for claim in leaving}
-    staying = [claim for claim in old if claim.uid not in gone]
+    leaving: list[NodeClaim] = []
+    staying: list[str] = []
+    changed, newest_old, newest_drift = 0, -inf, -inf
+    stable = snapshot.stable_images.get(pool.name, ())
+    for claim in old:
+        drifted = claim.condition(names.DRIFTED)
+        if claim.deleting_since is not None or _is_taken(claim, snapshot):
+            leaving.append(claim)
+        else:
+            staying.append(claim.uid)
+            changed += _is_change(drifted)
+        if claim.created > newest_old and not _has_older_image(claim):
+            newest_old = claim.created
+        if drifted is not None and drifted.changed > newest_drift:
+            newest_drift = drifted.changed
     return PoolNodes(
         old=len(old) - len(leaving),
         at_target=len(target),
         leaving=_without_replacement(leaving, target),
-        newest_old=max((claim.created for claim in old if not _has_older_image(claim)), default=-inf),
+        newest_old=newest_old,
         ready=tuple(_known_from(claim) for claim in target if _is_ready(claim, snapshot)),
-        refusable=sum(_is_refusable(claim, snapshot) for claim in target),
-        staying=tuple(claim.uid for claim in staying),
-        changed=sum(1 for claim in staying if _is_changed(claim)),
-        newest_drift=max((each.changed for claim in old if (each := claim.condition(names.DRIFTED))), default=-inf),
+        refusable=sum(_is_refusable(claim, stable) for claim in target),
+        staying=tuple(staying),
+        changed=changed,
+        newest_drift=newest_drift,
     )
 
 
@@ -59,13 +71,12 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     if pool is None or pool.name not in snapshot.going_back:
         return claim.is_true(names.DRIFTED)
-    return not is_old(claim, pool) and _is_refusable(claim, snapshot)
+    return not is_old(claim, pool) and _is_refusable(claim, snapshot.stable_images.get(pool.name, ()))
 
 
-def _is_refusable(claim: NodeClaim, snapshot: Snapshot) -> bool:
+def _is_refusable(claim: NodeClaim, stable: Collection[str]) -> bool:
     """Whether a roll-out that goes back replaces a claim that is at the target. What was launched for want of an older
     image stays, and what has one: the target may be that again, and claims are judged one by one."""
-    stable = snapshot.stable_images.get(claim.labels.get(names.NODE_POOL, ""), ())
     return names.IMAGE not in claim.annotations and claim.image_id not in stable
 
 
@@ -85,9 +96,8 @@ def _known_from(claim: NodeClaim) -> float:
     return -inf if _has_older_image(claim) else claim.created
 
 
-def _is_changed(claim: NodeClaim) -> bool:
+def _is_change(drifted: Condition | None) -> bool:
     """Whether somebody's change is the cause: a lost reservation is none, nor a type that is no longer sold."""
-    drifted = claim.condition(names.DRIFTED)
     return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
 
 
