@@ -14,6 +14,7 @@ from dovetail.activities.termination.begin_and_end_departure import BeginAndEndD
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.holds import HoldMemory, Holds, LeavingClaim
+from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.terminate_instance import TerminateInstance
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_policy
 from dovetail.messages.subjects import Departure
@@ -23,7 +24,7 @@ from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.time import format_time, time_or_none
-from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
+from dovetail.ports.failures import Forbidden, NotSeenYet
 from dovetail.ports.objects import MetadataChange
 from dovetail.termination.ladder import DrainHold
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
@@ -83,9 +84,14 @@ class Stage:
     kills: list[float] = field(default_factory=list)
     ends: float = START + FORCED + 600.0
     pauses: Paused | None = None
+    mover: Mover | None = None
+    writes: Callable[[World], FakeClaims] = FakeClaims  # by whom NodeClaims are written
+    shortest: float = 5.0  # seconds of a pause at least: what happens in between is the same in each second
+    away: float = 0.0  # seconds until another worker goes on after a kill
+    killed: list[float] = field(default_factory=list)
 
     async def pause(self, seconds: float) -> None:
-        await self.world.pause(max(seconds, 5.0))  # what happens in between is the same in each second
+        await self.world.pause(max(seconds, self.shortest))
         if self.world.clock >= self.ends:
             raise Killed
         if self.kills and self.world.clock >= self.kills[0]:
@@ -93,7 +99,7 @@ class Stage:
             raise Killed
 
     def holds(self) -> Holds:
-        return Holds(FakeClaims(self.world), FakeNotices(self.world), self.rules, self.world.now)
+        return Holds(self.writes(self.world), FakeNotices(self.world), self.rules, self.world.now)
 
     def drain(self) -> DrainNode:
         world = self.world
@@ -105,6 +111,7 @@ class Stage:
             notices=FakeNotices(world),
             cloud=FakeCloud(world),
             pauses=self.pauses,
+            mover=self.mover,
             holds=self.holds(),
         )
         return DrainNode(ports, unlimited(EvictionPace(world.now, world.pause)), world.now, self.pause)
@@ -129,7 +136,8 @@ class Stage:
             try:
                 return str((await step()(self.departure())).message)
             except Killed:
-                continue
+                self.killed.append(self.world.clock)
+                await self.world.pause(self.away)
         return ""
 
     def departure(self) -> Departure:
@@ -151,8 +159,13 @@ class Stage:
         return [notice.kind for notice in self.world.notices if notice.reason == reason]
 
     def clock(self) -> tuple[str, float]:
-        kind, _, since = self.claim().annotations[names.HELD_SINCE].partition("@")
-        return kind, time_or_none(since) or 0.0
+        return clock_in(self.claim().annotations[names.HELD_SINCE])
+
+
+def clock_in(text: str) -> tuple[str, float]:
+    """What holds the node, and since when."""
+    kind, _, since = text.partition("@")
+    return kind, time_or_none(since) or 0.0
 
 
 @dataclass(slots=True)
@@ -161,10 +174,14 @@ class Levels:
 
     stage: Stage
     came: dict[str, float] = field(default_factory=dict)
+    clocks: set[str] = field(default_factory=set)  # what has held the node since when, as the claim said
 
     def watch(self) -> None:
         def look() -> None:
             claim = self.stage.world.claims.get("pool-1")
+            self.clocks |= (
+                {claim.annotations[names.HELD_SINCE]} if claim and names.HELD_SINCE in claim.annotations else set()
+            )
             for level in (claim.annotations.get(names.HELD_LEVELS, "") if claim else "").split(","):
                 self.came.setdefault(level, self.stage.world.clock)
             self.stage.world.at(self.stage.world.clock + 1.0, look)
@@ -226,11 +243,6 @@ def a_pdb(stage: Stage) -> None:
     stage.pods.answers["uid-web-1"] = "blocked"
 
 
-def several_pdbs(stage: Stage) -> None:
-    stage.world.put(a_pod())
-    stage.pods.answers["uid-web-1"] = "unsupported"
-
-
 def a_protected_pod(stage: Stage) -> None:
     stage.world.put(a_pod(do_not_disrupt="true"))
 
@@ -238,40 +250,6 @@ def a_protected_pod(stage: Stage) -> None:
 def a_hook(stage: Stage) -> None:
     stage.world.put(a_pod())
     stage.write({PRE_DRAIN: "mesh-team"})
-
-
-def a_failure(stage: Stage) -> None:
-    stage.world.put(a_pod())
-    stage.pods.fails["uid-web-1"] = Unreachable("api server", "no answer")
-
-
-HELD: dict[Blocker, Callable[[Stage], None]] = {
-    Blocker.PDB_BLOCKS: a_pdb,
-    Blocker.SEVERAL_PDBS: several_pdbs,
-    Blocker.DO_NOT_DISRUPT: a_protected_pod,
-    Blocker.HOOK_WAITS: a_hook,
-    Blocker.EVICTION_FAILS: a_failure,
-}
-
-
-@pytest.mark.parametrize("blocker", HELD)
-async def test_a_drain_that_is_held_ends_after_its_last_level_and_no_pod_goes_by_force_before(blocker: Blocker) -> None:
-    """TRM-48, TRM-49."""
-    stage = new_stage(kills=[START + 65 + 200 * n for n in range(17)])
-    HELD[blocker](stage)
-    levels = Levels(stage)
-    levels.watch()
-
-    assert await stage.drained() == "drained"
-
-    kind, since = stage.clock()
-    assert kind == blocker and START <= since <= START + 10
-    for level, moment in the_times(since).items():
-        assert moment <= levels.came[level] <= moment + NEARLY, level
-    forced = [line.split() for line in stage.world.ledger if line.startswith("force")]
-    assert [line[1] for line in forced] == ["web-1"]
-    assert stage.world.clock >= since + FORCED
-    assert stage.said("DrainForced") == ["Node"]
 
 
 async def test_volumes_that_stay_attached_are_forced_only_where_the_policy_names_them(stage: Stage) -> None:
