@@ -24,6 +24,7 @@ from dovetail.model.rules.rollout_approvals import Approval
 from dovetail.model.rules.rollouts import Intent, Rollout, RolloutPlan, RolloutStep
 from dovetail.model.rules.stable_images import images_of
 from dovetail.model.snapshot import Snapshot
+from testing.kept_rollouts import kept
 from tests.disruption.changing_pool import CANARY, REMEMBERED, ChangingPool, Decided
 
 SETTINGS: Final = DisruptionSettings()
@@ -71,7 +72,7 @@ class Play(ChangingPool):
 
     def write(self, rollout: Rollout) -> None:
         """As the API server keeps it."""
-        self.rollouts[rollout.name] = replace(rollout, resource_version=str(next(self.numbers)))
+        self.rollouts[rollout.name] = kept(replace(rollout, resource_version=str(next(self.numbers))))
 
     def decide(self) -> None:
         """The Scheduler's next decision: after its marks, and after it has seen them."""

@@ -3,12 +3,12 @@ objects that Karpenter reads."""
 
 import json
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from dovetail.activities.upkeep.time_rules import rollout_status
-from dovetail.adapters.kubernetes_json.rendering.policies import render_approval, render_new_rollout, render_rollout
+from dovetail.adapters.kubernetes_json.rendering.policies import render_new_rollout
 from dovetail.api.own.node_rollout import NodeRollout
 from dovetail.disruption.upkeep.conditions import is_hash_drifted
 from dovetail.disruption.upkeep.rollout_gates import nodes_gate
@@ -16,12 +16,12 @@ from dovetail.disruption.upkeep.rollout_history import MOST
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
 from dovetail.model import names
 from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.json import Json
 from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pods import Owner
 from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict
 from dovetail.model.rules.rollout_approvals import Approval
 from dovetail.model.rules.rollouts import (
+    Intent,
     NewRollout,
     NodesGate,
     Passage,
@@ -34,6 +34,7 @@ from dovetail.model.rules.rollouts import (
 from dovetail.model.rules.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
+from testing.kept_rollouts import whole
 from testing.time_rules import with_rules
 
 LARGEST: Final = {5: 20_000, 20: 30_000}  # bytes, by the number of steps and images; etcd takes fifty times as much
@@ -102,23 +103,6 @@ def at_its_largest(number: int = max(LARGEST)) -> tuple[Rollout, Snapshot]:
     return rollout, with_rules(world, rollout)
 
 
-def whole(rollout: Rollout, status: RolloutStatus) -> Json:
-    """As the API server keeps it."""
-    plan = RolloutPlan(steps=rollout.steps, launches_stable=True, rolls_back=True)
-    made = render_new_rollout(
-        NewRollout(name=rollout.name, pool="p" * 253, pool_uid="u" * 36, policy=rollout.policy, plan=plan)
-    )
-    assert rollout.approval is not None
-    spec = {**made["spec"], "intent": "Promote", "approval": render_approval(rollout.approval)}
-    return {**made, "spec": spec, "status": without_none(render_rollout(rollout, status))}
-
-
-def without_none(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {key: without_none(value) for key, value in found.items() if value is not None}
-    return [without_none(each) for each in found] if isinstance(found, list) else found
-
-
 @pytest.mark.parametrize("goes_back", [False, True])
 @pytest.mark.parametrize("steps", LARGEST)
 def test_the_object_stays_small_and_the_api_server_takes_it(steps: int, goes_back: bool) -> None:
@@ -128,7 +112,7 @@ def test_the_object_stays_small_and_the_api_server_takes_it(steps: int, goes_bac
     assert status.gate.result == GateResult.FAILING
     assert (status.failure is not None) == goes_back and status.answered is not None
 
-    found = whole(rollout, status)
+    found = whole(replace(rollout, pool="p" * 253, intent=Intent.PROMOTE, status=status))
 
     NodeRollout.model_validate(found)
     assert all(len(each["message"]) <= 32_768 for each in found["status"]["conditions"])

@@ -18,6 +18,7 @@ from dovetail.model.rules.rollouts import Rollout, RolloutState, RolloutStatus, 
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pool, a_world, condition
 from testing.fakes import FakeNotices, World
+from testing.kept_rollouts import kept
 from testing.time_rules import with_rules
 from tests.activities.test_time_rules import Written
 
@@ -27,7 +28,7 @@ STEPS: Final = (
     RolloutStep(name="rest", to="100%"),
 )
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
-LOOK: Final = 60.0  # seconds of the play between two looks
+LOOK: Final = 60.4  # seconds of the play between two looks
 MOST: Final = 200  # writes and Events of a step
 LARGEST: Final = 20_000  # bytes of the object's status
 
@@ -70,7 +71,7 @@ class Change:
                 await write()
         status = self.kept.rollouts.get("r", self.rollout.status)
         self.looks[self.rollout.status.step or status.step] += 1
-        self.rollout = replace(self.rollout, status=status)
+        self.rollout = kept(replace(self.rollout, status=status))
         return sum(self.kept.writes.values()) - before
 
     def go(self) -> None:
@@ -115,5 +116,5 @@ async def test_while_nothing_changes_nothing_is_written() -> None:
     await change.look()
     await change.look()  # its gate is asked from now on
     for _ in range(MOST):
-        change.now += 1
+        change.now += 0.7
         assert await change.look() == 0
