@@ -189,7 +189,7 @@ async def a_held_drain_and_a_kill(watched: Watched) -> None:
 
 
 async def a_roll_out_that_asks(watched: Watched) -> None:
-    """The next change goes step by step: one node, then a person is asked, who gives it up; then it goes by budgets."""
+    """The next change goes step by step: one node, then a person is asked, who stops it, and then lets all go."""
     ground = watched.ground
     steps = [{"name": "canary", "to": "1", "approve": {"expiresAfter": "1h"}}, {"name": "rest", "to": "100%"}]
     await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps))
@@ -197,17 +197,23 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
         await ground.apply(a_pool(colour="red"))
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
         await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
-        answer = await ground.api.patch(rule_path("NodeRollout", "careful"), {"spec": {"intent": "Abort"}})
-        assert answer.status == 200, answer.text
+        await intend(ground, "Abort")
         await watched.shows('max(dovetail_rollout_stalled{rollout="careful",reason="Aborted"})', 1, "it stands still")
+        await intend(ground, "Promote")
+
+        async def red() -> bool:
+            return {n["metadata"]["labels"].get("colour") for n in await ground.nodes()} == {"red"}
+
+        await ground.until(red, PATIENCE, "all nodes are replaced")
+        await watched.shows('sum(dovetail_rollouts_total{pool="web",result="Complete"})', 1, "the change has ended")
     finally:
         await ground.api.delete(rule_path("NodeRollout", "careful"))
-
-    async def red() -> bool:
-        return {n["metadata"]["labels"].get("colour") for n in await ground.nodes()} == {"red"}
-
-    await ground.until(red, PATIENCE, "all nodes are replaced")
     await on_nodes(watched, NODES)
+
+
+async def intend(ground: Ground, intent: str) -> None:
+    answer = await ground.api.patch(rule_path("NodeRollout", "careful"), {"spec": {"intent": intent}})
+    assert answer.status == 200, answer.text
 
 
 async def a_drain_that_asks_and_what_holds_a_beginning(watched: Watched) -> None:

@@ -1,0 +1,1 @@
+"""NodeRollouts in each state, as each version wrote them."""
