@@ -16,6 +16,7 @@ class Asked(NamedTuple):
 # As a person leaves them who changes nothing: everything of each kind.
 VARIABLES: Final = {
     "$__rate_interval": "1m",
+    "$__range": "1h",
     "$distribution_filter": "nodepool",
     "$controller": "disruption",
     "$instance_type": ".*",
