@@ -1,9 +1,9 @@
 """A real Prometheus scrapes two workers through a story; then everything that anybody asks it is asked.
 
 The story: launches that fail at first, a wave of drift, a drain that a PodDisruptionBudget holds, a kill -9 of the
-worker that speaks for the cluster in the middle of it, a roll-out that asks, a drain that asks, a node that is not
-well, an open breaker, a node that is empty, a pause, two policies that hold for ever, a move that fails. Whatever finds
-nothing in it is named here with the reason.
+worker that speaks for the cluster in the middle of it, a roll-out that asks Prometheus and a person, a drain that asks,
+a node that is not well, an open breaker, a node that is empty, a pause, two policies that hold for ever, a move that
+fails. Whatever finds nothing in it is named here with the reason.
 """
 
 import asyncio
@@ -85,6 +85,16 @@ class Watched:
         instance = await self.ground.until(one, PATIENCE, "one worker speaks for the cluster")
         return self.ports.index(int(instance.rpartition(":")[2]))
 
+    def start_worker(self, number: int) -> "subprocess.Popen[bytes]":
+        """That worker, which asks the Prometheus that scrapes it."""
+        more = {
+            "METRICS_PORT": str(self.ports[number]),
+            "DOVETAIL_MOVES": "true",
+            "DOVETAIL_PROMETHEUS_URL": f"http://127.0.0.1:{self.prometheus.port}",
+        }
+        everything = self.ground.everything
+        return replace(everything, environment={**everything.environment, **more}).start_worker()
+
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
@@ -95,18 +105,14 @@ async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
         no_prometheus(error)
     ports = tuple(free_ports(2))
     ground.kill_workers()
-    ground.workers = [start_worker(ground, port) for port in ports]
     since = time.time()
     with scraping(program, tmp_path / "prometheus", ports, [ALERTS]) as prometheus:
-        yield Watched(ground, prometheus, since, ports)
+        watched = Watched(ground, prometheus, since, ports)
+        ground.workers = [watched.start_worker(number) for number in range(len(ports))]
+        yield watched
         await ground.api.delete(f"{DAEMON_SETS}/agent", {"propagationPolicy": "Background"})
     for worker in ground.workers[1:]:
         await asyncio.to_thread(stop_process, worker, signal.SIGKILL)
-
-
-def start_worker(ground: Ground, port: int) -> "subprocess.Popen[bytes]":
-    environment = {**ground.everything.environment, "METRICS_PORT": str(port), "DOVETAIL_MOVES": "true"}
-    return replace(ground.everything, environment=environment).start_worker()
 
 
 def a_pool(colour: str = "blue", annotations: dict[str, str] | None = None) -> Json:
@@ -178,7 +184,7 @@ async def a_held_drain_and_a_kill(watched: Watched) -> None:
     await asyncio.to_thread(ground.workers[struck].wait)
     await watched.shows("sum(up)", 1, "one worker is left")
     assert await watched.speaker() != struck
-    ground.workers[struck] = start_worker(ground, watched.ports[struck])
+    ground.workers[struck] = watched.start_worker(struck)
     await ground.delete("PodDisruptionBudget", "web")
 
     async def left() -> bool:
@@ -192,11 +198,13 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
     """The next change goes step by step: one node, then a person is asked, who stops it, and then lets all go."""
     ground = watched.ground
     steps = [{"name": "canary", "to": "1", "approve": {"expiresAfter": "1h"}}, {"name": "rest", "to": "100%"}]
-    await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps))
+    gates = [{"name": "slo", "query": {"expr": "vector(0)", "max": "1", "every": "15s"}}]
+    await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps, gates=gates))
     try:
         await ground.apply(a_pool(colour="red"))
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
         await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
+        await watched.shows('max(dovetail_rollout_gate{rollout="careful",gate="slo"})', 1, "its gate passes")
         await intend(ground, "Abort")
         await watched.shows('max(dovetail_rollout_stalled{rollout="careful",reason="Aborted"})', 1, "it stands still")
         await intend(ground, "Promote")
@@ -219,7 +227,7 @@ async def intend(ground: Ground, intent: str) -> None:
 async def a_drain_that_asks_and_what_holds_a_beginning(watched: Watched) -> None:
     """A held drain asks and is decided; a node is not well; a breaker is open. Each for less than its alert takes."""
     ground, drain = watched.ground, {"escalation": [{"after": "1m", "do": "Ask"}]}
-    health = {"maxNotReady": "1%", "stableFor": "1m"}
+    health = {"maxNotReady": "1%", "stableFor": "1m", "alerts": {"firing": '{severity="of-nobody"}'}}
     try:
         await create(ground, a_rule("DisruptionPolicy", "asks", drain=drain))
         await ground.apply(no_eviction())
@@ -236,6 +244,7 @@ async def a_drain_that_asks_and_what_holds_a_beginning(watched: Watched) -> None
         await ground.delete("PodDisruptionBudget", "web")
         await on_nodes(watched, NODES)
         await create(ground, a_rule("DisruptionPolicy", "well", health=health))
+        await watched.shows('max(dovetail_disruption_held_blind{name="well"})', 0, "alerts are asked for")
         node = (await ground.nodes())[0]["metadata"]["name"]
         await ground.hear(node, alive=False)
         await watched.shows('max(dovetail_beginnings_held{rule="health",pool="web"})', 1, "a node is not ready")
