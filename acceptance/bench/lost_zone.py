@@ -15,24 +15,24 @@ import secrets
 import shutil
 import sys
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import yaml
 
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.worker_load import WorkerLoad, page
 from dovetail.adapters.kwok import names as own
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.model import names
 from dovetail.model.json import Json
 from testbed.plane import PlaneSettings
-from testbed.up import WORKER_USER, folder_of, give_rights
+from testbed.up import WORKER_USER, folder_of
 from testing.cluster.costs import start_worker
 from testing.cluster.ground import Ground
+from testing.cluster.kwok import CLOUD, start_kwok_worker
 from testing.cluster.objects import KUBELET, deployment
 
 ROOT: Final = Path(__file__).parents[2]
@@ -43,20 +43,8 @@ SETTLE_SECONDS: Final = 30.0
 PATIENCE: Final = 900.0
 ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c")
 OWNER: Final = "stands"
-LAG: Final = "dovetail_event_loop_lag_seconds_bucket"
-BOUNDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
 PODS: Final = "/api/v1/namespaces/default/pods"
 CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """Of the worker at one moment; `late`: how many ticks of its loop were late by no more than each bound, and all."""
-
-    at: float
-    cpu: float
-    late: dict[float, int]
-    log: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,7 +55,6 @@ class Large:
     nodes: int
     pods: int  # a node
     port: int = 0
-    lines: list[str] = field(default_factory=list)
 
     @property
     def worker(self) -> int:
@@ -77,46 +64,28 @@ class Large:
         """One that serves its metrics, without a line for each node and pod."""
         (self.port,) = free_ports(1)
         settings = {"METRICS_PORT": str(self.port), "DISABLE_CLUSTER_STATE_OBSERVABILITY": "true"}
-        start_worker(self.ground, DOVETAIL_CLOUD="kwok", **settings)
+        start_worker(self.ground, **CLOUD, **settings)
 
-    async def sample(self) -> Sample:
-        """Now."""
-        page = await asyncio.to_thread(_read, f"http://127.0.0.1:{self.port}/metrics")
-        late = dict.fromkeys((*BOUNDS, float("inf")), 0)
-        for line in page.splitlines():
-            if line.startswith(LAG):
-                bound = float(line.partition('le="')[2].partition('"')[0])
-                if bound in late:
-                    late[bound] = int(float(line.rpartition(" ")[2]))
-        return Sample(at=time.monotonic(), cpu=processor(self.worker), late=late, log=self.ground.audit.end())
+    async def load(self) -> WorkerLoad:
+        """The worker's up to now."""
+        return await asyncio.to_thread(WorkerLoad.of, self.worker, self.port)
 
-    async def part(self, name: str, act: Callable[[], Awaitable[None]], since: Sample | None = None) -> None:
-        """Do it, and say what it cost the worker. `since`: where the part has begun already."""
-        before = since or await self.sample()
+    async def part(
+        self, name: str, act: Callable[[], Awaitable[None]], since: tuple[WorkerLoad, int] | None = None
+    ) -> None:
+        """Do it, and say what it cost the worker. `since`: where the part has begun already, and the log's end then."""
+        before, log = since or (await self.load(), self.ground.audit.end())
         ends = time.monotonic() + PART_SECONDS
         await act()
         await asyncio.sleep(max(0.0, ends - time.monotonic()))
-        after = await self.sample()
-        seconds = after.at - before.at
-        ticks = {bound: after.late[bound] - before.late[bound] for bound in after.late}
-        all_ticks = ticks[float("inf")]
-        beyond = ", ".join(f"{all_ticks - ticks[bound]} > {bound * 1000:g} ms" for bound in BOUNDS)
+        after = await self.load()
         writes = Counter(
             f"{entry.verb} {entry.resource}"
-            for entry in self.ground.audit.entries(before.log)
+            for entry in self.ground.audit.entries(log)
             if entry.user == WORKER_USER and entry.is_write
         )
         wrote = ", ".join(f"{count} {kind}" for kind, count in writes.most_common(6)) or "nothing"
-        share = (after.cpu - before.cpu) / seconds
-        lags = f"of {all_ticks} ticks late: {beyond}"
-        line = f"{name:34} {share:6.1%} of a core in {seconds:3.0f} s; {lags}; wrote {wrote}"
-        self.lines.append(line)
-        print(f"    {line}", flush=True)
-
-
-def _read(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return str(answer.read().decode())
+        print(f"    {name:34} {after.since(before)}; wrote {wrote}", flush=True)
 
 
 async def each(things: Iterable[int], act: Callable[[int], Awaitable[None]]) -> None:
@@ -183,15 +152,13 @@ async def populate(large: Large) -> None:
 
 async def first_node(ground: Ground) -> None:
     """A pool of the cloud kwok, and one node that a worker launches."""
-    roles = list(yaml.safe_load_all((ROOT / "deploy/kubernetes/kwok.yaml").read_text()))
-    await give_rights(ground.api, WORKER_USER, roles)
     node_class, pool = yaml.safe_load_all((ROOT / "deploy/kind/pool.yaml").read_text())
     pool["spec"]["template"]["metadata"] = {"labels": {KUBELET: "alive"}}
     pool["spec"]["disruption"]["consolidateAfter"] = "Never"
     for path, body in (("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", node_class), (NODE_POOLS, pool)):
         answer = await ground.api.post(path, body)
         assert answer.status == 201, answer.text
-    start_worker(ground, DOVETAIL_CLOUD="kwok")
+    await start_kwok_worker(ground)
     await ground.apply(deployment(1, cpu="500m"))
 
     async def settled() -> bool:
@@ -245,7 +212,7 @@ async def measured(large: Large) -> None:
 
     async def is_up() -> bool:
         try:
-            await asyncio.to_thread(_read, f"http://127.0.0.1:{large.port}/metrics")
+            await asyncio.to_thread(page, large.port)
         except OSError:
             return False
         return True
@@ -254,8 +221,7 @@ async def measured(large: Large) -> None:
         log, began = ground.audit.end(), time.monotonic()
         large.start_worker()
         await ground.until(is_up, PATIENCE, "the worker answers")
-        none = dict.fromkeys((*BOUNDS, float("inf")), 0)
-        await large.part(name, nothing, Sample(at=began, cpu=0.0, late=none, log=log))
+        await large.part(name, nothing, (WorkerLoad(began, 0.0, {}), log))
 
     await from_its_start("start, and a minute")
     await large.part("rest, with heartbeats", nothing)

@@ -15,9 +15,9 @@ async def by_turns(parts: Iterable[object]) -> None:
         await asyncio.sleep(0)
 
 
-async def each_by_turns(things: Iterable[T], part: int = PART) -> AsyncIterator[T]:
+async def each_by_turns(things: Iterable[T]) -> AsyncIterator[T]:
     """The things; others have their turn after so many."""
     for number, thing in enumerate(things, start=1):
-        if number % part == 0:
+        if number % PART == 0:
             await asyncio.sleep(0)
         yield thing

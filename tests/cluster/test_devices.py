@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import yaml
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
 from dovetail.model.json import Json
-from testbed.up import WORKER_USER, give_rights
-from testing.cluster.costs import start_worker
 from testing.cluster.ground import Ground
+from testing.cluster.kwok import end_kwok_nodes, start_kwok_worker
 from testing.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition
 from tests.cluster.system.devices import (
     CLAIMS,
@@ -35,7 +33,6 @@ from tests.cluster.system.devices import (
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
-ROOT = Path(__file__).parents[2]
 CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
 DEVICES = [device("gpu-0"), device("gpu-1")]
 WITH = "gpu.xlarge"
@@ -86,10 +83,7 @@ async def with_devices(ground: Ground, tmp_path: Path) -> AsyncIterator[Ground]:
     """A worker that does not ignore resource claims, and a cloud with devices."""
     types = tmp_path / "types.json"
     types.write_text(json.dumps([sold("plain.xlarge", 0.1, []), sold(WITH, 1.0, DEVICES)]))
-    await give_rights(
-        ground.api, WORKER_USER, list(yaml.safe_load_all((ROOT / "deploy/kubernetes/kwok.yaml").read_text()))
-    )
-    start_worker(ground, DOVETAIL_CLOUD="kwok", INSTANCE_TYPES_FILE_PATH=str(types), IGNORE_DRA_REQUESTS="false")
+    await start_kwok_worker(ground, INSTANCE_TYPES_FILE_PATH=str(types), IGNORE_DRA_REQUESTS="false")
     bodies: tuple[tuple[str, Json], ...] = (
         (
             CLASSES,
@@ -105,15 +99,7 @@ async def with_devices(ground: Ground, tmp_path: Path) -> AsyncIterator[Ground]:
     yield ground
     for body in await ground.objects("Deployment"):
         await ground.api.delete(f"{DEPLOYMENTS}/{body['metadata']['name']}", {"propagationPolicy": "Background"})
-    await ground.delete("NodePool", "web")
-
-    async def away() -> bool:
-        for claim in await ground.claims():
-            if "deletionTimestamp" not in claim["metadata"]:
-                await ground.delete("NodeClaim", claim["metadata"]["name"])
-        return not await ground.claims() and not await ground.nodes()
-
-    await ground.until(away, 180, "the nodes of kwok are gone")
+    await end_kwok_nodes(ground)
     for path, body in bodies:
         await ground.api.delete(f"{path}/{body['metadata']['name']}")
     ground.kill_workers()

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import yaml
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
 from testbed.plane import find_binaries
-from testbed.up import WORKER_USER, give_rights
 from testing.cluster.costs import start_worker
 from testing.cluster.ground import Ground
+from testing.cluster.kwok import CLOUD, end_kwok_nodes, start_kwok_worker
 from testing.cluster.objects import KUBELET, is_tainted, owner_of
 
 pytestmark = pytest.mark.cluster
@@ -57,21 +56,11 @@ async def run(ground: Ground, command: str) -> str:
 @pytest_asyncio.fixture(loop_scope="session")
 async def on_kwok(ground: Ground) -> AsyncIterator[Ground]:
     """A worker whose cloud is kwok, with the rights that the chart gives it."""
-    roles = list(yaml.safe_load_all((ROOT / "deploy/kubernetes/kwok.yaml").read_text()))
-    await give_rights(ground.api, WORKER_USER, roles)
-    start_worker(ground, DOVETAIL_CLOUD="kwok")
+    await start_kwok_worker(ground)
     yield ground
     for body in await ground.objects("Deployment"):
         await ground.delete("Deployment", body["metadata"]["name"])
-    await ground.delete("NodePool", "web")
-
-    async def away() -> bool:
-        for claim in await ground.claims():
-            if "deletionTimestamp" not in claim["metadata"]:
-                await ground.delete("NodeClaim", claim["metadata"]["name"])
-        return not await ground.claims() and not await ground.nodes()
-
-    await ground.until(away, 180, "the nodes of kwok are gone")
+    await end_kwok_nodes(ground)
     ground.kill_workers()
 
 
@@ -117,7 +106,7 @@ async def test_the_guide_from_a_pod_to_a_cancel_an_interruption_and_a_kill(on_kw
         return any("deletionTimestamp" in claim["metadata"] for claim in await ground.claims())
 
     await ground.until(leaving, 120, "the announcement is answered")
-    start_worker(ground, DOVETAIL_CLOUD="kwok")  # which kills the other
+    start_worker(ground, **CLOUD)  # which kills the other
 
     async def replaced() -> bool:
         return not before & {node["metadata"]["name"] for node in await ground.nodes()} and await settled()

@@ -5,14 +5,11 @@ are drawn several at once, since what multiplies is often one with another.
 """
 
 import gc
-import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +28,7 @@ from dovetail.placement.facts.within_reason import MOST as LOOKED_AT
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import TYPES
+from tests.properties.counted_lines import with_lines
 from tests.properties.hostile import GROUP, NOW
 from tests.properties.long_lists import GIVEN_UP, ITEMS, MOST, LongLists
 
@@ -64,25 +62,6 @@ def disruption(snapshot: Snapshot) -> None:
 PASSES: Final[dict[str, Callable[[Snapshot], None]]] = {"provisioning": provisioning, "disruption": disruption}
 
 
-@contextmanager
-def counted(found: list[int]) -> Iterator[None]:
-    """Lines of code that run within the block, in whatever module."""
-    lines = 0
-
-    def traced(_: FrameType, event: str, __: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return traced
-
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-        found.append(lines)
-
-
 def snapshot_of(objects: dict[str, list[Json]]) -> Snapshot:
     cache = Cache((*CLUSTER_KINDS, *DEVICE_KINDS), report=lambda _unreadable: None)
     for kind, raws in objects.items():
@@ -95,13 +74,11 @@ def snapshot_of(objects: dict[str, list[Json]]) -> Snapshot:
 def cost(lengths: dict[str, int], one_pass: str) -> Cost:
     """Of reading these objects and of a pass over them."""
     objects = LongLists(lengths, f"{next(MARKS)}").objects()
-    lines: list[int] = []
     gc.disable()  # or the peak would hang on when it comes by
     tracemalloc.start()
     try:
-        with counted(lines):
-            PASSES[one_pass](snapshot_of(objects))
-        return Cost(lines[0], tracemalloc.get_traced_memory()[1])
+        _, lines = with_lines(lambda: PASSES[one_pass](snapshot_of(objects)))
+        return Cost(lines, tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
         gc.enable()

@@ -4,9 +4,7 @@ Steps are counted, not timed: lines of code that the pass runs. A list whose ite
 list's would take four times as many.
 """
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from dovetail.model.workloads import StorageClass, VolumeClaim
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, near, one_of, term
+from tests.properties.counted_lines import with_lines
 
 pytestmark = pytest.mark.slow
 
@@ -27,19 +26,7 @@ ZONES = (("z1", "z2"), ("z2", "z3"))
 
 def steps(snapshot: Snapshot) -> int:
     """The lines that a pass runs; all pods that can have a node must get one."""
-    count = 0
-
-    def traced(_: FrameType, event: str, __: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return traced
-
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
-        placement = place(Index(snapshot, PlacementSettings()))
-    finally:
-        sys.settrace(before)
+    placement, count = with_lines(lambda: place(Index(snapshot, PlacementSettings())))
     places = [node.pods for node in placement.new] + list(placement.existing.values())
     assert "good" in {pod.name for pods in places for pod in pods}
     return count

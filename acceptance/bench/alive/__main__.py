@@ -12,22 +12,19 @@ of this machine at this moment; `--quiet` has neither kubelets nor pods, to comp
 import argparse
 import asyncio
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from acceptance.bench.alive.fleet import NODES, PODS, Fleet
 from acceptance.bench.alive.server import Cluster, serving
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.worker_load import WorkerLoad
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal, stop_process
 
 SIZE: Final = 5000
@@ -37,37 +34,6 @@ PATIENCE: Final = 600.0
 STATUS_SECONDS: Final = 300.0  # of a kubelet, where nothing changes
 LIFE_SECONDS: Final = 60  # of a pod
 TICK: Final = 0.05
-_LAG: Final = re.compile(r'^dovetail_event_loop_lag_seconds_bucket\{[^}]*le="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Of a worker, up to a moment."""
-
-    at: float
-    processor: float
-    lags: dict[float, float]  # how many ticks of its event loop were at most so late
-    writes: int
-
-    @classmethod
-    def of(cls, pid: int, port: int, cluster: Cluster) -> "Seen":
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-            text = answer.read().decode()
-        lags = {float(bound): float(count) for bound, count in _LAG.findall(text)}
-        return cls(time.monotonic(), processor(pid), lags, cluster.writes.total())
-
-    def since(self, before: "Seen") -> str:
-        """In a line."""
-        seconds = self.at - before.at
-        ticks = {bound: count - before.lags.get(bound, 0.0) for bound, count in sorted(self.lags.items())}
-        all_of_them = ticks[float("inf")]
-        late = all_of_them - ticks[0.05]
-        longest = next(bound for bound, count in ticks.items() if count == all_of_them)
-        return (
-            f"{seconds:.0f} s: {(self.processor - before.processor) / seconds:.1%} of a core, "
-            f"{self.writes - before.writes} writes; the event loop was more than 50 ms late at {late:.0f} of "
-            f"{all_of_them:.0f} looks at it, and never later than {longest:g} s"
-        )
 
 
 async def kubelets(cluster: Cluster, fleet: Fleet) -> None:
@@ -136,15 +102,15 @@ async def run(folder: Path, nodes: int, seconds: float, *, quiet: bool) -> None:
     try:
         async with serving(cluster, folder) as kubeconfig, working(folder, kubeconfig, temporal.address) as (pid, port):
             alive = [] if quiet else [asyncio.create_task(each(cluster, fleet)) for each in (kubelets, pods)]
-            begun = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            begun = await asyncio.to_thread(WorkerLoad.of, pid, port)
             await asyncio.sleep(SETTLING_SECONDS)
-            settled = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            settled = await asyncio.to_thread(WorkerLoad.of, pid, port)
             print(
                 f"{nodes} nodes, {len(cluster.objects[PODS])} pods; from its start, {settled.since(begun)}", flush=True
             )
             written, cluster.told = dict(cluster.writes), type(cluster.told)()
             await asyncio.sleep(seconds)
-            ended = await asyncio.to_thread(Seen.of, pid, port, cluster)
+            ended = await asyncio.to_thread(WorkerLoad.of, pid, port)
             told = sum(cluster.told.values()) / (ended.at - settled.at)
             print(f"{'at rest' if quiet else 'alive'}, {told:.1f} changes a second, {ended.since(settled)}")
             late = {what: count - written.get(what, 0) for what, count in cluster.writes.items()}

@@ -1,0 +1,26 @@
+"""How many lines of code run: a measure of work that is the same on each machine."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def with_lines(work: Callable[[], T]) -> tuple[T, int]:
+    """What the work answers, and the lines that it ran, in whatever module."""
+    lines = 0
+
+    def traced(_: FrameType, event: str, __: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        found = work()
+    finally:
+        sys.settrace(before)
+    return found, lines
