@@ -11,7 +11,7 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod, PodShape, SpreadConstraint
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import Requirement
+from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement import profiles as placement_profiles
 from dovetail.placement.node_terms import NodeFilter, node_terms
 from dovetail.placement.profiles import Draft, TermCursor, domains_of_each

@@ -22,13 +22,13 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_volume,
     parse_volume_claim,
 )
-from dovetail.model.drafts import draft_of
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
-from dovetail.model.resources import parse_resources, shared_resources, total
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.drafts import draft_of
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import parse_resources, shared_resources, total
 from dovetail.placement.settings import PlacementSettings, Profile
 
 Item = TypeVar("Item")

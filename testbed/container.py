@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.image.layout import ENVIRONMENT
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _DEVICES: Final = ("null", "zero", "random", "urandom")

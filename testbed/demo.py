@@ -14,7 +14,7 @@ from dovetail.cli.demo.story import Story
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.cli.output import complain, say
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudError
 from testbed.plane import ApiClient, PlaneError, TestbedUnavailable
 from testbed.up import NODE_CLASS, Everything, folder_of, start, stop

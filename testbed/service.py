@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import ApiClient, PlaneError
 from testbed.plane.network import ClusterNetwork
 

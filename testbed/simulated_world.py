@@ -18,8 +18,8 @@ from dovetail.adapters.simulator.cloud.catalogue import SETTING, declared
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.play.instances import SILENT
 from dovetail.adapters.simulator.play.player import Player
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 EVERY: Final = "*"
 

@@ -21,7 +21,7 @@ import yaml
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudError, CloudServer
 from testbed.plane import (
     ApiClient,

@@ -8,11 +8,11 @@ from typing import Any
 from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
-from dovetail.model.notice import Notice
 from dovetail.model.pods import Expression
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_resources
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict
 from testbed.cloud.server import CloudServer
 

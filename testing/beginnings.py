@@ -17,9 +17,10 @@ from dovetail.lifecycle.unfinished import expired, owners
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import RepairPolicy
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
 from dovetail.model.rules.health import HealthRule
@@ -27,7 +28,6 @@ from dovetail.model.rules.openings import Window
 from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.rules.rollouts import Rollout, RolloutPlan
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pdb, a_pod, a_pool, a_world, condition
 from testing.time_rules import with_rules
 

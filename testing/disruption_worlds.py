@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
 from dovetail.model.pools import (
     Budget,
@@ -21,9 +22,8 @@ from dovetail.model.pools import (
     NodePool,
     Offering,
 )
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
+from dovetail.model.values.resources import parse_resources
 
 NOW: Final = 1_700_000_000.0
 HOUR: Final = 3600.0

@@ -4,9 +4,9 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.adapters.kubernetes_json.rendering.policies import render_approval, render_new_rollout, render_rollout
-from dovetail.model.json import Json
 from dovetail.model.rules.rollouts import NewRollout, Rollout, RolloutPlan
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 
 def whole(rollout: Rollout) -> Json:

@@ -9,9 +9,9 @@ from dovetail.adapters.kwok.catalogues import KwokCatalogues
 from dovetail.adapters.kwok.cloud import KwokCloud, KwokCloudParts
 from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.adapters.kwok.node_class import KwokClasses, KwokShortages
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, Node
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
 

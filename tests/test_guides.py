@@ -15,9 +15,9 @@ import yaml
 from dovetail.adapters.kubernetes_json.parsing.policies import parse_freeze, parse_policy
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.cli.main import parser
-from dovetail.model.json import Json
 from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.rules.rollouts import Rollout
+from dovetail.model.values.json import Json
 from dovetail.settings.settings import settings_models
 
 ROOT = Path(__file__).parents[1]

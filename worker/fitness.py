@@ -5,7 +5,7 @@ A person whose pods stay pending looks at the NodePools first; the log, /readyz 
 
 import asyncio
 
-from dovetail.model.watched_kinds import POOLS
+from dovetail.model.objects.watched_kinds import POOLS
 from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.failures import Failure
 from dovetail.wiring.world import World

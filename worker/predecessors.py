@@ -27,7 +27,7 @@ from temporalio.service import RPCError
 from dovetail.connection.identity import place_of
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, is_of, scheduler_id
 from dovetail.model.names import INITIALIZED_CONDITION, OWNER
-from dovetail.model.watched_kinds import CLAIMS
+from dovetail.model.objects.watched_kinds import CLAIMS
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 

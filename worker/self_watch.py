@@ -18,7 +18,7 @@ from temporalio.worker import Worker
 from dovetail.activities.shared.every_step.step_health import StepHealth
 from dovetail.background.supervised import task_troubles
 from dovetail.connection.presence import TemporalPresence
-from dovetail.model.watched_kinds import PLACEMENT
+from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.ports.view import ClusterView
 from dovetail.telemetry.metrics.exposition import measured

@@ -24,7 +24,7 @@ from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import caretaker_id, interruptions_id, scheduler_id
 from dovetail.messages.workflow_types import CARETAKER, INTERRUPTIONS, SCHEDULER
-from dovetail.model.watched_kinds import CLAIMS
+from dovetail.model.objects.watched_kinds import CLAIMS
 from dovetail.settings.settings import Settings
 from dovetail.worker.predecessors import is_gone, look_again, poke_lost, silent_workers, steps_in_hand
 from dovetail.worker.starting import first_state, start_singleton

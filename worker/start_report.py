@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from dovetail.model.texts.setting_texts import unknown_gates
+from dovetail.model.values.setting_texts import unknown_gates
 from dovetail.settings.settings import GATES, Settings
 from dovetail.settings.without_effect import set_without_effect
 from dovetail.telemetry.log.line import MOST_CHARACTERS

@@ -74,7 +74,7 @@ from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.connection.presence import TemporalPresence
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.settings.deciding import brake_settings, disruption_settings, placement_settings, well_known_labels
 from dovetail.settings.settings import Role, Settings
 from dovetail.telemetry.metrics.duties import Duties

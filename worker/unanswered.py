@@ -30,7 +30,7 @@ from dovetail.connection.owner import singletons_of
 from dovetail.connection.presence import TemporalPresence
 from dovetail.lifecycle.unfinished import leaving_unowned
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
-from dovetail.model.watched_kinds import FLEET, PLACEMENT
+from dovetail.model.objects.watched_kinds import FLEET, PLACEMENT
 from dovetail.placement.triggers import leaving_uids, pending_uids, unpromised
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure

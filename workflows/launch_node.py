@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.outcomes import JoinOutcome
     from dovetail.messages.requests import DeleteRequest, NoticeRequest
     from dovetail.messages.workflow_types import LAUNCH_NODE
-    from dovetail.model.endings import Ending
+    from dovetail.model.reasons.endings import Ending
 
 _ENDINGS = {
     "no_capacity": Ending.NO_CAPACITY,

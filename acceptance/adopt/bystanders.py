@@ -9,8 +9,8 @@ from typing import Final
 
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 
 STARTUP_SECONDS: Final = 1.0  # from Ready until the startup taint comes off

@@ -15,8 +15,8 @@ from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.cloud.instances import State as MachineState
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 
 # The tag by which EKS names an instance's cluster.

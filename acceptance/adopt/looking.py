@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from acceptance.adopt.states import State
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.texts.durations import parse_nanoseconds
-from dovetail.model.time import parse_time
+from dovetail.model.values.durations import parse_nanoseconds
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 
 

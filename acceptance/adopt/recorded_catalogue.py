@@ -9,7 +9,7 @@ one would be a reason to consolidate nodes that were not consolidated in the rec
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.state.world import default_world
 
 # size: cpu, MiB of memory, pods, branch interfaces, EBS and network bandwidth in Mbps

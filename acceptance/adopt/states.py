@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 # Moments that lie ahead of the one at which they are written.

@@ -12,7 +12,7 @@ from typing import Final
 from acceptance.adopt.looking import is_deleting, provider_id
 from acceptance.adopt.states import State
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _STAGES: Final = (names.DRAINED, names.VOLUMES_DETACHED, names.INSTANCE_TERMINATING)
 

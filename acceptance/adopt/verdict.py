@@ -15,9 +15,9 @@ from acceptance.adopt.looking import Look, annotations, is_deleting, is_true, pr
 from acceptance.adopt.states import State
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.texts.durations import parse_nanoseconds
-from dovetail.model.time import parse_time
+from dovetail.model.values.durations import parse_nanoseconds
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.simulated_world import SimulatedWorld
 
 SURPLUS_SECONDS: Final = 120.0  # the README: gone again within two minutes

@@ -30,7 +30,7 @@ from dovetail.adapters.aws.instance_types.type_facts import known_facts, read_ty
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.cli.demo.temporal_server import start_temporal
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import ClassStore, Notices, a_claim, amd64, class_spec, on_demand, one_of, open_adapter

@@ -31,10 +31,10 @@ from dovetail.model.pools import (
     NodePool,
 )
 from dovetail.model.remembered.rates import Rate
-from dovetail.model.resources import parse_resources
 from dovetail.model.rules.openings import Dates, Window
 from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from testing.disruption_worlds import CLASS, NOW, condition
 from testing.time_rules import ZONES as ZONES_OF_PEOPLE
 from testing.time_rules import with_rules

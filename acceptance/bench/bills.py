@@ -12,7 +12,7 @@ from typing import Final
 from acceptance.bench.growing import apart, spread_over
 from acceptance.bench.live_ground import Figure
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.costs import (
     Outcome,
     Sizes,

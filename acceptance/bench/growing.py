@@ -11,7 +11,7 @@ from typing import Final
 
 from acceptance.bench.live_ground import Figure, Resources
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.fleets import workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import node_pool

@@ -7,7 +7,7 @@ numbers come from a seeded generator: the same input on every machine.
 import random
 from collections.abc import Callable
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _CREATED = "2026-01-01T00:00:00Z"
 _CPU = ("100m", "250m", "500m", "1000m", "1500m")

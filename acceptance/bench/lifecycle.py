@@ -19,8 +19,8 @@ from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.cli.demo.temporal_server import start_temporal
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from testing.stage.stage import Stage, has_condition, node_class, node_pool
 
 Line = dict[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment
 

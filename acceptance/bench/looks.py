@@ -36,9 +36,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle import unfinished
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS
 from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.objects import NodePools, TimeObjects

@@ -27,7 +27,7 @@ from acceptance.bench.worker_load import WorkerLoad, page
 from dovetail.adapters.kwok import names as own
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import PlaneSettings
 from testbed.up import WORKER_USER, folder_of
 from testing.cluster.costs import start_worker

@@ -25,9 +25,9 @@ from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
-from dovetail.model.placements import Placement
-from dovetail.model.resources import format_resources
+from dovetail.model.places.placements import Placement
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import format_resources
 from dovetail.placement.place_pods import Index, SimulationOptions, place, simulate
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from acceptance.bench.inputs import a_pod, a_pool
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _FIELDS = ("cpu_milli", "memory_mib", "num_gpu")
 

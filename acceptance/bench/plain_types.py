@@ -5,7 +5,7 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.resources import parse_resources
 
 ZONES: Final = ("z1", "z2", "z3")
 

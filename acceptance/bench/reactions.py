@@ -13,7 +13,7 @@ from typing import Final
 
 from acceptance.bench.live_ground import Figure, budget, settle
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground
 from testing.cluster.objects import has_condition, no_eviction, node_pool

@@ -8,7 +8,7 @@ from typing import Final
 from acceptance.bench.growing import PATIENCE, all_run, seconds
 from acceptance.bench.live_ground import REST_SECONDS, Figure, budget, settle
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool
 from testing.cluster.timeline import Timeline, moment

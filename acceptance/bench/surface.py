@@ -34,8 +34,8 @@ from dovetail.disruption.choose import choose
 from dovetail.disruption.decision_snapshot import for_disruption
 from dovetail.disruption.rounds import never
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from dovetail.settings.deciding import deciding, disruption_settings
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.wiring.world import open_world

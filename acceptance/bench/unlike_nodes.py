@@ -16,8 +16,8 @@ from dovetail.messages.plans import DisruptionPlan
 from dovetail.messages.sizes import encoded_bytes
 from dovetail.messages.type_lists import command_with_own_lists
 from dovetail.model.pools import InstanceType
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from dovetail.workflows.claim_owners import STARTS_AT_ONCE
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_type, a_world, condition
 

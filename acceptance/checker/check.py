@@ -10,7 +10,7 @@ from fractions import Fraction
 from acceptance.checker.places import Place, World
 from acceptance.checker.topology import topology_faults
 from acceptance.checker.values import Allowed, amounts, by_key, lacking, plus, pod_amounts, tolerated
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 WELL_KNOWN = frozenset(
     {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from acceptance.checker.places import HOSTNAME, Place, World
 from acceptance.checker.values import by_key, canonical, selects
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 
 def topology_faults(world: World, places: list[Place]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 _SUFFIX = {
     "": Fraction(1),

@@ -15,7 +15,7 @@ from acceptance.checker.check import WELL_KNOWN, allocatable, terms_of
 from acceptance.checker.places import World
 from acceptance.checker.topology import labels_of, required_of
 from acceptance.checker.values import Allowed, by_key, canonical, pod_amounts, selects, tolerated
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

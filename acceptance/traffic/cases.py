@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 INPUT: Final = ("nodeClasses", "nodePools", "otherObjects", "pods", "world", "env", "steps")
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from acceptance.traffic.paths import CLEARED, FORGOTTEN, item_path
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
 from testbed.plane import ApiClient, ControlPlane, find_binaries, stop_plane
 from testbed.up import WORKER_USER, install

@@ -9,7 +9,7 @@ from typing import Final
 
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import EVENTS, NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _METADATA: Final = ("annotations", "deletionGracePeriodSeconds", "finalizers", "generation", "labels", "name")
 # The test bed's own marks, and labels that a node has beside those that the recording's registrar knew.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 NODE_CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"

@@ -24,7 +24,7 @@ from acceptance.traffic.paths import PODS, collection_of
 from acceptance.traffic.steps import Steps, complete_pod, create
 from acceptance.traffic.worker import PlayedWorker, environment
 from dovetail.cli.demo.temporal_server import stop_process
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 1.0  # no call to AWS for this time, polling aside, ends a phase that has settled

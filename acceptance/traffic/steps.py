@@ -15,7 +15,7 @@ from typing import Any, Final
 from acceptance.traffic.lane import Lane
 from acceptance.traffic.paths import NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, NODES, PODS
 from acceptance.traffic.worker import PlayedWorker
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.control.events import scheduled_event
 from testbed.plane import ApiClient, ApiResponse
 

@@ -12,14 +12,14 @@ from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_daemon_set, parse_pdb
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import WELL_KNOWN_LABELS
-from dovetail.model.pairing import Pairing
+from dovetail.model.objects.pairing import Pairing
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import parse_resources
+from dovetail.model.values.time import parse_time
 
 RESERVATION_LABEL: Final = "karpenter.test.sh/reservation-id"
 WELL_KNOWN: Final = WELL_KNOWN_LABELS | {RESERVATION_LABEL}

@@ -14,12 +14,12 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_taints,
     parse_toleration,
 )
-from dovetail.model import requirements as algebra
-from dovetail.model.host_ports import first_conflict
 from dovetail.model.names import WELL_KNOWN_LABELS
 from dovetail.model.pods import Expression
-from dovetail.model.resources import fits, parse_resources, total
-from dovetail.model.taints import is_ephemeral, untolerated
+from dovetail.model.scheduling import requirements as algebra
+from dovetail.model.scheduling.host_ports import first_conflict
+from dovetail.model.scheduling.taints import is_ephemeral, untolerated
+from dovetail.model.values.resources import fits, parse_resources, total
 from dovetail.placement.facts.pod_needs import pod_requirements
 
 Case = dict[str, Any]

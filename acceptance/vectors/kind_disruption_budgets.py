@@ -4,7 +4,7 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_budget
 from dovetail.disruption.budgets.budgets import judge_budgets, limit_for
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 
 
 def budgets(case: dict[str, Any]) -> str | None:

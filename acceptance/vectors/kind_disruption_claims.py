@@ -17,10 +17,10 @@ from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
-from dovetail.model.pairing import Pairing
-from dovetail.model.pod_rules import is_daemon
+from dovetail.model.objects.pairing import Pairing
 from dovetail.model.pools import NodePool
-from dovetail.model.texts.durations import parse_seconds
+from dovetail.model.rules.pod_rules import is_daemon
+from dovetail.model.values.durations import parse_seconds
 
 
 def drift(case: dict[str, Any]) -> str | None:

@@ -19,11 +19,11 @@ from dovetail.disruption.revalidate import Invalid, SecondLook, look_again
 from dovetail.disruption.rounds import Attempt, Method, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import Invalidity
-from dovetail.model.notice import Notice
-from dovetail.model.requirements import Requirement, text
-from dovetail.model.requirements import requirement as from_operator
+from dovetail.model.reasons.disruption_reasons import Invalidity
+from dovetail.model.scheduling.requirements import Requirement, text
+from dovetail.model.scheduling.requirements import requirement as from_operator
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 
 TOLERANCE = 1e-9
 WAIT = 15.0

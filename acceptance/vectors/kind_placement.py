@@ -8,11 +8,11 @@ from typing import Any
 
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from acceptance.placement_worlds import settings_of, snapshot_of
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.placements import NewNode, Placement
+from dovetail.model.places.placements import NewNode, Placement
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import Requirement, RequirementSet, export_set, from_expressions
-from dovetail.model.resources import parse_resources
+from dovetail.model.scheduling.requirements import Requirement, RequirementSet, export_set, from_expressions
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.prices import cheapest
 from dovetail.placement.proposals import claim_requirements

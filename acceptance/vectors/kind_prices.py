@@ -6,7 +6,7 @@ from typing import Any
 from acceptance.vectors.kind_algebra import first_difference
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
 from dovetail.model.names import WELL_KNOWN_LABELS
-from dovetail.model.requirements import from_expressions, from_labels
+from dovetail.model.scheduling.requirements import from_expressions, from_labels
 from dovetail.placement.min_values import minima_of, shortest_prefix
 from dovetail.placement.prices import adjusted_price, cheapest, price_order, worst_launch_price
 

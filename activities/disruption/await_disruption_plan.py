@@ -29,10 +29,10 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.outcomes import DisruptionAnswer, Drop, Due, Go, Hold, NothingPlanned
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
-from dovetail.model.disruption_reasons import Invalidity
-from dovetail.model.notice import Notice
+from dovetail.model.objects.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS, Kinds
+from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import BUFFERS, PLACEMENT, POLICIES, SELECTORS, Kinds
+from dovetail.notices.notice import Notice
 from dovetail.notices.publishable import publishable, says_enough
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices

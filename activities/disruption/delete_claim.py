@@ -22,8 +22,8 @@ from dovetail.messages.requests import DeleteRequest, DeletesRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.messages.writes import Write, newest_of_each_kind
-from dovetail.model.endings import Ending
 from dovetail.model.names import OWNER, REGISTERED_CONDITION
+from dovetail.model.reasons.endings import Ending
 from dovetail.notices.disruptions import disrupting
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import NodeClaims, Notices

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.messages.plans import Target
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.returned_moves import moves_brake, returned_nodes, returned_text, taken_text
 from dovetail.notices.launch_stops import consolidation_slowed
 from dovetail.ports.failures import Failure

@@ -13,10 +13,10 @@ from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.interruptions import Answered, Interruption
 from dovetail.model import names
-from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.time import format_time
-from dovetail.model.watched_kinds import CLAIMS
+from dovetail.model.objects.watched_kinds import CLAIMS
+from dovetail.model.reasons.endings import OF_REASONS
+from dovetail.model.values.time import format_time
 from dovetail.ports.failures import NotSeenYet, Postponed
 from dovetail.ports.interruptions import Interruptions
 from dovetail.ports.objects import MetadataChange, NodeClaims

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dovetail.messages.interruptions import TAKEN_BACK, Interruption, Warned
-from dovetail.model.endings import OF_REASONS
 from dovetail.model.names import CAPACITY_TYPE, ENDED_BECAUSE
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.endings import OF_REASONS
 
 FRESH_SECONDS: Final = 300.0  # what the cloud shows may come later than its warning
 TURN_SECONDS: Final = 20.0  # five turns take all of a fleet, before the first of its instances is taken away

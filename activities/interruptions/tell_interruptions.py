@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from temporalio import activity
 
 from dovetail.messages.interruptions import Answered
-from dovetail.model.notice import Notice
-from dovetail.model.watched_kinds import NODES
+from dovetail.model.objects.watched_kinds import NODES
 from dovetail.notices.interruptions import About, terminating, warned
+from dovetail.notices.notice import Notice
 from dovetail.ports.objects import Notices
 from dovetail.ports.view import ClusterView
 

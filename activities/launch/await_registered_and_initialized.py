@@ -34,9 +34,9 @@ from dovetail.lifecycle.registration import (
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
-from dovetail.model.judging import Judging
 from dovetail.model.names import INITIALIZED, INITIALIZED_CONDITION, NODE_POOL, REGISTERED_CONDITION, REGISTRATION_HOOK
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.objects.judging import Judging
 from dovetail.placement.earlier_claims import BINDING_SECONDS
 from dovetail.ports.objects import ClaimStatus, NodeClaims, Nodes
 from dovetail.ports.view import ClusterLookups

@@ -27,9 +27,9 @@ from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
-from dovetail.model.pod_rules import is_reschedulable
+from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_CLAIMS
+from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, NODES_AND_CLAIMS
 
 READS = FLEET
 

@@ -27,10 +27,10 @@ from dovetail.messages.workflow_ids import claim_owner_id, is_of, node_owner_id,
 from dovetail.messages.workflow_types import LAUNCH_NODE, RELEASE_NODE, TERMINATE_NODE
 from dovetail.messages.writes import claim_write
 from dovetail.model import names
-from dovetail.model.endings import BY_OTHERS_WORDS, OF_REASONS
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.beginnings import Cause
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.reasons.endings import BY_OTHERS_WORDS, OF_REASONS
+from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Refused
 from dovetail.ports.objects import MetadataChange, NodeClaims

@@ -30,8 +30,8 @@ from dovetail.messages.plans import ProvisioningPlan, nomination_seconds
 from dovetail.messages.requests import ProvisioningRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import CLAIMS, PLACEMENT, SELECTORS
 from dovetail.placement.batching import BatchWindow
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.held_pools import with_refused_pools

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.model import names
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import resumed_annotations, stop_text
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import Kinds
 from dovetail.notices.launch_stops import launches_stopped
 from dovetail.placement.launch_brake import PoolStop, pools_to_resume, pools_to_stop
 from dovetail.placement.settings import BrakeSettings

@@ -8,8 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from dovetail.model.buffers import CapacityBuffer
-from dovetail.model.placements import Placement
+from dovetail.model.objects.buffers import CapacityBuffer
+from dovetail.model.places.placements import Placement
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.placements import placement_notices
 from dovetail.placement.buffers.status import judged_status

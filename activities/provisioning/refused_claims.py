@@ -18,7 +18,7 @@ from dovetail.messages.type_lists import TypeLists
 from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 from dovetail.notices.claim_refusals import refused_words
 from dovetail.ports.failures import Permanent
 from dovetail.ports.objects import NodeClaims

@@ -23,8 +23,8 @@ from dovetail.messages.subjects import Departure
 from dovetail.messages.writes import Write, claim_write
 from dovetail.model.names import DRAINED, VOLUMES_DETACHED
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.rules.drain_rules import Blocker
-from dovetail.model.workloads import VolumeAttachment
 from dovetail.notices.nodes import awaiting_detachment
 from dovetail.ports.objects import NodeClaims, Notices
 from dovetail.ports.view import VolumeLookups

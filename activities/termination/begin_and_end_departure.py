@@ -24,7 +24,6 @@ from dovetail.messages.inputs import NodeInput
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.writes import Write, claim_write, node_write
-from dovetail.model.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
 from dovetail.model.names import (
     CAPACITY_TYPE,
     DISRUPTION_REASON,
@@ -37,6 +36,7 @@ from dovetail.model.names import (
     ZONE,
 )
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.reasons.endings import BY_OTHERS_WORDS, Ending, WhyGone, ended_of
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Postponed, Refused
 from dovetail.ports.objects import ClaimStatus, MetadataChange, Nodes

@@ -10,11 +10,11 @@ from typing import Final
 from dovetail.activities.shared.waits.repeated_looks import longest_pause
 from dovetail.activities.termination.evictor import EvictionOutcome, EvictionRequest
 from dovetail.activities.termination.holds import HoldMemory
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.pod_rules import is_protected
+from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
-from dovetail.model.workloads import PodDisruptionBudget
+from dovetail.model.rules.pod_rules import is_protected
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination import timing
 from dovetail.termination.evictions import Evictions

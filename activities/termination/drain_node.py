@@ -29,16 +29,16 @@ from dovetail.lifecycle.initialization import is_ready
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
-from dovetail.model.judging import Judging
 from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
 from dovetail.model.pods import Pod
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.notices.claims import claim_deadline, unreadable_deadline
 from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.nodes import failed_draining, node_deadline
+from dovetail.notices.notice import Notice
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
 from dovetail.ports.failures import Failure, NotReadable, Refused

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Level, hook_rules
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.notices.cancels import cancel_too_late
 from dovetail.notices.holds import decided, denied_too_late, drain_asks, drain_forced, drain_held, not_decided
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 from dovetail.ports.view import DrainLookups

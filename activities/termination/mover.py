@@ -1,8 +1,8 @@
 """Moves the pods of Deployments of one replica off a node: begins each move once, watches it, and takes it back.
 
-Every look works out from the Deployment alone how far its move is (`dovetail/model/moves.py`), so a worker that comes
-back goes on where another stopped. Each change is written at the version that it was decided on, so that two workers,
-or a look at an old cache, begin no move twice.
+Every look works out from the Deployment alone how far its move is (`dovetail/model/places/moves.py`), so a worker that
+comes back goes on where another stopped. Each change is written at the version that it was decided on, so that two
+workers, or a look at an old cache, begin no move twice.
 """
 
 import logging
@@ -13,8 +13,10 @@ from typing import Any, Final
 from dovetail.activities.termination.drain_memory import DrainMemory
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.moves import (
+from dovetail.model.nodes import Node
+from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.workloads import Deployment, RollOut
+from dovetail.model.places.moves import (
     MoveStep,
     MoveVerdict,
     beginning,
@@ -22,10 +24,8 @@ from dovetail.model.moves import (
     is_to_be_taken_back,
     taking_back,
 )
-from dovetail.model.nodes import Node
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
-from dovetail.model.workloads import Deployment, RollOut
 from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved
 from dovetail.ports.failures import Conflict, Failure, Permanent
 from dovetail.ports.objects import Deployments, Notices

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.model import names
-from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import (
     REMEMBERED_SECONDS,

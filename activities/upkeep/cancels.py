@@ -22,10 +22,10 @@ from dovetail.disruption.nodes.resting import read_rest, rest_text
 from dovetail.disruption.nodes.written_requests import cancel_reason, cancelled_by
 from dovetail.messages.workflow_ids import cluster_of
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause
 from dovetail.model.permission.pauses import undoing_freeze
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.cancels import cancel_too_late, cancelled
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices

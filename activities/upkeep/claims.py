@@ -27,8 +27,8 @@ from dovetail.disruption.upkeep.conditions import (
 )
 from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues

@@ -10,8 +10,8 @@ from dovetail.activities.shared.writes.revisions import set_conditions
 from dovetail.lifecycle.conditions import claim_conditions_with, false, true
 from dovetail.lifecycle.node_checks import CONSISTENT, LOOK_SECONDS, shape_issues
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.claims import consistency_check_failed
 from dovetail.ports.objects import NodeClaims, Notices

@@ -20,8 +20,8 @@ from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep, quiet_after
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.background.supervised import stop, supervised
+from dovetail.model.objects.watched_kinds import FLEET, OVERLAYS
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, OVERLAYS
 from dovetail.ports.cloud import NodeClassUpkeep
 from dovetail.ports.failures import Conflict, Failure
 from dovetail.telemetry.metrics.ours.steps import step_failed

@@ -11,8 +11,8 @@ from dovetail.activities.shared.writes.revisions import revise_claim, revise_nod
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
 

@@ -13,11 +13,11 @@ from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 from dovetail.ports.objects import Notices
 
 Observed = NodeClaim | NodePool | Node

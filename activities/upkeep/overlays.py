@@ -11,7 +11,7 @@ from typing import Final
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.lifecycle.conditions import FALSE, TRUE, ConditionSet, complete
 from dovetail.model.nodes import Condition
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import OverlayVerdict, overlay
 from dovetail.ports.objects import NodeOverlays

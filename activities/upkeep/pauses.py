@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from dovetail.activities.shared.looks.look import Look, Write
-from dovetail.model.notice import Notice
 from dovetail.model.permission.pauses import EVERY_POOL, Pause, next_end, pauses
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.notices.pauses import not_understood, paused, resumed
 from dovetail.ports.objects import Notices
 

@@ -18,8 +18,8 @@ from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_poo
 from dovetail.lifecycle.pool_usage import pool_usage, same_usage
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import Resources
 from dovetail.ports.cloud import Catalogues, NodeClassState
 
 CLASS_GOOD_FOR = 10.0  # seconds after which a NodeClass that is ready is looked at again, although nothing changes

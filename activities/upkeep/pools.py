@@ -16,8 +16,8 @@ from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NODES
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.objects import MetadataChange, NodeClaims, NodePools, PoolStatus
 

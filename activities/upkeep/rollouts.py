@@ -6,9 +6,9 @@ from functools import partial
 
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.disruption.upkeep.wanted_rollouts import outlived_rollouts, wanted_rollouts
-from dovetail.model.notice import Notice
 from dovetail.model.rules.rollouts import Rollout
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.notices.rollouts import answered
 from dovetail.ports.objects import Notices, TimeObjects
 

@@ -17,13 +17,12 @@ from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_history import ended_as
 from dovetail.disruption.upkeep.rollout_moves import looks_again, next_move
 from dovetail.lifecycle.conditions import FALSE, TRUE
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.names import READY
 from dovetail.model.nodes import Condition
-from dovetail.model.notice import Notice
 from dovetail.model.permission.beginnings import readiness_for
 from dovetail.model.permission.rollout_nodes import nodes_of, split_of
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.rates import pace_of, slides_at
 from dovetail.model.rules.gates import Answer, GateVerdict
 from dovetail.model.rules.health import HealthState
@@ -31,7 +30,8 @@ from dovetail.model.rules.policies import Freeze, Opening, Policy, PolicyStatus,
 from dovetail.model.rules.policy_rollouts import conflict
 from dovetail.model.rules.rollouts import BEGUN, REFUSED, Rollout, RolloutState, RolloutStatus
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.time import format_time, parse_time
+from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import Notices, TimeObjects

@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from typing import Final
 
 from dovetail.answers.failures import NotUnderstood
-from dovetail.model.resources import NANO, Resources
-from dovetail.model.texts import quoting
-from dovetail.model.texts.digits import nearest_integer
-from dovetail.model.texts.durations import DurationError, parse_seconds
-from dovetail.model.time import format_time
+from dovetail.model.values import quoting
+from dovetail.model.values.digits import nearest_integer
+from dovetail.model.values.durations import DurationError, parse_seconds
+from dovetail.model.values.resources import NANO, Resources
+from dovetail.model.values.time import format_time
 
 HOURS_IN_MONTH: Final = 730
 

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import Final
 
 from dovetail.background.supervised import stop, supervised
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from dovetail.ports.objects import Notices
 from dovetail.telemetry.metrics.ours.background import notices_dropped
 

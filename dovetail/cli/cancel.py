@@ -25,7 +25,7 @@ from dovetail.cli.remote.asking import where_of
 from dovetail.cli.target import checked_target
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.time import format_time, optional_time
+from dovetail.model.values.time import format_time, optional_time
 
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings

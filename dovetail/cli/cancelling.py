@@ -13,7 +13,7 @@ from dovetail.cli.output import say
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.ports.objects import MetadataChange
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from dovetail.answers.shadow.comparing import ShadowReport
 from dovetail.answers.status.answer import NodesAnswer, StatusAnswer
 from dovetail.connection import temporal
 from dovetail.connection.configuration import TemporalAway, link_words
+from dovetail.model.objects.watched_kinds import FLEET, OVERLAYS, PLACEMENT
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.wiring.world import World

@@ -8,7 +8,7 @@ import sys
 from typing import Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.model.texts.quoting import printable
+from dovetail.model.values.quoting import printable
 
 NEEDS_PERSON: Final = 4  # the exit code of --check where something needs a person
 LEFT_BEHIND: Final = 4  # the exit code of a planned change that would leave something as it is

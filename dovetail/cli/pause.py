@@ -17,6 +17,7 @@ from dovetail.cli.orders import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.target import checked_target
 from dovetail.model import names
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.permission.pauses import (
     EVERY_POOL,
     EVERYTHING,
@@ -33,8 +34,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.remembered.breakers import open_breakers
 from dovetail.model.remembered.returned_moves import moves_brake
 from dovetail.model.remembered.unused_launches import resumed_annotations, stop_of
-from dovetail.model.texts.durations import DurationError, parse_seconds
-from dovetail.model.workloads import Namespace
+from dovetail.model.values.durations import DurationError, parse_seconds
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
 

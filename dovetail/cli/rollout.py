@@ -155,7 +155,7 @@ async def _forgotten(times: "TimeObjects", rollout: "Rollout | None") -> "Rollou
 
 
 def _line(rollout: "Rollout") -> str:
-    from dovetail.model.time import format_time
+    from dovetail.model.values.time import format_time
 
     status = rollout.status
     until = f" until {format_time(status.until)}" if status.until is not None else ""
@@ -165,7 +165,7 @@ def _line(rollout: "Rollout") -> str:
 
 def _approvals(rollout: "Rollout") -> Iterator[str]:
     """What is asked, and what became of the last answer."""
-    from dovetail.model.time import format_time
+    from dovetail.model.values.time import format_time
 
     awaits, answered = rollout.status.awaits, rollout.status.answered
     if awaits is not None:

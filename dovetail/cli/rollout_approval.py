@@ -11,7 +11,7 @@ from dovetail.cli.output import say
 from dovetail.cli.rollout_story import gate_lines
 from dovetail.model.rules.rollout_approvals import Approval, Awaits
 from dovetail.model.rules.rollouts import Rollout, RolloutState
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.ports.failures import Conflict
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import Final
 
 from dovetail.answers.wording import duration_text
 from dovetail.model.rules.rollouts import Passage, Rollout
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 _RESULTS: Final = {
     "Passed": "passed",

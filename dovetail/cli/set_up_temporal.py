@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.output import say
 from dovetail.connection.search_attributes import missing_search_attributes, register_search_attributes
-from dovetail.model.texts.setting_texts import seconds_of
+from dovetail.model.values.setting_texts import seconds_of
 
 # A server's parts learn of a new namespace one after the other.
 KNOWN_SECONDS: Final = 60.0

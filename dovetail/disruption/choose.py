@@ -26,12 +26,12 @@ from dovetail.disruption.plan import plan_of
 from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Refusal
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.judging import Unjudged
-from dovetail.model.notice import Notice
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.faults import unjudged_notices
+from dovetail.notices.notice import Notice
 from dovetail.notices.publishable import is_young
 
 # The order of the methods (DIS-2). Three of them upstream does not have: what a person asks for comes first, because

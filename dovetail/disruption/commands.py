@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.simulation.simulation import Replacement
-from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

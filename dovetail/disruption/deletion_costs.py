@@ -14,9 +14,9 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.permission.rollout_nodes import leaves_for_drift
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 
 LOWEST: Final = str(-(2**31))

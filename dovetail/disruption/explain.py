@@ -21,8 +21,8 @@ from dovetail.disruption.rounds import Attempt, Method, Round, never, run, why_n
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.upkeep.conditions import quiet_since
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
 SHOWN_TYPES: Final = 5

@@ -7,11 +7,11 @@ unexpected takes the mark off again.
 from collections.abc import Iterable
 
 from dovetail.messages.plans import Target
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import DO_NOT_DISRUPT
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pod_rules import is_protected, is_reschedulable, is_terminal, protection
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_protected, is_reschedulable, is_terminal, protection
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:

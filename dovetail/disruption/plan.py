@@ -17,7 +17,7 @@ from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode, Seen, Target
 from dovetail.messages.sizes import encoded_bytes
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.placement.proposals import proposed_nodes
 
 TOO_LARGE: Final = Block(

@@ -18,10 +18,10 @@ from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.plan import planned, target_of, text_for
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, why_not
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen
-from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
-from dovetail.model.judging import Unjudged
-from dovetail.model.notice import Notice
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.judging import Judging, Unjudged
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
 ShouldStop = Callable[[], bool]

@@ -9,7 +9,7 @@ from typing import Final
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.messages.plans import NOBODY, OTHERS, Share
 from dovetail.model.pods import Pod
-from dovetail.model.resources import PODS
+from dovetail.model.values.resources import PODS
 
 MOST_NAMESPACES: Final = 10  # that a command names; the rest of them have one share together
 _DIGITS: Final = 4

@@ -7,10 +7,10 @@ stays so (LIF-38).
 from dataclasses import replace
 
 from dovetail.lifecycle.registration import NODE_NOT_FOUND, NodeChange, registered
-from dovetail.model.devices import ResourceSlice, expected_drivers, is_whole, newest_slices
 from dovetail.model.names import DEVICE_DRIVERS, INITIALIZED, READY
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.taints import Taint, is_ephemeral
+from dovetail.model.scheduling.devices import ResourceSlice, expected_drivers, is_whole, newest_slices
+from dovetail.model.scheduling.taints import Taint, is_ephemeral
 
 Why = tuple[str, str]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.resources import format_amount
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import format_amount
 
 CONSISTENT: Final = "ConsistentStateFound"
 SHARE: Final = 0.90  # of what was launched

@@ -15,7 +15,7 @@ from dovetail.messages.plans import claim_name
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import NODES
+from dovetail.model.values.resources import NODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

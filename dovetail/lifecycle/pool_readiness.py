@@ -12,11 +12,11 @@ from typing import Final
 
 from dovetail.lifecycle.conditions import POOL_DEPENDENTS, ConditionSet, complete, false, true
 from dovetail.model import names
-from dovetail.model.key_aliases import canonical_key
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.key_aliases import canonical_key
+from dovetail.model.scheduling.taints import Taint
 
 VALIDATION: Final = "ValidationSucceeded"
 CLASS_READY: Final = "NodeClassReady"

@@ -9,8 +9,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
 
 ALWAYS: Final = (CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES)
 

@@ -24,7 +24,7 @@ from dovetail.model.names import (
 )
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.pods import Owner
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 
 CLAIM_API_VERSION: Final = "karpenter.sh/v1"
 NODE_NOT_FOUND: Final = ("NodeNotFound", "Node not registered with cluster")

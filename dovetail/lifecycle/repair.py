@@ -14,7 +14,7 @@ from dovetail.messages.orders import DeleteClaim
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import time_or_none
+from dovetail.model.values.time import time_or_none
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 BLOCKED_SECONDS: Final = 300.0

@@ -15,9 +15,9 @@ from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
 from dovetail.model.permission.pauses import Activity, pause_on
-from dovetail.model.pod_rules import is_daemon, is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.rules.pod_rules import is_daemon, is_protected
 from dovetail.model.snapshot import Snapshot
 
 

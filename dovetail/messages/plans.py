@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint
 
 Pairs = tuple[tuple[str, str], ...]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class Pod:
     nominated_node: str = ""
     owners: tuple[Owner, ...] = ()
     priority: int | None = None
-    do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.pod_rules judges it
+    do_not_disrupt: str | None = None  # the annotation's text; dovetail.model.rules.pod_rules judges it
     disruption_window: str | None = None  # the annotation's text; dovetail.model.rules.pod_windows judges it
     deletion_cost: str | None = None
     disruption_cost: str | None = None  # the annotation's text; it comes before the deletion cost

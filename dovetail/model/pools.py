@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dovetail.model import names
-from dovetail.model.devices import DevicePool
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.resources import Resources
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.devices import DevicePool
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,18 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dovetail.model import names
-from dovetail.model.buffers import CapacityBuffer
-from dovetail.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
-from dovetail.model.overlays import NodeOverlay
-from dovetail.model.pairing import Pairing
-from dovetail.model.pods import Pod
-from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.rules.health import Readiness, readiness_by_pool
-from dovetail.model.rules.policies import Freeze, Policy
-from dovetail.model.rules.rollouts import PoolNodes, Rollout
-from dovetail.model.unreadable import Unreadable
-from dovetail.model.workloads import (
+from dovetail.model.objects.buffers import CapacityBuffer
+from dovetail.model.objects.overlays import NodeOverlay
+from dovetail.model.objects.pairing import Pairing
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.workloads import (
     AdmissionGuard,
     CsiNode,
     DaemonSet,
@@ -34,6 +28,12 @@ from dovetail.model.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
+from dovetail.model.pods import Pod
+from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.rules.health import Readiness, readiness_by_pool
+from dovetail.model.rules.policies import Freeze, Policy
+from dovetail.model.rules.rollouts import PoolNodes, Rollout
+from dovetail.model.scheduling.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 
 Claims = tuple[NodeClaim, ...]
 

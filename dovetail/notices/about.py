@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.objects.workloads import Deployment
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.workloads import Deployment
+from dovetail.notices.notice import Notice
 
 STANDING_WINDOW: Final = 900.0  # of a state that lasts: said again each quarter of an hour
 

@@ -1,9 +1,9 @@
 """The answers to a person who calls a disruption off by annotating its NodeClaim."""
 
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def cancelled(claim: NodeClaim, words: str, rests_until: float) -> Notice:

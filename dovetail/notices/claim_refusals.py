@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 REFUSED_WINDOW: Final = 900.0  # a policy that refuses once refuses again at each try
 

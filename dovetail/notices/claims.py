@@ -4,8 +4,8 @@ Reasons and types are upstream's (EVT-5 to EVT-8), so that dashboards and alerts
 """
 
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def insufficient_capacity(claim: NodeClaim, error: str) -> Notice:

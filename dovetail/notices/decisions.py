@@ -6,12 +6,12 @@ twice. The object's UID is not known everywhere here, and is added before they a
 
 from typing import Final, Literal
 
-from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import do_not_disrupt_of
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import do_not_disrupt_of
 from dovetail.model.rules.pod_windows import window_fault, window_words
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 # How long the same words about the same object are not repeated, where upstream has its own window.
 WINDOWS: Final = {"Unconsolidatable": 900.0, "NoCompatibleInstanceTypes": 60.0}

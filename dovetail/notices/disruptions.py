@@ -6,10 +6,10 @@ Reasons and types are upstream's. The notices about the decision itself are in d
 from collections.abc import Iterable
 
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def replacing(claim: NodeClaim, label: str) -> tuple[Notice, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 

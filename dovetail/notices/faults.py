@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dovetail.model.judging import Unjudged
-from dovetail.model.notice import Notice
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.notices.notice import Notice
 
 WINDOW: Final = 900.0
 MOST: Final = 50  # of one decision: one who can make one such object can make a thousand

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
 from dovetail.notices.about import STANDING_WINDOW, notice_about
+from dovetail.notices.notice import Notice
 
 NAMED: Final = 5  # pods, each with its owner, that are told
 OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")

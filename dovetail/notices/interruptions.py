@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dovetail.messages.interruptions import InterruptionReason
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """The notices that something of a NodePool is stopped, since it was of no use."""
 
-from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def launches_stopped(pool: NodePool, why: str) -> Notice:

@@ -1,11 +1,11 @@
 """Notices about pods that are moved by a roll-out of their Deployment, on the Deployment and on the node."""
 
-from dovetail.model.moves import WhyNotMoved
 from dovetail.model.nodes import Node
-from dovetail.model.notice import Notice
+from dovetail.model.objects.workloads import Deployment
+from dovetail.model.places.moves import WhyNotMoved
 from dovetail.model.pods import Pod
-from dovetail.model.workloads import Deployment
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def move_begun(deployment: Deployment, node: Node) -> Notice:

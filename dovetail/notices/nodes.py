@@ -5,8 +5,8 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node
-from dovetail.model.notice import Notice
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 NAMED: Final = 5  # attachments that are named (EVT-4)
 

@@ -1,9 +1,9 @@
 """The notices on a NodePool that something is paused for it, that it goes on, and that a pause cannot be understood."""
 
-from dovetail.model.notice import Notice
 from dovetail.model.permission.pauses import Pause
 from dovetail.model.pools import NodePool
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def paused(pool: NodePool, pause: Pause) -> Notice:

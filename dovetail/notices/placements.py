@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dovetail.model.notice import Notice
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW, notice_about
 from dovetail.notices.decisions import no_compatible_types
 from dovetail.notices.faults import unjudged_notices
+from dovetail.notices.notice import Notice
 from dovetail.notices.publishable import publishable
 from dovetail.notices.refusal_words import why
 

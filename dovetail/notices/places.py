@@ -5,7 +5,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 

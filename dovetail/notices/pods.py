@@ -6,12 +6,12 @@ alone as upstream does, which mixes up namespaces.
 
 from typing import Literal
 
-from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import do_not_disrupt_of
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import do_not_disrupt_of
 from dovetail.model.rules.pod_windows import window_fault, window_words
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 
 def evicted(pod: Pod, reason: str) -> Notice:

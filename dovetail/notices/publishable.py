@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 
 STARTING_SECONDS: Final = 300.0  # that a node has been there; what lasts is said after them
 

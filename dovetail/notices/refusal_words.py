@@ -7,8 +7,8 @@ plainer ones. The names of the closed list cannot stand in for words: `it_fits` 
 from collections.abc import Mapping
 from typing import Final
 
-from dovetail.model.placements import PoolRefusal, Reason, RefusedPod
-from dovetail.model.resources import CPU, parse_quantity
+from dovetail.model.places.placements import PoolRefusal, Reason, RefusedPod
+from dovetail.model.values.resources import CPU, parse_quantity
 
 _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 _SUSPICIOUS: Final = parse_quantity("1M", 10**9)

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from dovetail.model.notice import Notice
 from dovetail.model.rules.rollout_approvals import Answered
 from dovetail.model.rules.rollouts import Rollout
+from dovetail.notices.notice import Notice
 
 
 def answered(rollout: Rollout, answer: Answered) -> Notice:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from dovetail.model.nodes import Node
-from dovetail.model.notice import Notice
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 
 DAY: Final = 86_400.0
 

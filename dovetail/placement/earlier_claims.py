@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from dovetail.model import names
-from dovetail.model.kept_places import keeps_place, planned_pods
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.pod_rules import is_active, is_daemon, is_mirror
+from dovetail.model.places.kept_places import keeps_place, planned_pods
 from dovetail.model.pods import Pod
 from dovetail.model.remembered.unused_launches import (
     REMEMBERED_SECONDS,
@@ -26,10 +25,11 @@ from dovetail.model.remembered.unused_launches import (
     unused_launch,
     whose_pods,
 )
-from dovetail.model.requirements import compatible, from_labels
-from dovetail.model.resources import fits, total
+from dovetail.model.rules.pod_rules import is_active, is_daemon, is_mirror
+from dovetail.model.scheduling.requirements import compatible, from_labels
+from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import untolerated
+from dovetail.model.values.resources import fits, total
 from dovetail.placement.node_terms import node_terms
 
 BINDING_SECONDS: Final = 10.0  # the longest pause of the kube-scheduler between two tries of one pod

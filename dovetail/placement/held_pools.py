@@ -8,11 +8,11 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.pauses import Activity, pause_on
-from dovetail.model.placements import Reason
+from dovetail.model.places.placements import Reason
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import Stop, remembered_launches, stop_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.values.time import format_time, time_or_none
 
 FIRST_REST: Final = 300.0  # seconds until one more launch is tried; doubled with each that comes to nothing
 MOST_DOUBLED: Final = 3

@@ -16,7 +16,7 @@ from typing import Final
 from dovetail.model.pods import Pod
 from dovetail.model.remembered.unused_launches import stop_of, whose_pods
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.placement.earlier_claims import used_claims
 from dovetail.placement.held_pools import FIRST_REST, MOST_DOUBLED, trials
 from dovetail.placement.settings import BrakeSettings, PlacementSettings

@@ -6,7 +6,7 @@ order, because consolidation needs the length of the shortest prefix that suffic
 
 from collections.abc import Iterable, Mapping
 
-from dovetail.model.requirements import RequirementSet
+from dovetail.model.scheduling.requirements import RequirementSet
 
 
 def minima_of(wanted: RequirementSet) -> dict[str, int]:

@@ -3,8 +3,14 @@
 from dataclasses import dataclass
 
 from dovetail.model.pods import PodShape, Toleration
-from dovetail.model.requirements import RequirementSet, compatible, from_expression, requirement, requirement_set
-from dovetail.model.taints import Taint, untolerated
+from dovetail.model.scheduling.requirements import (
+    RequirementSet,
+    compatible,
+    from_expression,
+    requirement,
+    requirement_set,
+)
+from dovetail.model.scheduling.taints import Taint, untolerated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
-from dovetail.model.requirements import (
+from dovetail.model.scheduling.requirements import (
     RequirementSet,
     compatible,
     conflicts,
@@ -22,7 +22,7 @@ from dovetail.model.requirements import (
     from_labels,
     merge,
 )
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 from dovetail.placement.prices import adjusted_price
 
 OverlayVerdict = Literal["applied", "invalid", "conflict"]

@@ -7,12 +7,12 @@ pod always forbid it: the eviction API refuses such a pod, whatever either of th
 
 from collections.abc import Iterable
 
-from dovetail.model.moves import MovablePods, movable_pods
-from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable
+from dovetail.model.objects.workloads import PodDisruptionBudget
+from dovetail.model.places.moves import MovablePods, movable_pods
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.selectors import matches
+from dovetail.model.rules.pod_rules import is_evictable, is_protected, is_reschedulable
+from dovetail.model.scheduling.selectors import matches
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
 
 
 class PdbIndex:

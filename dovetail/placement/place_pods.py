@@ -10,7 +10,7 @@ What lies in the subfolders cluster, constraints, search and answer is imported 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.model.placements import IgnoredPod, Placement
+from dovetail.model.places.placements import IgnoredPod, Placement
 from dovetail.model.pods import Pod
 from dovetail.placement.answer.outcome import Progress, of_round, of_simulation
 from dovetail.placement.cost.cheaper import with_cheaper_nodes

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dovetail.model import names
-from dovetail.model.requirements import Requirement, RequirementSet, compatible
+from dovetail.model.scheduling.requirements import Requirement, RequirementSet, compatible
 from dovetail.placement.go_sort import unstable_sorted
 
 PricedOffering = tuple[RequirementSet, float]

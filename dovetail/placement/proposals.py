@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from dovetail.messages.plans import PlannedPod, ProposedNode
 from dovetail.model import names
-from dovetail.model.placements import NewNode
+from dovetail.model.places.placements import NewNode
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import Requirement, compatible, export_set, from_expressions, merge
+from dovetail.model.scheduling.requirements import Requirement, compatible, export_set, from_expressions, merge
 from dovetail.placement.buffers.virtual_pods import buffer_uid, is_virtual
 
 

@@ -12,11 +12,11 @@ from dovetail.messages.plans import ProposedNode, ProvisioningPlan, Refusal, See
 from dovetail.messages.sizes import LAUNCH_PLAN_BYTES, NOMINATED_BYTES, encoded_bytes
 from dovetail.messages.type_lists import TypeLists, with_own_lists
 from dovetail.model import names
-from dovetail.model.judging import Unjudged
-from dovetail.model.placements import Placement, RefusedPod
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.places.placements import Placement, RefusedPod
 from dovetail.model.remembered.unused_launches import stop_of
-from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import CPU, MEMORY
 from dovetail.placement.asking_again import MARK, with_short_offerings
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.place_pods import Index, cost_pools, is_asked_for, place

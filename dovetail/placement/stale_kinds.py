@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
-from dovetail.model.moves import GUARD_KINDS
-from dovetail.model.pod_rules import is_terminal
+from dovetail.model.objects.watched_kinds import BUFFERS, DEVICES, VOLUMES
+from dovetail.model.places.moves import GUARD_KINDS
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import BUFFERS, DEVICES, VOLUMES
 
 # A StatefulSet or ReplicaSet may be what a buffer follows.
 _OF_BUFFERS: Final = BUFFERS | {"ReplicaSet", "StatefulSet"}

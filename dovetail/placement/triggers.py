@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.endings import is_interrupted
-from dovetail.model.judging import Judging
-from dovetail.model.kept_places import needs_a_node, planned_pods
-from dovetail.model.pod_rules import is_terminal
+from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
+from dovetail.model.places.kept_places import needs_a_node, planned_pods
+from dovetail.model.reasons.endings import is_interrupted
+from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS, POOLS
 from dovetail.placement.buffers.virtual_pods import Resolved, on_their_way, ours, resolve
 from dovetail.placement.earlier_claims import earlier_claims
 from dovetail.placement.pdbs import pdbs_of

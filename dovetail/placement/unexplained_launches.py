@@ -11,9 +11,8 @@ from operator import attrgetter
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_active
+from dovetail.model.places.kept_places import planned_pods
 from dovetail.model.pods import Expression, Pod
 from dovetail.model.pools import Catalogue, InstanceType
 from dovetail.model.remembered.unused_launches import (
@@ -23,7 +22,8 @@ from dovetail.model.remembered.unused_launches import (
     resumed_at,
     whose_pods,
 )
-from dovetail.model.requirements import from_expressions
+from dovetail.model.rules.pod_rules import is_active
+from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import JOINING_SECONDS, used_claims
 from dovetail.placement.prices import worst_launch_price

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.resources import Resources
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

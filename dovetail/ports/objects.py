@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
-from dovetail.model.notice import Notice
+from dovetail.model.objects.workloads import Deployment, Namespace
 from dovetail.model.pods import Expression, Owner, Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import Resources
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import Deployment, Namespace
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import Resources
+from dovetail.notices.notice import Notice
 
 if TYPE_CHECKING:  # what decides about moves, policies and roll-outs is not loaded for an order
-    from dovetail.model.buffers import BufferStatus, CapacityBuffer
-    from dovetail.model.moves import MoveChange
-    from dovetail.model.overlays import NodeOverlay
+    from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
+    from dovetail.model.objects.overlays import NodeOverlay
+    from dovetail.model.places.moves import MoveChange
     from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
     from dovetail.model.rules.rollout_approvals import Approval
     from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus

@@ -6,7 +6,7 @@ and, where its instances are objects of the cluster, the Nodes.
 
 from typing import Protocol
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 class RawObjects(Protocol):

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.messages.writes import Write
-from dovetail.model.devices import ResourceSlice
-from dovetail.model.moves import Moves
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import Kinds
+from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.drain_rules import DrainRules
+from dovetail.model.scheduling.devices import ResourceSlice
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
-from dovetail.model.watched_kinds import Kinds
-from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment, VolumeClaim
 
 
 class ClusterView(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from dovetail.model.pods import SpreadConstraint
-from dovetail.model.texts.setting_texts import MOST_NODE_COST, gates_of, seconds_of
+from dovetail.model.values.setting_texts import MOST_NODE_COST, gates_of, seconds_of
 from dovetail.ports.provider import Provider
 from dovetail.settings.askers import askers_of
 from dovetail.settings.providers import DEFAULT, PROVIDERS, provider_named

@@ -6,9 +6,9 @@ attach-detach controller detaches volumes; this product never does (TRM-32).
 
 from collections.abc import Mapping
 
-from dovetail.model.pod_rules import is_drainable
+from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.rules.pod_rules import is_drainable
 
 
 def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ cannot be read is reported and left aside; upstream stops the termination for it
 
 from dovetail.model.names import TERMINATION_DEADLINE
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.values.time import format_time, time_or_none
 
 
 def written_deadline(claim: NodeClaim) -> float | None:

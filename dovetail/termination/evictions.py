@@ -7,9 +7,9 @@ force, whatever its tier (TRM-14). A pod that terminates still holds its tier: t
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.pod_rules import awaits_eviction, is_daemon, is_protected
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import awaits_eviction, is_daemon, is_protected
 
 # Only the two built-in classes have priorities above 1,000,000,000, because users may not define such, so the number
 # says the class (TRM-15 names the class; admission sets a pod's priority from it).

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.endings import is_interrupted
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.endings import is_interrupted
 from dovetail.model.rules.drain_rules import HookRules
-from dovetail.model.time import time_or_none
+from dovetail.model.values.time import time_or_none
 from dovetail.termination.deadline import tighter
 
 INTERRUPTED_SECONDS: Final = 60.0  # of the two minutes that the cloud gives: the pods need the rest

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.endings import ended_of
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.endings import ended_of
 from dovetail.model.rules.drain_rules import NAMED_ONLY, Blocker, DrainRules, Escalation, Level, hook_rules
-from dovetail.model.texts.durations import DurationError, parse_seconds
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.values.durations import DurationError, parse_seconds
+from dovetail.model.values.time import format_time, time_or_none
 from dovetail.termination.deadline import written_deadline
 
 HELD_AFTER: Final = 60.0  # seconds for which the same thing must have held a drain

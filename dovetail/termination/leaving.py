@@ -8,7 +8,7 @@ from typing import Final
 
 from dovetail.model.names import DISRUPTED_TAINT, DISRUPTION_REASON, DRAINED, TERMINATION_FINALIZER
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 LEAVING_TAINT: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")

@@ -20,7 +20,7 @@ from typing import Any, Final
 import yaml
 
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane.unavailable import TestbedUnavailable
 
 SCRAPE_SECONDS: Final = 5

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import WORKER_USER, give_rights
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground

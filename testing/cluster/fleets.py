@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool

@@ -20,7 +20,7 @@ from temporalio.client import Client
 
 from dovetail.cli.demo.temporal_server import stop_process
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, ApiResponse, PlaneSettings

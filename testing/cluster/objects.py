@@ -1,7 +1,7 @@
 """The objects that tests on real servers write and read."""
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -7,7 +7,7 @@ import asyncio
 
 from dovetail.adapters.kubernetes_json.rendering.events import COMPONENT
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.demo import PATHS
 from testbed.plane import ApiClient, AuditEntry, AuditLog
 from testbed.up import WORKER_USER, Everything

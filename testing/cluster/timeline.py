@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
 

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Failure
 from testing.fakes.world import World

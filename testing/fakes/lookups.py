@@ -1,10 +1,10 @@
 """What the cache shows of the world: all but what is hidden."""
 
-from dovetail.model.devices import ResourceSlice
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.scheduling.devices import ResourceSlice
 from testing.fakes.world import World
 
 

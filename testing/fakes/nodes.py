@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Conflict, Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 from testing.fakes.world import World

@@ -9,7 +9,7 @@ from dovetail.activities.launch.await_registered_and_initialized import JoinPort
 from dovetail.activities.termination.drain_node import EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.owner_turns import OwnerTurns
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from testing.fakes.lookups import FakeLookups
 from testing.fakes.nodes import FakeClaims, FakeNodes
 from testing.fakes.pods import FakePods

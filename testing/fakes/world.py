@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from dovetail.model.devices import ResourceSlice
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.scheduling.devices import ResourceSlice
+from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import Instance
 
 

@@ -23,7 +23,7 @@ from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.settings import WorldSettings
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal, stop_process
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
 from testing.fault_orders import VARIABLE, Orders

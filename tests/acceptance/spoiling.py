@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 Spoil = Callable[[Played], object]
 CONDITION = "Status condition transitioned"

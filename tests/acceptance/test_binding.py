@@ -10,7 +10,7 @@ from acceptance.binding.pods import Kinds
 from acceptance.binding.rounds import Coming, after_binding
 from acceptance.binding.scheduler import Cluster, bound
 from acceptance.checker.values import amounts
-from dovetail.model.json import Json, ReadOnlyJson
+from dovetail.model.values.json import Json, ReadOnlyJson
 
 ZONE = "topology.kubernetes.io/zone"
 TAINT = {"key": "only", "value": "mine", "effect": "NoSchedule"}

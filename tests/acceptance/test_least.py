@@ -14,7 +14,7 @@ from acceptance.least.bound import least_of
 from acceptance.least.reading import NotBounded, question_of
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import total_cost
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings
 from tests.recorded import BENCHMARKS

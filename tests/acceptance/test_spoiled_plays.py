@@ -18,7 +18,7 @@ from acceptance.traffic.named import Named, read_named
 from acceptance.traffic.playing import Played, kept
 from acceptance.traffic.run import judge
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.acceptance.spoiling import (
     Spoil,
     added,

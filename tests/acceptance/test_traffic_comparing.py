@@ -14,7 +14,7 @@ from acceptance.traffic.comparing.timing import joined
 from acceptance.traffic.comparing.user_data import parsed
 from acceptance.traffic.comparing.values import ABSENT, Bag, differences
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 TEMPLATE = "karpenter.k8s.aws/123"
 TAGS = [{"Key": "karpenter.sh/nodepool", "Value": "default"}, {"Key": "eks:eks-cluster-name", "Value": "dovetail"}]

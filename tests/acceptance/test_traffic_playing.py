@@ -12,7 +12,7 @@ from acceptance.traffic.lane import Lane
 from acceptance.traffic.playing import ALONE_SECONDS, play, wait_of
 from acceptance.traffic.steps import Steps, UnknownStep, pods_of
 from acceptance.traffic.worker import PlayedWorker, environment
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
 from testbed.plane import ApiClient
 

@@ -14,8 +14,8 @@ from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, Node
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.failures import Forbidden
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels, leaving_taints
 from testing.fakes import FakeNodes, World, mark_ports

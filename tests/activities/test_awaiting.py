@@ -14,7 +14,7 @@ from dovetail.messages.states import AwaitedMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeLookups, World
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 

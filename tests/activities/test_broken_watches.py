@@ -22,9 +22,9 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import ProvisioningRequest
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pods import VolumeUse
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import Kinds
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.failures import NotSeenYet

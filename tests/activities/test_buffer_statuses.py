@@ -8,9 +8,9 @@ import pytest
 
 from dovetail.activities.provisioning.placement_publisher import PlacementPublisher
 from dovetail.activities.upkeep.buffers import BufferUpkeep
-from dovetail.model.buffers import BufferStatus, CapacityBuffer
-from dovetail.model.notice import Notice
+from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, Unreachable
 from tests.placement.buffer_worlds import a_buffer, with_buffers
 from tests.placement.builders import a_node, a_pod, a_snapshot, placed

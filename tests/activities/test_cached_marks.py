@@ -11,9 +11,9 @@ from dovetail.messages.outcomes import MarkOutcome
 from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import MarkRequest
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeLookups, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of
 

@@ -30,8 +30,8 @@ from dovetail.messages.plans import DisruptionCommand, Seen
 from dovetail.messages.requests import DeletesRequest, MarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Refused, Unreachable
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited

@@ -23,8 +23,8 @@ from dovetail.messages.outcomes import Drop, Go
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.rules.policies import Freeze
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import a_pair, a_world

@@ -12,7 +12,7 @@ from dovetail.messages.orders import TakeOffMark
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeCloud, FakeNodes, World, mark_ports
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 

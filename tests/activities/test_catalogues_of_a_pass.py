@@ -2,8 +2,8 @@
 
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.watched_kinds import PLACEMENT
 from dovetail.ports.failures import Unreachable
 from testing.fakes import World
 from tests.activities.test_ordering import FakeClasses, FakeView

@@ -6,8 +6,8 @@ from typing import Any
 
 from dovetail.activities.shared.looks.decision_thread import DecisionThread
 from dovetail.activities.upkeep.faults import FaultUpkeep
-from dovetail.model.notice import Notice
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.notices.notice import Notice
 from testing.disruption_worlds import a_world
 
 

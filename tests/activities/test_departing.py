@@ -15,9 +15,9 @@ from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.requests import DeleteRequest
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
-from dovetail.model.endings import Ending, ended_text
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import Postponed, Refused, Unreachable
 from dovetail.termination import timing

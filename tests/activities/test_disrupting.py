@@ -18,9 +18,9 @@ from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, Seen, Tar
 from dovetail.messages.requests import DisruptionRequest
 from dovetail.messages.states import Held
 from dovetail.model import names
-from dovetail.model.disruption_reasons import Invalidity
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 
 

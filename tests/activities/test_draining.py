@@ -14,10 +14,10 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
+from dovetail.model.objects.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Expression, LabelSelector, Pod, VolumeUse
-from dovetail.model.time import format_time
-from dovetail.model.workloads import PodDisruptionBudget, VolumeAttachment, VolumeClaim
+from dovetail.model.values.time import format_time
 from dovetail.ports.cloud import Instance
 from dovetail.ports.failures import NotReadable, Unreachable
 from dovetail.ports.objects import Eviction

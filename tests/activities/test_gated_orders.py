@@ -19,8 +19,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, RepairPolicy
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint
 from dovetail.ports.objects import MetadataChange, PoolStatus
 from testing.fakes import (
     FakeClaims,

@@ -23,7 +23,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.pauses import Activity, Pause
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.values.time import format_time, time_or_none
 from dovetail.ports.failures import Forbidden, NotSeenYet
 from dovetail.ports.objects import MetadataChange
 from dovetail.termination.ladder import DrainHold

@@ -16,10 +16,10 @@ from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.messages.interruptions import Answered, Interruption, InterruptionReason, Warned
 from dovetail.model import names
-from dovetail.model.endings import OF_REASONS
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.endings import OF_REASONS
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import NotSeenYet, Postponed
 from dovetail.ports.interruptions import Message
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim

@@ -12,7 +12,7 @@ from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from testing.fakes import FakeClaims, FakeLookups, FakeNodes, World, join_ports
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
 

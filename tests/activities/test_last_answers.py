@@ -17,11 +17,11 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.lifecycle import unfinished
 from dovetail.lifecycle.node_checks import missing_class_labels
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, Kinds
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
-from dovetail.model.watched_kinds import NODES_AND_CLAIMS, Kinds
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from tests.activities.test_ordering import FakeClasses

@@ -15,11 +15,11 @@ from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.requests import UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.moves import MoveChange, Moves, OfSnapshot, read_begun, read_failed
+from dovetail.model.objects.workloads import Deployment, Namespace, RollOut
 from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.places.moves import MoveChange, Moves, OfSnapshot, read_begun, read_failed
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Deployment, Namespace, RollOut
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import (

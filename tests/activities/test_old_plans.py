@@ -14,8 +14,8 @@ from dovetail.messages.requests import CreateRequest, MarkRequest
 from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState, fresh_state
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from testing.fakes import FakeClaims, FakeNotices, World, mark_ports
 from tests.activities.test_gated_orders import OnePool
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, target_of

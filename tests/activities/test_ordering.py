@@ -15,9 +15,9 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
 from dovetail.ports.cloud import Instance, NodeClassState
 from dovetail.termination.leaving import LEAVING_TAINT
 from testing.fakes import FakeCloud, FakeNotices, World

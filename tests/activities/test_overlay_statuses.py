@@ -9,7 +9,7 @@ from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.activities.upkeep.overlays import OverlayUpkeep
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.model.nodes import Condition
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from tests.placement.builders import TYPES, a_pool, one_of

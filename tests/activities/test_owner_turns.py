@@ -13,7 +13,7 @@ from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Pod
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World
 from tests.lifecycle.objects import REPLICAS, a_joined_claim, a_joined_node, a_pod, is_now
 

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from dovetail.model.notice import Notice
-from dovetail.model.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
+from dovetail.model.places.placements import EmptyPool, IgnoredPod, Placement, PoolRefusal, Reason, RefusedPod
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.notices.placements import placement_notices
 from dovetail.telemetry.metrics.karpenters import provisioning as deciding_metrics
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions

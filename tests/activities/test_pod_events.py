@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.objects.workloads import VolumeAttachment
 from tests.activities.test_draining import DEPARTURE, START, Stage, new_stage
 from tests.lifecycle.objects import a_pod
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from dovetail.activities.upkeep.pool_status import PoolStatuses
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.ports.cloud import NodeClassState
 from testing.fakes import World
 from tests.activities.test_upkeep import ReadyClass, seen

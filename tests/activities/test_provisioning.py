@@ -20,9 +20,9 @@ from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import ProvisioningRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
-from dovetail.model.placements import Placement
-from dovetail.model.resources import parse_resources
+from dovetail.model.places.placements import Placement
+from dovetail.model.values.resources import parse_resources
+from dovetail.notices.notice import Notice
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking
 from dovetail.ports.failures import Forbidden

@@ -19,12 +19,12 @@ from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen
 from dovetail.messages.requests import CreateRequest, GiveBackRequest, MarkRequest, ReadyRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.breakers import happened_mark
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import NotReadable
 from dovetail.workflows.disrupt_nodes import REPLACEMENT_SECONDS
 from testing.fakes import FakeClaims, FakeLookups, FakeNotices, FakePods, World, mark_ports

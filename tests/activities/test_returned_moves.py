@@ -18,8 +18,8 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.requests import CreateRequest, DeletesRequest
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.returned_moves import FIRST_REST, LONGEST_REST, moves_brake, returned_text, taken_text
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.objects import MetadataChange

@@ -35,7 +35,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import StableImage
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Forbidden, Unreachable
 from dovetail.ports.objects import MetadataChange

@@ -12,11 +12,11 @@ from dovetail.activities.upkeep.notices import NoticeUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.lifecycle.pool_health import RESULTS
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.failures import Conflict, Unreachable
 from dovetail.ports.objects import MetadataChange, PoolStatus

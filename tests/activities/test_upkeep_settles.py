@@ -17,7 +17,7 @@ from dovetail.activities.upkeep.keep_up import UpkeepTask
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.time import format_time, parse_time
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_upkeep import Pools, ReadyClass, seen
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool

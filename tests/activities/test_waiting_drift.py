@@ -8,8 +8,8 @@ import pytest
 from dovetail.activities.upkeep.waiting_drift import MOST, WaitingDriftUpkeep
 from dovetail.disruption.upkeep.waiting_drift import OVERDUE, next_overdue, overdue_drift
 from dovetail.model import names
-from dovetail.model.notice import Notice
 from dovetail.model.snapshot import Snapshot
+from dovetail.notices.notice import Notice
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pool, a_world, condition

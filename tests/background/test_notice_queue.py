@@ -10,7 +10,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from dovetail.adapters.kubernetes_json.rendering import events
 from dovetail.adapters.kubernetes_json.rendering.events import RecentNotices
 from dovetail.background.notice_queue import NoticeQueue
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from dovetail.telemetry.metrics.exposition import counted
 from dovetail.telemetry.metrics.ours import background
 

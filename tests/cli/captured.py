@@ -46,10 +46,10 @@ from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.rounds import never
 from dovetail.messages.plans import DisruptionCommand, Share, Target
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.objects.watched_kinds import PLACEMENT, Kinds
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
-from dovetail.model.watched_kinds import PLACEMENT, Kinds
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.cloud import Rehearsed
 from dovetail.settings.deciding import deciding, disruption_settings, placement_settings

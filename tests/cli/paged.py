@@ -21,8 +21,8 @@ from dovetail.answers.serving.page_files import file_of_page
 from dovetail.answers.shown.documents import Document, document
 from dovetail.answers.status.nodes import PodRow, PodsAnswer
 from dovetail.messages.plans import Refusal
-from dovetail.model.placements import PoolRefusal
-from dovetail.model.time import format_time
+from dovetail.model.places.placements import PoolRefusal
+from dovetail.model.values.time import format_time
 from tests.cli.fleet import NOTHING, Reply, Served, documents, serving_by
 from tests.cli.test_status_text import NOW
 

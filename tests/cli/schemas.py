@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 SCHEMAS: Final = Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "v1"
 

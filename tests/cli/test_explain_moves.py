@@ -8,9 +8,9 @@ import pytest
 from dovetail.answers.explain.explain_node import held_pods
 from dovetail.answers.status.moves import blockers_of
 from dovetail.model import names
+from dovetail.model.objects.workloads import Begun, Failed, PodDisruptionBudget
 from dovetail.model.pods import LabelSelector
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Begun, Failed, PodDisruptionBudget
 from dovetail.placement.pdbs import pdbs_of
 from tests.lifecycle.objects import a_joined_node
 from tests.model.move_worlds import NODE, NOW, a_moved_pod, a_roll_out, a_world

@@ -12,8 +12,8 @@ from dovetail.answers.status.fleet_facts import FleetFacts
 from dovetail.answers.status.moves import moves
 from dovetail.answers.wording import moment_text
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.json import Json
+from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.values.json import Json
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node, a_pdb, a_pod
 from tests.cli.worlds import a_ready_pool, a_world, looked

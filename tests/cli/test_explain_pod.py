@@ -17,7 +17,7 @@ from dovetail.answers.status.needs import needs_of
 from dovetail.answers.status.nodes import pods_of
 from dovetail.messages.plans import ClaimRefusal
 from dovetail.messages.states import SchedulerState
-from dovetail.model.placements import PoolRefusal, Reason
+from dovetail.model.places.placements import PoolRefusal, Reason
 from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
 from tests.placement.test_kept_places import joining

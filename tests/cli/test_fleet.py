@@ -30,7 +30,7 @@ from dovetail.answers.shown.screen import Screen
 from dovetail.cli.commands.fleet import fleet_document, needs_person
 from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.reports import ClusterReport, ReportedNeed, ReportedWorker, differs
-from dovetail.model.watched_kinds import FLEET as FLEET_KINDS
+from dovetail.model.objects.watched_kinds import FLEET as FLEET_KINDS
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_pod

@@ -10,7 +10,7 @@ from dovetail.answers.change.forecast import ForecastAnswer, forecast_markdown, 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.main import main
 from dovetail.model import names
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.test_planned_changes import DAY, a_fleet
 from tests.cli.worlds import CLUSTER, answered_here, settings_of

@@ -16,7 +16,7 @@ from dovetail.model.nodes import NodeClaim
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, Escalation, HookRules, Level
 from dovetail.model.rules.policies import Policy
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.ours.holds import HELP, hold_samples
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition

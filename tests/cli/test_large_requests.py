@@ -1,7 +1,7 @@
 """A bound pod that asks for more than anything has fills its node, and no figure grows beyond what can be read."""
 
 from dovetail.answers.status.fleet_facts import FleetFacts
-from dovetail.model.resources import CPU, MEMORY, parse_amount
+from dovetail.model.values.resources import CPU, MEMORY, parse_amount
 from testing.disruption_worlds import a_pair, a_pod, a_world
 
 

@@ -17,9 +17,9 @@ from dovetail.answers.record.log import Wanted, log_from
 from dovetail.answers.record.savings import PoolSavings, SavingsAnswer, savings_from, savings_markdown, savings_text
 from dovetail.answers.serving import duties
 from dovetail.cli.top.questions import SAVINGS_PERIOD
-from dovetail.model.endings import Ending
 from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE, LAUNCHED, ZONE
 from dovetail.model.pools import Catalogue
+from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.ours import outcomes
 from testing.disruption_worlds import TYPES, a_pair, a_type, condition

@@ -31,7 +31,7 @@ from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id, task_queue
 from dovetail.messages.workflow_types import SCHEDULER
 from dovetail.model import names
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_deployment, a_node_class, a_pdb, a_pool

@@ -13,7 +13,7 @@ from dovetail.cli.top.questions import Look, Questions
 from dovetail.cli.top.top import Top
 from dovetail.cli.top.view import View, items_of
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.adapters.simulator.manifests import a_node
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_status_text import a_status, nodes_in, some_nodes, status_in

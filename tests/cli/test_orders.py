@@ -14,8 +14,8 @@ import pytest
 
 from dovetail.cli.main import OTHER_CLUSTER, main
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from tests.cli.fleet import HISTORY, PREFIX
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.test_start_up import LOADED

@@ -14,7 +14,7 @@ from dovetail.answers.change.text import change_text
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.paces import MOST_COUNTED, paces_of
 from dovetail.disruption.outlook.paces import COME_SECONDS, EVERY, FIRST_SECONDS, GO_SECONDS, Pace, Paces
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node
 from tests.cli.test_planned_changes import DAY, STILL, a_file, hashed, labelled
 from tests.cli.worlds import a_ready_pool, a_world, settings_of

@@ -22,8 +22,8 @@ from dovetail.api.validation import parse
 from dovetail.cli.main import main
 from dovetail.cli.output import LEFT_BEHIND
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.json import Json
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.values.json import Json
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pdb
 from tests.cli.test_explain_node import a_bound_pod, a_managed_node

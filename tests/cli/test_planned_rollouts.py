@@ -13,7 +13,7 @@ from dovetail.answers.change.answer import ChangeAnswer
 from dovetail.answers.change.text import change_markdown, change_text
 from dovetail.cli.main import main
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class
 from tests.cli.test_forecast import forecast, of_kind

@@ -23,7 +23,7 @@ from dovetail.model.rules.rollouts import (
     RolloutState,
     RolloutStep,
 )
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from testing.disruption_worlds import HOUR, NOW, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, a_cluster, a_rollout, a_status

@@ -20,7 +20,7 @@ from dovetail.answers.shadow.shadow import Shadow
 from dovetail.cli.main import main
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.wiring.world import open_world
 from testbed.simulated_world import SimulatedWorld
 from tests.cli.fleet import Reply, serving_by

@@ -14,9 +14,9 @@ from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
 from dovetail.answers.status.status import status_of
 from dovetail.answers.status.text import status_text
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked

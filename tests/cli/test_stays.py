@@ -13,7 +13,7 @@ from dovetail.disruption.methods.cheaper import CHEAPER
 from dovetail.disruption.methods.multi_node import MULTI
 from dovetail.disruption.methods.single_node import SINGLE
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked
 

@@ -9,7 +9,7 @@ from dovetail.cli import compared
 from dovetail.cli.target import checked_target
 from dovetail.connection.configuration import TemporalAway
 from dovetail.connection.owner import OtherCluster
-from dovetail.model.workloads import Namespace
+from dovetail.model.objects.workloads import Namespace
 from dovetail.ports.failures import Forbidden
 from dovetail.settings.settings import Settings, read_settings
 from dovetail.wiring.orders import ClusterObjects

@@ -27,7 +27,7 @@ from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.states import Recent, SchedulerState
 from dovetail.model.pods import Owner, Pod, PodShape
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from dovetail.wiring.world import World, open_world
 from tests.adapters.simulator.manifests import a_deployment
 from tests.cli.fleet import the_nodes

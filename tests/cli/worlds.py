@@ -10,7 +10,7 @@ from dovetail.answers.look.sources import Look, look
 from dovetail.answers.questions.asking import Answered, Asked, Source
 from dovetail.answers.questions.table import question
 from dovetail.cli.local import LocalSource
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.settings.settings import Settings, read_settings
 from testbed.simulated_world import SimulatedWorld
 from tests.adapters.simulator.manifests import a_node_class, a_pool

@@ -10,7 +10,7 @@ import pytest
 from temporalio.service import RPCError
 
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS, deployment, node_pool

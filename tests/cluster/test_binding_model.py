@@ -18,7 +18,7 @@ from acceptance.binding.nodes import HOSTNAME, Node
 from acceptance.binding.pods import Kinds
 from acceptance.binding.scheduler import bound
 from acceptance.checker.values import amounts
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import KUBELET_ALIVE, KUBELET_LABEL, ApiClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import NODE_CLASS
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.costs import CATEGORY, many_types, start_worker
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.kwok import end_kwok_nodes, start_kwok_worker
 from testing.cluster.objects import DEPLOYMENTS, KUBELET, deployment, has_condition

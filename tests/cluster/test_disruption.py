@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from dovetail.termination.announced import DRAINING, PLANNED
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, most_at_once, owners_in, pool_claims, workload

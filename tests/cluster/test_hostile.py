@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool
 from testing.cluster.trouble import (

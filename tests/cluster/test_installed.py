@@ -20,7 +20,7 @@ import yaml
 
 from dovetail.adapters.kubernetes_json.rendering.correlating import COMBINED, SIMILAR
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.container import can_run
 from testbed.plane import ApiClient, AuditEntry, TestbedUnavailable, find_binaries
 from testbed.plane.helm import find_helm

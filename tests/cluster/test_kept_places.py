@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testing.cluster.costs import (
     PATIENT,

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, no_eviction, node_pool, owner_of
 from tests.cluster.system.scenes import NEVER, boot, gone, settle

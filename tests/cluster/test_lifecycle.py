@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.demo import PATHS
 from testbed.plane import AuditEntry
 from testing.cluster.fleets import fleet_pool, pool_claims, workload

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import WhyNotMoved
-from dovetail.model.time import parse_time
+from dovetail.model.places.moves import WhyNotMoved
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.plane import AuditEntry
 from testbed.up import WORKER_USER
 from testing.cluster.costs import many_types, start_worker

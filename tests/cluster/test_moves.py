@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import GUARD
+from dovetail.model.places.moves import GUARD
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.plane.api import ApiClient
 from testbed.up import WORKER_USER, give_rights

@@ -10,8 +10,8 @@ import pytest
 
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.up import CLUSTER
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool

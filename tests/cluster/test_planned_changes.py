@@ -22,8 +22,8 @@ import pytest
 import yaml
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testbed.up import NODE_CLASS, RIGHTS, give_rights
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground

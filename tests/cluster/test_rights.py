@@ -10,7 +10,7 @@ import signal
 import pytest
 import yaml
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import RIGHTS, give_rights
 from testing.cluster.ground import Ground
 from testing.cluster.objects import claim_id

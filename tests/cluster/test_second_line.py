@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, has_condition, node_pool
 

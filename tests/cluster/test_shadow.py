@@ -17,7 +17,7 @@ import pytest_asyncio
 import yaml
 
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import give_rights
 from testing.cluster.ground import Ground
 from testing.cluster.objects import node_pool

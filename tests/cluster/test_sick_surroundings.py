@@ -14,8 +14,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from testbed.faults import Fault, HttpProxy, TcpProxy, paused, skewed
 from testbed.up import Everything
 from testing.cluster.ground import Ground

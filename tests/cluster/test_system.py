@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.telemetry.log.start import product_version
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground

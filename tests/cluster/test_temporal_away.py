@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground
 from testing.cluster.objects import claim_id, deployment, has_condition, is_tainted, node_pool

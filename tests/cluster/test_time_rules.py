@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time, parse_time
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from dovetail.messages.sizes import PAYLOAD_BYTES, TASK_BYTES
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from tests.system.histories import histories, payload_sizes, task_sizes

@@ -7,7 +7,7 @@ ever after (AWS-4). The kube-scheduler, which knows no other name for it, has th
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.fleets import fleet_pool
 from testing.cluster.ground import Ground
 from testing.cluster.objects import has_condition

@@ -22,8 +22,8 @@ import yaml
 
 from docs.tools.dashboards_upstream import CAPACITY, PERFORMANCE, asked
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
-from dovetail.model.json import Json
 from dovetail.model.names import BREAKER, MOVE, NODE_POOL_HASH
+from dovetail.model.values.json import Json
 from testbed.plane.unavailable import TestbedUnavailable
 from testbed.prometheus import find_program
 from testbed.prometheus.server import Prometheus, scraping

@@ -10,7 +10,7 @@ from dovetail.disruption.commands import Command
 from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.nodes.screening import screen
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from testing.disruption_worlds import a_pair, a_pod, a_pool, a_world
 
 

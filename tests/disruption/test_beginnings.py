@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.permission.beginnings import Cause, HeldBy, Said, changes, hold_of, said_in
 from dovetail.model.permission.pauses import Activity, Pause
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.openings import Window
 from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.snapshot import Snapshot

@@ -13,8 +13,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.breaker_moves import breakers_look_again, next_breakers
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.remembered.breakers import (
     PROBE,
     Breaker,

@@ -9,7 +9,7 @@ from dovetail.disruption.rounds import Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, TYPES, a_pair, a_pod, a_pool, a_world, condition
 from tests.placement.buffer_worlds import a_buffer, with_buffers

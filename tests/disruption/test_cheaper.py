@@ -18,8 +18,8 @@ from dovetail.disruption.simulation.simulation import Simulation
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.settings import CostSettings
 from testing.disruption_worlds import NOW, TYPES, Pair, a_pair, a_pod, a_pool, a_type, a_world

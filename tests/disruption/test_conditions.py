@@ -13,10 +13,10 @@ from dovetail.disruption.upkeep.conditions import (
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.disruption.upkeep.timers import stamp_from_list
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from testing.disruption_worlds import HOUR, NOW, TYPES, a_pair, a_pod, a_pool, condition
 
 FACTS = DriftFacts(catalogue=Catalogue(types=TYPES))

@@ -17,10 +17,10 @@ from dovetail.disruption.rounds import Round, never, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Seen
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, Invalidity
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, ON_DEMAND_ONLY, TYPES, a_pair, a_pdb, a_pod, a_pool, a_type, a_world
 from tests.disruption.second_look import revalidate

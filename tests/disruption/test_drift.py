@@ -12,13 +12,13 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.objects.workloads import Volume, VolumeClaim
 from dovetail.model.pods import Expression, NodeTerm, VolumeUse
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.remembered.breakers import Breaker, with_breaker
-from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Volume, VolumeClaim
+from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import NOW, Pair, a_pair, a_pod, a_pool, a_world, condition
 
 NEVER_QUIET: dict[str, Any] = {"consolidate_after": None}

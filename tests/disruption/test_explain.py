@@ -7,8 +7,8 @@ from dovetail.disruption.explain import explain_node
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 from testing.disruption_worlds import NOW, a_pair, a_pdb, a_pod, a_pool, a_world
 

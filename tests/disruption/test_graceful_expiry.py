@@ -16,9 +16,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle.unfinished import expired, next_expiry
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.rules.expiries import deleted_at, replaced_from
 from dovetail.model.rules.openings import Window
 from dovetail.model.rules.policies import Expiry, Policy

@@ -14,11 +14,11 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
 

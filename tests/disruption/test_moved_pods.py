@@ -12,10 +12,10 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.moves import passed_on
+from dovetail.model.objects.workloads import Begun, Deployment, Failed, RollOut, SelectorSource
+from dovetail.model.places.moves import passed_on
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Begun, Deployment, Failed, RollOut, SelectorSource
 from dovetail.placement.index.index import Index
 from dovetail.placement.place_pods import place
 from dovetail.placement.settings import PlacementSettings

@@ -14,8 +14,8 @@ from dovetail.disruption.rounds import Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.pools import Budget
-from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition
 
 

@@ -16,8 +16,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pools import Budget, Catalogue
-from dovetail.model.resources import NODES, parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NODES, parse_resources
 from testing.disruption_worlds import (
     NOW,
     TYPES,

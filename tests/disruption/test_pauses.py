@@ -11,9 +11,9 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.objects.workloads import Namespace
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Namespace
 from testing.disruption_worlds import HOUR, NOW, a_pair, a_pod, a_pool, a_world, condition
 from tests.disruption.second_look import revalidate
 

@@ -11,8 +11,8 @@ from dovetail.disruption.choose import METHODS
 from dovetail.disruption.plan import target_of
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.notices.disruptions import replacing
 from testing.disruption_worlds import a_pair, a_pool, a_world
 

@@ -9,10 +9,10 @@ from dovetail.disruption.upkeep.roll_out import nodes_up_to_date
 from dovetail.lifecycle.conditions import ConditionSet
 from dovetail.lifecycle.pool_readiness import CLASS_READY, conditions_of_pool
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from testing.disruption_worlds import NOW, a_pair, a_pool, condition
 
 

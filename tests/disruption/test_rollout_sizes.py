@@ -15,7 +15,6 @@ from dovetail.disruption.upkeep.rollout_gates import nodes_gate
 from dovetail.disruption.upkeep.rollout_history import MOST
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_move
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pods import Owner
 from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict
@@ -33,6 +32,7 @@ from dovetail.model.rules.rollouts import (
 )
 from dovetail.model.rules.stable_images import MOST_IMAGES, MOST_TYPES, StableImage, StableImages
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.kept_rollouts import whole
 from testing.time_rules import with_rules

@@ -17,10 +17,10 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, SETTLED, next_move
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause, HeldBy, hold_of, left_of_rollouts, said_in
 from dovetail.model.permission.rollout_nodes import nodes_of
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollouts import (
     BEGUN,

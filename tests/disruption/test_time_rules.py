@@ -15,8 +15,8 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle.unfinished import expired
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pods import Expression, LabelSelector
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.remembered.rates import BegunNodes, Rate, with_begun
 from dovetail.model.rules.openings import Window, wall_clock
 from dovetail.model.rules.policies import Freeze, Policy, closed

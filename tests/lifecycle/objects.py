@@ -8,7 +8,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Owner, Pod, PodShape, Toleration
 from dovetail.model.pools import ClaimTemplate, DisruptionPolicy, NodePool
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 
 NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")

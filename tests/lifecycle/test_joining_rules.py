@@ -9,9 +9,9 @@ from dovetail.lifecycle.initialization import blocker
 from dovetail.lifecycle.liveness import launch_overdue, registration_overdue
 from dovetail.lifecycle.registration import NodeChange, came_unmarked, registered
 from dovetail.model import names
-from dovetail.model.devices import NodeChoice, ResourceSlice
 from dovetail.model.pods import Owner
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.devices import NodeChoice, ResourceSlice
+from dovetail.model.scheduling.taints import Taint
 from tests.lifecycle.objects import UNREGISTERED, a_claim, a_joined_claim, a_joined_node, a_node, is_now
 
 DEDICATED = Taint(key="dedicated", value="gpu", effect="NoSchedule")

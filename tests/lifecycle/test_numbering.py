@@ -10,7 +10,7 @@ from dovetail.messages.plans import claim_name
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import NODES
+from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import a_pair, a_pool
 
 POOL = a_pool(replicas=2, limits={NODES: 3})

@@ -5,8 +5,8 @@ from dataclasses import replace
 from dovetail.lifecycle.static_pools import shortfalls, surplus
 from dovetail.lifecycle.unfinished import deserted, expired, next_expiry, owners, vanished
 from dovetail.model import names
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Namespace
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pool
 from tests.lifecycle.test_gated import a_snapshot as a_gated_snapshot
 from tests.lifecycle.test_gated import nodes, static

@@ -13,8 +13,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.pools import NodePool
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint
 from tests.lifecycle.objects import NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pool, is_now
 
 NOW = 2000.0

@@ -7,7 +7,7 @@ import pytest
 from dovetail.lifecycle.repair import Blocked, find_repairs
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from tests.lifecycle.test_gated import BROKEN, MINUTE, NOW, SILENT, a_pair, a_snapshot, silent, some
 
 FOREIGN = NodeClassRef(group="other.cloud", kind="OtherClass", name="default")

@@ -11,7 +11,7 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.conditions_view import CachedConditions
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, raw_kind
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.telemetry.metrics.exposition import counted
 from dovetail.telemetry.metrics.karpenters.condition_metrics import ConditionMetrics
 

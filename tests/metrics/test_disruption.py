@@ -11,8 +11,8 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
-from dovetail.model.disruption_reasons import Invalidity
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.telemetry.metrics.karpenters import catalogue as meters
 from dovetail.telemetry.metrics.karpenters import disruption as counting_disruption
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world, condition

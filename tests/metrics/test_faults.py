@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
 from dovetail.telemetry.metrics.duties import PROVISIONING, Duties
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.instruments import OWN_PREFIX

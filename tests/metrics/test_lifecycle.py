@@ -11,8 +11,8 @@ from dovetail.messages.orders import DeleteClaim
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
-from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
+from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import NoCapacity
 from dovetail.ports.objects import Eviction
 from dovetail.telemetry.metrics.karpenters import catalogue as meters

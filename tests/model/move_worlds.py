@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from dovetail.model.moves import GUARD, GUARD_KINDS
+from dovetail.model.objects.workloads import AdmissionGuard, Deployment, RollOut, SelectorSource
+from dovetail.model.places.moves import GUARD, GUARD_KINDS
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import AdmissionGuard, Deployment, RollOut, SelectorSource
 from tests.lifecycle.objects import a_pod
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z

@@ -6,8 +6,8 @@ import pytest
 
 from dovetail.messages.interruptions import InterruptionReason
 from dovetail.model import names
-from dovetail.model.endings import OF_REASONS, Ending, WhyGone, ended_of, ended_text
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.endings import OF_REASONS, Ending, WhyGone, ended_of, ended_text
 from tests.lifecycle.objects import a_joined_claim, is_now
 
 

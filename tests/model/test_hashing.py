@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
-from dovetail.model.texts.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.durations import DurationError, parse_nanoseconds
 
 KWOK = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}

@@ -7,8 +7,8 @@ import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import (
+from dovetail.model.objects.workloads import Begun, Failed, Namespace, RollOut, Volume, VolumeClaim
+from dovetail.model.places.moves import (
     GUARD,
     GUARD_KINDS,
     OVERDUE_SECONDS,
@@ -30,7 +30,7 @@ from dovetail.model.moves import (
 )
 from dovetail.model.pods import HostPort, Pod, VolumeUse
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Begun, Failed, Namespace, RollOut, Volume, VolumeClaim
+from dovetail.model.values.json import Json
 from tests.lifecycle.objects import a_joined_claim, a_joined_node
 from tests.model.move_worlds import NODE, NOW, a_moved_pod, a_roll_out, a_world
 

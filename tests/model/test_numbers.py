@@ -3,8 +3,10 @@
 import pytest
 
 from dovetail.model.pods import Toleration
-from dovetail.model.requirements import passes, requirement
-from dovetail.model.resources import (
+from dovetail.model.scheduling.requirements import passes, requirement
+from dovetail.model.scheduling.taints import Taint, tolerates
+from dovetail.model.values.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.resources import (
     MOST,
     NANO,
     QuantityError,
@@ -14,8 +16,6 @@ from dovetail.model.resources import (
     parse_resources,
     shared_resources,
 )
-from dovetail.model.taints import Taint, tolerates
-from dovetail.model.texts.durations import DurationError, parse_nanoseconds
 
 LARGEST = 2**63 - 1
 DIGITS = "9" * 5000

@@ -8,8 +8,8 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pairing import Pairing
-from dovetail.model.resources import NODES
+from dovetail.model.objects.pairing import Pairing
+from dovetail.model.values.resources import NODES
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
 from testing.disruption_worlds import NOW, Pair, a_pair, a_world
 

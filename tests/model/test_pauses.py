@@ -3,6 +3,7 @@
 import pytest
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.permission.pauses import (
     EVERYTHING,
     VOLUNTARY,
@@ -18,7 +19,6 @@ from dovetail.model.permission.pauses import (
     without_pauses,
 )
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Namespace
 from tests.lifecycle.objects import a_pool
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z

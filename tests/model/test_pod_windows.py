@@ -12,10 +12,10 @@ from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan, Target
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.pod_rules import Protection, is_evictable, is_protected, protection
+from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.rules.pod_rules import Protection, is_evictable, is_protected, protection
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from dovetail.notices.decisions import pod_notice
 from dovetail.notices.pods import protection_notice
 from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dovetail.model.texts.remembering import LARGEST_KEPT, Recent, Shared, remembered, size_of
+from dovetail.model.values.remembering import LARGEST_KEPT, Recent, Shared, remembered, size_of
 
 
 class Thing:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.model.requirements import requirement
+from dovetail.model.scheduling.requirements import requirement
 
 
 @pytest.mark.parametrize(

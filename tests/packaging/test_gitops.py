@@ -13,7 +13,7 @@ import lupa.lua51
 import pytest
 import yaml
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 GITOPS: Final = Path("deploy/gitops")
 KINDS: Final = ("karpenter.sh_NodePool", "karpenter.k8s.aws_EC2NodeClass")

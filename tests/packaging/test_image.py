@@ -17,7 +17,7 @@ from deploy.image import bill, contents, layout
 from deploy.image.architectures import ARCHITECTURES
 from deploy.image.build import LOCK, MOST_BYTES, OWN
 from deploy.image.debian import locked_packages
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.container import Surroundings, can_run, start_container
 from tests.packaging.image import image_tree
 from tests.unavailable import no_container

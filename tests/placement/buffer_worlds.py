@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from dovetail.model.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.objects.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.objects.workloads import Deployment, PodSource, SelectorSource
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.resources import parse_resources
-from dovetail.model.workloads import Deployment, PodSource, SelectorSource
+from dovetail.model.values.resources import parse_resources
 
 DEPLOYMENT = WorkloadRef(group="apps", kind="Deployment", name="web")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import (
     Expression,
     LabelSelector,
@@ -21,8 +21,8 @@ from dovetail.model.pods import (
     SpreadConstraint,
 )
 from dovetail.model.pools import Catalogue, ClaimTemplate, InstanceType, NodePool, Offering
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.buffers import WorkloadRef
-from dovetail.model.resources import parse_resources
+from dovetail.model.objects.buffers import WorkloadRef
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.buffers.verdicts import for_real_pods, verdicts
 from dovetail.placement.buffers.virtual_pods import MOST_PODS, Resolved, Unresolved, resolve, virtual_pods
 from dovetail.placement.proposals import proposed_nodes

@@ -6,10 +6,10 @@ import pytest
 
 from dovetail.disruption.rounds import never
 from dovetail.model import names
-from dovetail.model.placements import Placement
+from dovetail.model.objects.workloads import Volume, VolumeClaim
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeUse
-from dovetail.model.requirements import requirement
-from dovetail.model.workloads import Volume, VolumeClaim
+from dovetail.model.scheduling.requirements import requirement
 from dovetail.placement.facts.claim_rules import bytes_of, entries_of
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings

@@ -15,8 +15,8 @@ from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
+from dovetail.model.values.json import Json
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings
 from tests.properties.clusters import clusters

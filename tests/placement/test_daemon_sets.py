@@ -8,10 +8,10 @@ import pytest
 
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
+from dovetail.model.objects.workloads import DaemonSet
 from dovetail.model.pods import HostPort, NodeTerm, Owner, Pod, PodShape, Toleration
-from dovetail.model.resources import NANO
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import DaemonSet
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import NANO
 from dovetail.placement.place_pods import place
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (

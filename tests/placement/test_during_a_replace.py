@@ -9,8 +9,8 @@ from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Pod
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.placement.triggers import asking

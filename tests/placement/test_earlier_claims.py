@@ -9,8 +9,8 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Pod
 from dovetail.model.remembered.unused_launches import pod_mark, remembered_text, unused_launch
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.earlier_claims import earlier_claims
 from tests.placement.builders import CLASS, NOW, a_bound_pod, a_node, a_pod, a_pool, a_snapshot, groups, placed
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Expression, PodShape, VolumeUse
-from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
 from tests.placement.builders import (
     a_bound_pod,
     a_node,

@@ -6,8 +6,8 @@ import pytest
 
 from acceptance.bench.inputs import diverse
 from acceptance.placement_worlds import settings_of, snapshot_of
-from dovetail.model.json import Json
 from dovetail.model.pods import Pod
+from dovetail.model.values.json import Json
 from dovetail.placement.cost.carrying_out.guided import Guide
 from dovetail.placement.cost.carrying_out.target import targets_of
 from dovetail.placement.cost.prices import DraftPrices

@@ -8,13 +8,13 @@ import pytest
 
 from dovetail.disruption.rounds import never
 from dovetail.model import names
-from dovetail.model.judging import LONGEST_TEXT, Judging, Unjudged
 from dovetail.model.names import FAKE_POD
-from dovetail.model.overlays import NodeOverlay
-from dovetail.model.placements import Placement
+from dovetail.model.objects.judging import LONGEST_TEXT, Judging, Unjudged
+from dovetail.model.objects.overlays import NodeOverlay
+from dovetail.model.objects.workloads import DaemonSet
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Expression, Pod, PodTerm
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import DaemonSet
 from dovetail.placement.answer.explain import Explainer
 from dovetail.placement.buffers.verdicts import for_real_pods
 from dovetail.placement.constraints.preferences import relaxed

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.kept_places import kept_by, needs_a_node
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.places.kept_places import kept_by, needs_a_node
 from dovetail.model.pods import Pod
-from dovetail.model.resources import parse_resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import simulate
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings

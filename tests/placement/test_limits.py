@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.resources import parse_resources
 from tests.placement.builders import NOW, a_node, a_pod, a_pool, a_shape, a_snapshot, near, placed
 
 APART = a_shape({"app": "x"}, anti_affinity=(near(names.HOSTNAME, app="x"),))

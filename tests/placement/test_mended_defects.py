@@ -12,9 +12,9 @@ import pytest
 from acceptance.placement_worlds import snapshot_of
 from acceptance.vectors.__main__ import read_cases
 from dovetail.model import names
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import Requirement, requirement
+from dovetail.model.scheduling.requirements import Requirement, requirement
 from dovetail.placement.answer.finish import concrete_value
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings

@@ -5,8 +5,8 @@ from dataclasses import replace
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Offering
-from dovetail.model.resources import parse_resources
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import CLASS, a_pod, a_pool, a_snapshot, a_type, one_of, placed
 

@@ -11,10 +11,10 @@ from dovetail.adapters.aws.provider import PROVIDER
 from dovetail.lifecycle.initialization import blocker
 from dovetail.lifecycle.pool_readiness import pool_faults
 from dovetail.model import names
-from dovetail.model.key_aliases import KEY_ALIASES
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.requirements import requirement
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.key_aliases import KEY_ALIASES
+from dovetail.model.scheduling.requirements import requirement
+from dovetail.model.scheduling.taints import Taint
 from dovetail.placement.index.waiting_pods import expression_fault
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import READY, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, placed

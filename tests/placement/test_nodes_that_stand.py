@@ -7,10 +7,10 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.workloads import DaemonSet, Volume, VolumeClaim
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.resources import parse_resources
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import DaemonSet, Volume, VolumeClaim
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import simulate
 from tests.placement.builders import (
     a_bound_pod,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.snapshot import Snapshot

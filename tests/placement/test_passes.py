@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import CsiNode, DaemonSet, Volume, VolumeClaim
 from dovetail.model.pods import Expression, VolumeUse
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import CsiNode, DaemonSet, Volume, VolumeClaim
+from dovetail.model.scheduling.taints import Taint
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     a_node,

@@ -10,9 +10,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression, HostPort, Pod, Toleration, VolumeUse
 from dovetail.model.pools import DisruptionPolicy
-from dovetail.model.resources import parse_resources
+from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint
+from dovetail.model.values.resources import parse_resources
 from dovetail.placement.place_pods import SimulationOptions, place, simulate
 from dovetail.placement.prices import adjusted_price
 from dovetail.placement.settings import PlacementSettings

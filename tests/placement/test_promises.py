@@ -9,7 +9,7 @@ import pytest
 from acceptance.bench.inputs import standing_nodes
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.placement.constraints.reservations import NONE, Held
 from dovetail.placement.cost.carrying_out.guided import Guide
 from dovetail.placement.cost.carrying_out.promises import keeps_promises

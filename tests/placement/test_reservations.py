@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.pools import Catalogue, InstanceType, Offering
 from dovetail.model.snapshot import Snapshot

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.placement.cost.spot import expected_price, expected_prices
 from dovetail.placement.settings import CostSettings
 from tests.placement.test_cost import _answer, _placed, _pod, _pool

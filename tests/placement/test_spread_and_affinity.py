@@ -8,10 +8,10 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.placements import NewNode
+from dovetail.model.objects.workloads import SelectorSource
+from dovetail.model.places.placements import NewNode
 from dovetail.model.pods import Pod, PodShape, Toleration
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import SelectorSource
+from dovetail.model.scheduling.taints import Taint
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (
     NOW,

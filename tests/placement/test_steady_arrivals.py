@@ -11,11 +11,11 @@ from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import HostPort
-from dovetail.model.resources import CPU
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import CPU
 from dovetail.placement.cost import steady
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import DOVETAIL, CostSettings, PlacementSettings

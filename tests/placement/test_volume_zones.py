@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import NodeTerm, PodShape, VolumeUse
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.placement.place_pods import pending_pods
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import (

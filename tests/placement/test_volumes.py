@@ -8,9 +8,9 @@ import pytest
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume_claim
 from dovetail.model import names
+from dovetail.model.objects.workloads import CsiNode, StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Expression, VolumeUse
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import CsiNode, StorageClass, Volume, VolumeClaim
 from dovetail.placement.constraints.volumes import MOST_ALTERNATIVES, TooManyAlternatives, volume_alternatives
 from dovetail.placement.place_pods import Index, pending_pods, simulate
 from dovetail.placement.settings import PlacementSettings

@@ -7,8 +7,8 @@ import pytest
 
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from dovetail.model import names
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
-from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.index.waiting_pods import expression_fault, pending_pods
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.placement.settings import PlacementSettings

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dovetail.model.json import Json
 from dovetail.model.names import PLAN, TERMINATION_FINALIZER
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import NewClaim
 
 NODE_CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.resources import fits
+from dovetail.model.values.resources import fits
 from dovetail.ports.cloud import ClassNotReady, Instance, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
 from tests.ports.worlds.cloud_contract import CloudWorld

@@ -7,7 +7,7 @@ import pytest
 from dovetail.messages.writes import claim_write
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression, Owner
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Conflict, Refused, Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange
 from tests.ports.objects import NODE_CLASS, a_new_claim, a_pool

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.model.nodes import Condition, Node
 from dovetail.model.pods import Owner
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import MetadataChange
 from tests.ports.objects import a_node

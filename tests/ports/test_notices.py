@@ -1,6 +1,6 @@
 """The contract of Notices (EVT-0)."""
 
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from tests.ports.objects import a_node, a_pod
 from tests.ports.worlds.contract import World, unique
 

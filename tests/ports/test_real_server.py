@@ -13,8 +13,8 @@ from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import raw_kind
 from dovetail.messages.writes import claim_write
 from dovetail.model.nodes import Condition
-from dovetail.model.notice import Notice
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Forbidden, NotSeenYet, Unreachable
 from dovetail.ports.objects import ClaimStatus, MetadataChange
 from testbed.plane import ApiClient, AuditLog, ControlPlane, PlaneState

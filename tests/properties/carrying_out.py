@@ -10,8 +10,8 @@ from typing import Final
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan
 from dovetail.model import names
 from dovetail.model.pods import Pod
-from dovetail.model.resources import fits, subtract
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import fits, subtract
 from testing.disruption_worlds import TYPES, a_pair
 
 _numbers: Final = count(1)

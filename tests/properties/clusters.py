@@ -5,7 +5,7 @@ Few values per field, so that rules meet: two zones, three labels, a handful of 
 
 from hypothesis import strategies as st
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 ZONES = ("z1", "z2", "z3")

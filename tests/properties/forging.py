@@ -17,7 +17,7 @@ from dovetail.adapters.simulator.cloud.instances import LaunchCall
 from dovetail.adapters.simulator.world import SimulatedWorld
 from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, node_owner_id
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.adapters.simulator.manifests import a_node, a_node_class, a_pod, a_pool
 
 CLUSTER: Final = "c"

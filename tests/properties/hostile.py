@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 CREATED: Final = "2023-11-14T20:00:00Z"
 NOW: Final = 1_700_000_000.0

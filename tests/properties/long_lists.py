@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.properties.hostile import a_node, a_pod, a_pool, meta
 
 DRIVER: Final = "gpu.example.com"

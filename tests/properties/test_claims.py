@@ -20,11 +20,11 @@ from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import CreateRequest
 from dovetail.messages.sizes import encoded_bytes
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.objects.workloads import Volume, VolumeClaim
 from dovetail.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeUse
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Volume, VolumeClaim
+from dovetail.model.values.json import Json
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import NOW, a_bound_pod, a_node, a_pod, a_pool, a_shape, a_snapshot, one_of, spread

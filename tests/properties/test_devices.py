@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acceptance.checker.devices import faults
-from dovetail.model.json import Json
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import DeviceClaimUse, Pod
+from dovetail.model.values.json import Json
 from dovetail.placement.place_pods import Index, place
 from tests.placement.builders import a_node, a_pod, a_shape, a_snapshot
 from tests.placement.devices.test_devices import DRIVER, SETTINGS, a_slice, with_devices

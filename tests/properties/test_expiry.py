@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dovetail.lifecycle.unfinished import expired
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
 from dovetail.placement.pdbs import PdbIndex
 from dovetail.termination.evictions import plan_evictions
 from dovetail.termination.leaving import LEAVING_TAINT

@@ -9,9 +9,9 @@ from dovetail.disruption.choose import decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
-from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.json import Json
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import PlacementSettings
 from dovetail.telemetry.metrics.karpenters.cluster_lines import ClusterLines

@@ -20,9 +20,9 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, DEVICE_KINDS
 from dovetail.disruption.choose import decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.json import Json
 from dovetail.placement.constraints import volumes
 from dovetail.placement.facts.within_reason import MOST as LOOKED_AT
 from dovetail.placement.provisioning_plan import plan_provisioning

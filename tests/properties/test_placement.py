@@ -11,7 +11,7 @@ from acceptance.checker.check import violations
 from acceptance.karpenter import KARPENTER_PLACEMENT
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dovetail.adapters.kubernetes_json.parsing import pods, shapes
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
-from dovetail.model.json import Json
-from dovetail.model.texts.remembering import Recent, Shared
+from dovetail.model.values.json import Json
+from dovetail.model.values.remembering import Recent, Shared
 
 QUIET = settings(max_examples=200, deadline=None)
 

@@ -24,8 +24,8 @@ from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import NODES
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import NODES
 from testing.disruption_worlds import NOW, a_pair, a_pool, a_world, condition
 from testing.fakes import FakeClaims, FakeNotices, World
 from tests.activities.test_gated_orders import OnePool

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dovetail.answers.shown.screen import NEEDS_PERSON, Screen
 from dovetail.cli.output import complain, say
-from dovetail.model.texts.quoting import printable
+from dovetail.model.values.quoting import printable
 
 COLOURS = re.compile("\x1b\\[[0-9]+m")
 HOSTILE = "\x1b]0;PWNED\x07\x1b[2J\x1b[Hall fine\x1b[8m"

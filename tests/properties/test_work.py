@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import StorageClass, VolumeClaim
 from dovetail.model.pods import Expression, LabelSelector, Pod, SpreadConstraint, Toleration, VolumeUse
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import StorageClass, VolumeClaim
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 from tests.placement.builders import a_bound_pod, a_node, a_pod, a_shape, a_snapshot, near, one_of, term

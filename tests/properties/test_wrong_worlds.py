@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dovetail.model import names
 from dovetail.model.pods import Pod
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.resources import parse_resources
 from tests.placement.builders import a_pod, a_shape
 from tests.properties.wrong_worlds import Wrong, WrongWorld
 

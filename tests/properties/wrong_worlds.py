@@ -16,13 +16,13 @@ from dovetail.messages.plans import ProvisioningPlan
 from dovetail.messages.requests import CreateRequest
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.pod_rules import is_daemon
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.pools import Catalogue, InstanceType
 from dovetail.model.remembered.unused_launches import remembered_launches, remembered_text, stop_text
-from dovetail.model.resources import Resources, fits, subtract, total
+from dovetail.model.rules.pod_rules import is_daemon
+from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint, untolerated
+from dovetail.model.values.resources import Resources, fits, subtract, total
 from dovetail.placement.earlier_claims import launch_in_vain
 from dovetail.placement.launch_brake import pools_to_stop
 from dovetail.placement.provisioning_plan import plan_provisioning

@@ -8,8 +8,8 @@ import pytest
 
 from dovetail.adapters.kubernetes_json.parsing.rollouts import parse_rollout
 from dovetail.api.own.node_rollout import NodeRollout
-from dovetail.model.json import Json
 from dovetail.model.rules.rollouts import RolloutState
+from dovetail.model.values.json import Json
 from testing.kept_rollouts import whole
 from tests.recorded.rollouts.record import FOLDER, left
 

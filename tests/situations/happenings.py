@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from testbed.faults import Fault
 from testing.cluster.ground import Ground
 from testing.cluster.objects import has_condition, no_eviction, node_pool

@@ -6,7 +6,7 @@ exit code. tests/cluster/test_situations.py plays them.
 
 from dataclasses import dataclass
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.objects import node_pool
 from tests.situations.happenings import (
     Happens,

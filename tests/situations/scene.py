@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.cli.main import main
-from dovetail.model.json import Json
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from dovetail.wiring.world import open_world
 from dovetail.worker.http_server import Endpoint
 from testbed.simulated_world import SimulatedWorld

@@ -9,8 +9,8 @@ from copy import deepcopy
 from typing import Any, Final
 
 from dovetail.model import names
-from dovetail.model.endings import Ending
-from dovetail.model.json import Json
+from dovetail.model.reasons.endings import Ending
+from dovetail.model.values.json import Json
 from tests.adapters.simulator.manifests import a_pdb, a_pod
 from tests.cli.test_explain_node import OPEN, a_bound_pod, a_managed_node
 from tests.cli.test_shortages import a_refused_claim

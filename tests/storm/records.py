@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testing.cluster.ground import Ground
 from testing.cluster.objects import owner_of

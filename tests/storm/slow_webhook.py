@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.faults.certificates import Authority
 from testing.cluster.ground import Ground
 

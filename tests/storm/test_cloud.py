@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from tests.storm.life import storm
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, node_pool
 from testing.cluster.timeline import has_true

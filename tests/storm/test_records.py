@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from tests.storm.records import most_marked, waited
 

@@ -27,7 +27,7 @@ from dovetail.answers.record.prices import Prices
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, Offering
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from testing.stage.stage import Stage, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]

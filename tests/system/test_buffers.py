@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, has_condition
 
 pytestmark = pytest.mark.temporal

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.adapters.simulator.cloud.default_types import default_types
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = pytest.mark.temporal

@@ -58,9 +58,9 @@ from dovetail.messages.workflow_ids import (
 )
 from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage
 from tests.test_architecture import STEPS
 

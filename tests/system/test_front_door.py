@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, is_tainted, node_pool
 from tests.system.conftest import Disrupted
 from tests.system.histories import replay_all

@@ -16,8 +16,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from dovetail.messages.states import SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testing.stage.running import own_stage
 from testing.stage.stage import Stage, deployment, is_tainted, node_class, node_pool
 

@@ -6,7 +6,7 @@ Upstream deletes both within a second and makes replacements afterwards: all six
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, deployment, node_class, node_pool
 
 pytestmark = [pytest.mark.temporal, pytest.mark.soak]  # its nodes grow old by the clock: minutes a case

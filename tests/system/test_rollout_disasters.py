@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.running import own_stage
 from testing.stage.stage import Stage, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown

@@ -11,8 +11,8 @@ from dovetail.adapters.simulator.cloud.node_classes import GONE_IMAGES
 from dovetail.adapters.simulator.play.kubelet import BREAKS_ON
 from dovetail.disruption.upkeep.roll_out import NODES_UP_TO_DATE as UP_TO_DATE
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 from testing.stage.stage import Stage, deployment, has_condition, node_class, node_pool
 from tests.system.test_pauses import SMALL, shown
 

@@ -19,7 +19,7 @@ from dovetail.cli.demo.temporal_server import TemporalServer
 from dovetail.cli.main import main
 from dovetail.connection.codec import load_codec, with_codec
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.faults.certificates import Authority
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage, has_condition, node_pool

@@ -27,7 +27,7 @@ from temporalio.api.workflowservice.v1 import (
 
 from dovetail.messages.workflow_ids import caretaker_id, claim_owner_id, scheduler_id
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage
 from tests.system.conftest import Disrupted
 from tests.waiting import until_answered

@@ -27,7 +27,7 @@ from dovetail.messages.workflow_ids import (
     task_queue,
 )
 from dovetail.messages.workflow_types import DISRUPT_NODES, SCHEDULER, TERMINATE_NODE
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.running import shared_stage
 from testing.stage.stage import Stage
 from tests.system.histories import executions, histories, replay_all

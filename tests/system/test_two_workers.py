@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage
 from tests.system.histories import replay_all
 

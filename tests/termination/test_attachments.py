@@ -1,9 +1,9 @@
 """TRM-31: which attached volumes hold a node; TRM-7 and TRM-11: what it says while it leaves."""
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import VolumeAttachment
 from dovetail.model.pods import VolumeUse
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import VolumeAttachment
+from dovetail.model.scheduling.taints import Taint
 from dovetail.termination.attachments import holding, volume_claim_keys
 from dovetail.termination.leaving import LEAVING_TAINT, finalizers_left, leaving_labels, leaving_taints
 from tests.lifecycle.objects import EVERYTHING, a_node, a_pod

@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
 
 ONCE = Config(retries={"total_max_attempts": 1}, read_timeout=10, connect_timeout=5)

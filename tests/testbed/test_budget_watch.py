@@ -1,7 +1,7 @@
 """The watch over budgets in random days sees what it is there for."""
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.cluster.days.budget_watch import WINDOW_SECONDS, BudgetWatch
 
 

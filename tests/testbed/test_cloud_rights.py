@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
 from tests.testbed.aws_clients import Aws, fleet_request, launched
 

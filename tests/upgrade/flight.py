@@ -12,7 +12,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.messages.workflow_ids import scheduler_id
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.upgrade.crews import Crews, Version
 from tests.upgrade.scenes import Scene
 

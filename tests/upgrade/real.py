@@ -11,7 +11,7 @@ from typing import Any, Final
 from temporalio.client import Client
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.up import CLUSTER
 from testing.cluster.ground import Ground
 from testing.cluster.objects import has_condition, is_tainted, node_pool

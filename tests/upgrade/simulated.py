@@ -5,7 +5,7 @@ from typing import Any, Final
 from temporalio.client import Client
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.stage.stage import Stage, has_condition, node_class
 from tests.upgrade.crews import Crews
 from tests.upgrade.flight import ENDED_SECONDS, REACHED_SECONDS, Flight

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
-from dovetail.model.notice import Notice
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.resources import parse_resources
+from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, NodeClassState, Prepared
 from dovetail.ports.provider import NodeClassKind, OpenCloud, Provider, ProviderCluster
 

@@ -153,7 +153,7 @@ MAY_NAME_AWS: Final = {
     "dovetail/adapters/aws/": "its own folder",
     "dovetail/api/": "the kinds that are served and their rules, from which deploy/crds is generated",
     "dovetail/settings/providers.py": "its one line",
-    "dovetail/model/key_aliases.py": "what volume drivers call the zone",
+    "dovetail/model/scheduling/key_aliases.py": "what volume drivers call the zone",
     "dovetail/adapters/kubernetes_json/parsing/class_hashes.py": "a wire format that the simulated cloud writes too",
     "dovetail/adapters/kubernetes_json/parsing/workloads.py": "Kubernetes' own names of volume drivers",
     "dovetail/adapters/simulator/cloud/catalogue.py": "simulated worlds that were taken from AWS",

@@ -11,7 +11,7 @@ import pytest
 from dovetail.connection import presence
 from dovetail.connection.presence import TemporalPresence
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.clock import SameClock
 from dovetail.settings.settings import read_settings
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes

@@ -18,7 +18,7 @@ from dovetail.messages.inputs import ClaimInput
 from dovetail.messages.outcomes import DrainOutcome, StepOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
 from dovetail.messages.workflow_ids import claim_owner_id, task_queue
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Forbidden
 from dovetail.worker.sandbox import runner
 from dovetail.workflows.terminate_node import TerminateNode

@@ -26,8 +26,8 @@ from dovetail.messages.orders import StartOwner
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.messages.workflow_types import TERMINATE_NODE
+from dovetail.model.objects.watched_kinds import CLAIMS
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import CLAIMS
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure, least_wait
 from dovetail.ports.view import ClusterView

@@ -24,7 +24,7 @@ from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised
 from dovetail.connection.presence import TemporalPresence
 from dovetail.messages.workflow_ids import interruptions_id
-from dovetail.model.watched_kinds import POOLS
+from dovetail.model.objects.watched_kinds import POOLS
 from dovetail.notices.about import warnings_on_pools
 from dovetail.ports.failures import Failure
 from dovetail.ports.interruptions import Interruptions

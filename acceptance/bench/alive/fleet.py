@@ -9,9 +9,9 @@ from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kwok import names as own
 from dovetail.lifecycle.node_checks import CONSISTENT
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"

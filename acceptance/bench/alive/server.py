@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 from aiohttp import web
 
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 BOOKMARK_SECONDS: Final = 60.0
 SUBRESOURCES: Final = frozenset({"status", "eviction", "binding"})

@@ -22,11 +22,11 @@ from dovetail.answers.record.savings import SavingsAnswer, savings_from
 from dovetail.disruption.methods.static_drift import node_from_template
 from dovetail.messages.plans import DisruptionPlan, ProposedNode
 from dovetail.model import names
-from dovetail.model.endings import Ending
 from dovetail.model.nodes import Condition
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.endings import Ending
 from dovetail.placement.overlays import overlay
 
 STATIC: Final = "static"

@@ -12,7 +12,7 @@ from acceptance.placement_worlds import RECORDED_AT
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.model import names
 from dovetail.model.pods import Owner, Pod, PodShape
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 
 Raw = dict[str, Any]
 MINUTE: Final = 60.0

@@ -22,8 +22,8 @@ from dovetail.disruption.rounds import Round, never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionCommand, DisruptionPlan, ProposedNode
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.returned_moves import returned_nodes, returned_text, taken_text
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.placement.settings import CostSettings, PlacementSettings

@@ -24,9 +24,9 @@ from acceptance.bench.day.play import Play, Running
 from acceptance.least.bound import least_of
 from acceptance.least.reading import Question
 from dovetail.model import names
+from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.pods import Expression, LabelSelector
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import PodDisruptionBudget
 
 RESIZE_MINUTES: Final = 30
 RESIZED: Final = 4  # services whose requests change each time

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 CLAIM_UID: Final = "dovetail.sh/claim-uid"
 ZONE: Final = "topology.kubernetes.io/zone"

@@ -14,7 +14,7 @@ import orjson
 
 from acceptance.traffic.comparing.user_data import of_no_type, parsed
 from acceptance.traffic.comparing.values import Bag
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 FREE: Final = ("ClientToken", "ReceiptHandle")  # a token of one's own, and a queue's handle, say nothing
 # Polling and refreshing: left out of the recorded lists (but for those of a start), counted there as background.

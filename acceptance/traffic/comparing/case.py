@@ -25,7 +25,7 @@ from acceptance.traffic.comparing.orders import disorders
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.values import ABSENT, Bag, differences
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 def compare(case: Case, played: Played) -> list[Found]:

@@ -17,7 +17,7 @@ from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.values import ABSENT, Bag, differences
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 EVENTS: Final = "events"
 TRANSITIONS: Final = "transitions"

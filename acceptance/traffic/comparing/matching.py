@@ -10,7 +10,7 @@ from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.renaming import Renaming
 from acceptance.traffic.comparing.values import ABSENT, Difference, pair
 from acceptance.traffic.playing import PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 # What says most comes first; a question by name is equal to any other until the name is known.
 _FIRST: Final = ("CreateInstanceProfile", "CreateLaunchTemplate", "CreateFleet", "CreateTags")

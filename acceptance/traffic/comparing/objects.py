@@ -12,8 +12,8 @@ from typing import Final
 
 from acceptance.traffic.comparing.events import EVENTS, TRANSITIONS, codes_in
 from acceptance.traffic.comparing.values import ABSENT, Bag
-from dovetail.model.json import Json
-from dovetail.model.resources import parse_quantity
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_quantity
 
 STATES: Final = ("nodeClasses", "nodeClaims", "nodes", "pods", "instances")
 _MILLI: Final = 1000

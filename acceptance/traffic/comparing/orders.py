@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acceptance.traffic.playing import Played
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 LATENESS: Final = 0.5  # the cluster is read every 0.3 s
 

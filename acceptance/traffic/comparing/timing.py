@@ -13,7 +13,7 @@ from acceptance.traffic.comparing.events import EVENTS, TRANSITIONS
 from acceptance.traffic.comparing.found import Found
 from acceptance.traffic.comparing.objects import STATES
 from acceptance.traffic.playing import Played, PlayedPhase
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 OTHER_STEP: Final = Found(phase="steps", what="timing", path="step", theirs="in one step", ours="in another")
 _STEP: Final = "step"

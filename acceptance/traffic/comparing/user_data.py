@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _LABELS: Final = re.compile(r"^--node-labels=(.*)$", re.DOTALL)
 _SCRIPTS: Final = ("/etc/eks/bootstrap.sh", "Start-EKSBootstrap.ps1", "EKSBootstrapScriptFile")

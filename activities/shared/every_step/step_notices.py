@@ -15,7 +15,7 @@ from dovetail.messages.orders import DeleteClaim, FillPool, StartOwner, StartRel
 from dovetail.messages.plans import ProposedNode, Target
 from dovetail.messages.requests import CreateRequest, DeleteRequest, MarkRequest, UnmarkRequest
 from dovetail.messages.subjects import ClaimRef, Departure
-from dovetail.model.watched_kinds import POOLS
+from dovetail.model.objects.watched_kinds import POOLS
 from dovetail.notices.failing_steps import WorkedOn, step_failing
 from dovetail.ports.failures import Failure, Permanent, needs_a_person
 from dovetail.ports.objects import Notices

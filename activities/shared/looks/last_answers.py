@@ -8,8 +8,8 @@ of the objects.
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import Kinds
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dovetail.activities.shared.looks.shared_reads import Reads
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.permission.beginnings import Cause, PoolHold, Said, hold_of, readiness_of, rollouts_of, why_not_made
 from dovetail.model.permission.pauses import Pause, pause_of_pool, pauses_of_all
 from dovetail.model.pools import NodePool
@@ -17,7 +18,6 @@ from dovetail.model.rules.expiries import deleted_at
 from dovetail.model.rules.health import Readiness
 from dovetail.model.rules.policies import Policy, TimeRules, policies_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import Namespace
 from dovetail.ports.failures import Failure
 
 EVERYTHING = ""  # time rules are read together

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dovetail.model.moves import passed_on
+from dovetail.model.objects.watched_kinds import Kinds
+from dovetail.model.places.moves import passed_on
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import Kinds
 from dovetail.placement.overlays import overlay
 from dovetail.placement.stale_kinds import without_stale
 from dovetail.ports.cloud import Catalogues

@@ -4,9 +4,9 @@ from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import Write
-from dovetail.model.endings import Ending, ended_text
 from dovetail.model.names import DISRUPTION_REASON, ENDED_BECAUSE
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.ports.objects import MetadataChange, NodeClaims
 
 

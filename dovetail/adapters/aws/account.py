@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.raw_objects import RawObjects
 

@@ -26,7 +26,7 @@ from dovetail.adapters.aws.meters import called, retried
 from dovetail.adapters.aws.rates import Rates
 from dovetail.adapters.aws.service_models import service_models
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Forbidden, Throttled, Unreachable
 
 Observer = Callable[[str, str, float, str], None]  # service, operation, seconds, error code or ""

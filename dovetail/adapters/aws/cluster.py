@@ -14,7 +14,7 @@ from typing import Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 
 VersionNow = Callable[[], Awaitable[str]]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dovetail.adapters.aws.settings import MEMORY_OVERHEAD, AwsSettings
-from dovetail.model.texts.setting_texts import gates_of, seconds_of
+from dovetail.model.values.setting_texts import gates_of, seconds_of
 from dovetail.ports.provider import SharedSettings
 
 GATES: Final = {"NodeClassCEL": False}

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 ENTRIES: Final = {"CreateFleet": "LaunchTemplateConfigs"}
 

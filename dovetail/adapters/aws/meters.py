@@ -10,7 +10,7 @@ from opentelemetry import metrics
 
 from dovetail.model import names as core
 from dovetail.model.pools import InstanceType, Offering
-from dovetail.model.resources import NANO
+from dovetail.model.values.resources import NANO
 from dovetail.telemetry.metrics.duties import UPKEEP
 from dovetail.telemetry.metrics.exposition import measured
 from dovetail.telemetry.metrics.gauges import Sample

@@ -15,7 +15,7 @@ from dovetail.adapters.aws.rehearsal import AwsRehearsal
 from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.watched_kinds import CLAIMS, NODES_AND_CLAIMS, OVERLAYS, POOLS
+from dovetail.model.objects.watched_kinds import CLAIMS, NODES_AND_CLAIMS, OVERLAYS, POOLS
 from dovetail.ports.provider import NodeClassKind, OpenCloud, Provider, ProviderCluster
 from dovetail.ports.view import ClusterView
 

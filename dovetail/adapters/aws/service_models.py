@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 from botocore.loaders import JSONFileLoader, Loader
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 # Every operation that the adapter calls. A client has no method for any other.
 CALLED: Final[Mapping[str, frozenset[str]]] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.node_class.node_class import NodeClass, is_forbidden_tag
 from dovetail.model import names as core
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 class ForbiddenTag(ValueError):

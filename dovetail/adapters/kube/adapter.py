@@ -35,7 +35,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.background.supervised import stop, supervised
-from dovetail.model.watched_kinds import PLACEMENT
+from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.ports.failures import NotSeenYet
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.model.watched_kinds import POLICIES
+from dovetail.model.objects.watched_kinds import POLICIES
 from dovetail.ports.failures import Forbidden
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 from dovetail.ports.provider import Right

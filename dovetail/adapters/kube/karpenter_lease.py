@@ -11,8 +11,8 @@ from typing import Final
 
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.requests import Request
-from dovetail.model.json import Json
-from dovetail.model.time import time_or_none
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import time_or_none
 from dovetail.ports.failures import Failure, Forbidden
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.adapters.kube.requests import Caller, Request
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 PAGE: Final = 500
 

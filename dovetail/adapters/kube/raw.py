@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dovetail.adapters.kube.failures import CONFLICT, NOT_FOUND, NotServed
 from dovetail.adapters.kube.paging import list_all
 from dovetail.adapters.kube.requests import Caller, Request, object_path
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Conflict, Forbidden
 
 

@@ -16,10 +16,10 @@ from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, Unreada
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
-from dovetail.model.json import Json
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.texts.quoting import one_line
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.values.json import Json
+from dovetail.model.values.quoting import one_line
 
 _log = logging.getLogger(__name__)
 

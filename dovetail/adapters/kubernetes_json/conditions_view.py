@@ -5,7 +5,7 @@ from typing import Any
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.parsing.fields import conditions
-from dovetail.model.time import optional_time
+from dovetail.model.values.time import optional_time
 from dovetail.ports.view import ConditionsListener, ObjectConditions
 
 

@@ -35,9 +35,9 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
 from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL
-from dovetail.model.devices import ResourceSlice
-from dovetail.model.moves import GUARD_KINDS
-from dovetail.model.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
+from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
+from dovetail.model.places.moves import GUARD_KINDS
+from dovetail.model.scheduling.devices import ResourceSlice
 
 
 def _node_of_attachment(attachment: VolumeAttachment) -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.objects.unreadable import Unreadable
 
 # How many deletions are remembered, at 150 bytes each. The server sends events in order, so one would do; this many
 # covers any overlap of two streams.

@@ -11,19 +11,11 @@ from typing import Final, cast
 
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.messages.writes import Write
-from dovetail.model.devices import ResourceSlice
-from dovetail.model.moves import GUARD_KINDS, Moves
 from dovetail.model.names import SYSTEM_NAMESPACE
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
-from dovetail.model.pods import Pod
-from dovetail.model.pools import NodePool
-from dovetail.model.rules.drain_rules import DrainRules
-from dovetail.model.rules.policies import Freeze, Policy, policies_of
-from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
-from dovetail.model.watched_kinds import CLAIMS, NODES, PODS, Kinds
-from dovetail.model.workloads import (
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import CLAIMS, NODES, PODS, Kinds
+from dovetail.model.objects.workloads import (
     AdmissionGuard,
     Deployment,
     Namespace,
@@ -33,6 +25,14 @@ from dovetail.model.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
+from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
+from dovetail.model.places.moves import GUARD_KINDS, Moves
+from dovetail.model.pods import Pod
+from dovetail.model.pools import NodePool
+from dovetail.model.rules.drain_rules import DrainRules
+from dovetail.model.rules.policies import Freeze, Policy, policies_of
+from dovetail.model.scheduling.devices import ResourceSlice
+from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotReadable, NotSeenYet
 
 CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning is tried again later
@@ -199,7 +199,7 @@ class CachedView:
 
 
 class CachedWorkloads:
-    """The look-ups of the port dovetail.model.moves.Workloads, as last seen."""
+    """The look-ups of the port dovetail.model.places.moves.Workloads, as last seen."""
 
     def __init__(self, cache: Cache, problem: Callable[[Kinds | None], str]) -> None:
         self._cache, self._problem = cache, problem

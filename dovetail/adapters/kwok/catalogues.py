@@ -7,10 +7,10 @@ from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.instance_types import OfferingKey, SoldType
 from dovetail.adapters.kwok.node_class import SUPPORTED, KwokClass, KwokClasses, KwokShortages
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import NodeClassState
 
 _REPAIR: Final = tuple(

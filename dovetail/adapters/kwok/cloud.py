@@ -24,11 +24,11 @@ from dovetail.adapters.kwok.instances import (
 )
 from dovetail.adapters.kwok.node_class import KwokClass, KwokClasses, KwokShortages
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, from_labels
-from dovetail.model.resources import fits, subtract, total
-from dovetail.model.time import format_time
+from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, from_labels
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import fits, subtract, total
+from dovetail.model.values.time import format_time
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Conflict, Refused
 from dovetail.ports.objects import Nodes

@@ -16,9 +16,9 @@ import orjson
 from dovetail.adapters.kubernetes_json.parsing.devices import parse_device
 from dovetail.adapters.kwok import names as own
 from dovetail.model import names
-from dovetail.model.devices import DevicePool
 from dovetail.model.pods import Expression
-from dovetail.model.resources import NANO, QuantityError, Resources, format_resources, parse_resources
+from dovetail.model.scheduling.devices import DevicePool
+from dovetail.model.values.resources import NANO, QuantityError, Resources, format_resources, parse_resources
 from dovetail.ports.failures import Misconfigured
 
 ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")

@@ -16,12 +16,12 @@ from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.instance_types import OfferingKey, SoldType
 from dovetail.adapters.kwok.node_class import KwokClass
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import InstanceType
-from dovetail.model.resources import format_resources, parse_resources, subtract
-from dovetail.model.taints import Taint
-from dovetail.model.time import format_time, parse_time, time_or_none
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import format_resources, parse_resources, subtract
+from dovetail.model.values.time import format_time, parse_time, time_or_none
 from dovetail.ports.cloud import Instance
 
 # The label by which instances are found; a Node of Karpenter's kwok provider has it too.

@@ -14,10 +14,10 @@ from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.kwok.node_class import KwokShortages
 from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.time import format_time
-from dovetail.model.watched_kinds import NODES
+from dovetail.model.objects.watched_kinds import NODES
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 from dovetail.ports.interruptions import Message
 from dovetail.ports.raw_objects import RawObjects
 from dovetail.ports.view import ClusterView

@@ -15,10 +15,10 @@ import orjson
 
 from dovetail.adapters.kwok import names as own
 from dovetail.adapters.kwok.instance_types import OfferingKey
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
-from dovetail.model.resources import NANO, QuantityError, Resources, parse_resources
-from dovetail.model.texts.durations import DurationError, parse_seconds
+from dovetail.model.values.durations import DurationError, parse_seconds
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import NANO, QuantityError, Resources, parse_resources
 from dovetail.ports.cloud import NodeClassState
 
 SUPPORTED: Final = frozenset({(own.GROUP, own.KIND)})

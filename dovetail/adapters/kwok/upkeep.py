@@ -10,8 +10,8 @@ from typing import Final
 
 from dovetail.adapters.kwok import names as own
 from dovetail.model.nodes import Node
-from dovetail.model.time import time_or_none
-from dovetail.model.watched_kinds import NODES
+from dovetail.model.objects.watched_kinds import NODES
+from dovetail.model.values.time import time_or_none
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Nodes
 from dovetail.ports.raw_objects import RawObjects

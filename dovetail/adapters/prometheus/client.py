@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from dovetail.model.rules.gates import Series
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 from dovetail.ports.failures import Failure, Forbidden, Refused, Throttled, Unauthenticated, Unreachable
 
 SECONDS: Final = 10.0  # of a question, all in all

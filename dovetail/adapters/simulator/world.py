@@ -20,7 +20,7 @@ from dovetail.adapters.simulator.faults import Moment
 from dovetail.adapters.simulator.ledger import Entry
 from dovetail.adapters.simulator.play.player import Player
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings, write_settings
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from dovetail.disruption.rounds import never
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_reschedulable
+from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.settings.deciding import disruption_settings, placement_settings
 from dovetail.settings.settings import Settings

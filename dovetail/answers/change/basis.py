@@ -18,9 +18,9 @@ from dovetail.answers.record.paces import paces_or_none
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.upkeep.conditions import INSTANCE_TYPE_NOT_FOUND, NODE_POOL_DRIFTED, REQUIREMENTS_DRIFTED
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pools import Catalogue, NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Catalogues, NodeClassState, SupposedClasses
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World

@@ -17,8 +17,8 @@ from dovetail.answers.failures import CommandFailed, NotUnderstood
 from dovetail.api.kinds import KINDS, ResourceKind
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
-from dovetail.model.json import Json
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.json import Json
+from dovetail.model.values.quoting import one_line
 
 STANDARD_INPUT: Final = Path("-")
 POOL: Final = "NodePool"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 # What upkeep writes, and kubectl's own note: neither is anybody's intent.
 _NOTES: Final = "kubectl.kubernetes.io/"

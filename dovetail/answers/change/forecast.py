@@ -15,7 +15,7 @@ from dovetail.answers.change.supposition import standing
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import plural, shown, wrapped
 from dovetail.disruption.outlook.forecast import Coming, foretell
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 from dovetail.settings.deciding import disruption_settings
 
 MOST: Final = 60  # lines; JSON has all

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import yaml
 
 from dovetail.answers.failures import NotUnderstood
-from dovetail.model.texts.quoting import one_line, quoted
+from dovetail.model.values.quoting import one_line, quoted
 
 MOST_BYTES: Final = 2**18  # a hundred NodePools with their comments are half of it
 MOST_VALUES: Final = 20_000  # with those that aliases stand for

@@ -7,7 +7,7 @@ from itertools import groupby
 from dovetail.answers.wording import duration_text, plural
 from dovetail.disruption.outlook.rollouts import StepAhead
 from dovetail.disruption.outlook.waves import Outlook
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.time import format_time, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

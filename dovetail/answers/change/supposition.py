@@ -19,11 +19,11 @@ from dovetail.disruption.upkeep.conditions import DriftFacts, judge_drifted, res
 from dovetail.disruption.upkeep.hash_migration import hash_stamps
 from dovetail.lifecycle.pool_readiness import pool_faults
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure
 from dovetail.settings.deciding import well_known_labels

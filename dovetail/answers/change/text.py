@@ -8,7 +8,7 @@ from dovetail.answers.change.answer import HOURS_A_MONTH, ChangeAnswer, Costs, D
 from dovetail.answers.change.fields import FieldChange
 from dovetail.answers.change.rollouts import rollout_lines
 from dovetail.answers.wording import duration_text, plural, price_text, shown, wrapped
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 
 MOST: Final = 10
 LEAST: Final = 0.00005  # dollars an hour: what is shown has four digits

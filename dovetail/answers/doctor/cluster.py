@@ -16,12 +16,12 @@ from dovetail.answers.look.pause_words import pause_lines
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
-from dovetail.model.moves import GUARD
 from dovetail.model.names import READY
+from dovetail.model.objects.watched_kinds import FLEET
+from dovetail.model.places.moves import GUARD
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure, Misconfigured
 from dovetail.ports.inspection import ClusterFacts
 from dovetail.settings.settings import Settings

@@ -12,7 +12,7 @@ from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.answers.doctor.findings import Check, fine, skipped, warned
 from dovetail.answers.wording import plural
 from dovetail.disruption.choose import decide
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.provisioning_plan import plan_provisioning
 from dovetail.ports.failures import Failure

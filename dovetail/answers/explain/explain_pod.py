@@ -17,12 +17,12 @@ from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.look.sources import Look
 from dovetail.answers.wording import plural
 from dovetail.lifecycle.unplanned_claims import with_unplanned_as_nodes
-from dovetail.model.kept_places import kept_by, needs_a_node, planned_pods
 from dovetail.model.names import INITIALIZED_CONDITION
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.placements import NewNode, Placement, PoolRefusal, RefusedPod
-from dovetail.model.pod_rules import is_daemon, is_mirror, is_terminal
+from dovetail.model.places.kept_places import kept_by, needs_a_node, planned_pods
+from dovetail.model.places.placements import NewNode, Placement, PoolRefusal, RefusedPod
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_daemon, is_mirror, is_terminal
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.earlier_claims import may_become_its_node
 from dovetail.placement.place_pods import Index, WaitingPods, pending_pods, place

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dovetail.answers.explain.explain_pod import PodAnswer
 from dovetail.answers.explain.pod_words import node_words, pool_words
 from dovetail.answers.wording import plural, wrapped
-from dovetail.model.placements import PoolRefusal
+from dovetail.model.places.placements import PoolRefusal
 
 
 def pod_text(answer: PodAnswer) -> str:

@@ -12,9 +12,9 @@ from dovetail.disruption.budgets.allowances import Allowance
 from dovetail.disruption.choose import METHODS
 from dovetail.disruption.commands import Command
 from dovetail.disruption.explain import NodeExplanation
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Budget
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 
 CONSOLIDATING: Final = frozenset(m.name for m in METHODS if m.reason is DisruptionReason.UNDERUTILIZED)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dovetail.answers.wording import amounts_text
-from dovetail.model.placements import Reason
+from dovetail.model.places.placements import Reason
 from dovetail.model.pods import Expression, NodeTerm, Pod, PodShape, Toleration
 
 # Why a NodePool can make no node for the pod.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dovetail.answers.look.readiness import not_ready_words, where_to_mend
 from dovetail.answers.look.shortages import short_of_pool
 from dovetail.model.names import READY
-from dovetail.model.placements import EmptyPool
+from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.place_pods import Index

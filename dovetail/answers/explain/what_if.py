@@ -11,12 +11,12 @@ from typing import Final
 
 from dovetail.answers.explain.pod_words import expression_text
 from dovetail.answers.wording import amounts_text
-from dovetail.model.placements import Placement, RefusedPod
+from dovetail.model.places.placements import Placement, RefusedPod
 from dovetail.model.pods import Pod, Toleration
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.resources import subtract
+from dovetail.model.scheduling.taints import taint_text
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import taint_text
+from dovetail.model.values.resources import subtract
 from dovetail.placement.place_pods import Index, place
 from dovetail.placement.settings import PlacementSettings
 

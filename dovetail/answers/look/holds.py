@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dovetail.answers.wording import duration_text
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_protected
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker, DrainRules, hook_rules
+from dovetail.model.rules.pod_rules import is_protected
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.snapshot import Snapshot
 from dovetail.termination.hooks import HOOK_PREFIXES, hooks_of, words_of

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _CONTAINER: Final = ("name", "resources", "ports", "restartPolicy")
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")

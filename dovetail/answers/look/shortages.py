@@ -10,9 +10,9 @@ from typing import Final
 from dovetail.answers.wording import shown
 from dovetail.model.names import CAPACITY_TYPE, ZONE
 from dovetail.model.pools import NodePool, Offering
-from dovetail.model.requirements import compatible, from_expressions, merge
+from dovetail.model.scheduling.requirements import compatible, from_expressions, merge
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 MOST_TYPES: Final = 3  # in one line of a pool
 

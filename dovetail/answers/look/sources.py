@@ -25,9 +25,9 @@ from dovetail.connection.temporal import ANSWER_SECONDS, connect
 from dovetail.disruption.decision_snapshot import claims_of, for_disruption
 from dovetail.messages.states import Held, Recent, SchedulerState
 from dovetail.messages.workflow_ids import scheduler_id
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
-from dovetail.model.watched_kinds import Kinds
 from dovetail.notices.claim_refusals import refused_words
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World, open_world

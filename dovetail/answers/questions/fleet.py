@@ -6,7 +6,7 @@ from dovetail.answers.questions.asking import Answered, Asked, Source
 from dovetail.answers.questions.names import names_of
 from dovetail.answers.status.nodes import nodes_of, pods_of
 from dovetail.answers.status.status import status_of
-from dovetail.model.watched_kinds import FLEET
+from dovetail.model.objects.watched_kinds import FLEET
 
 
 async def status(source: Source, asked: Asked) -> Answered:

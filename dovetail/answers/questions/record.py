@@ -12,7 +12,7 @@ from dovetail.answers.record.kept import entries_of, kept_objects
 from dovetail.answers.record.log import Wanted, log_from, log_in
 from dovetail.answers.record.made_for import with_pods
 from dovetail.answers.record.savings import NAMESPACE, savings_from, savings_in
-from dovetail.model.texts.quoting import shown
+from dovetail.model.values.quoting import shown
 
 
 async def history(source: Source, asked: Asked) -> Answered:

@@ -27,8 +27,8 @@ from dovetail.answers.record.story import Line, Pending, StoryLines, moment
 from dovetail.answers.wording import plural, price_text, shown
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id, query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES, TERMINATE_NODE
+from dovetail.model.objects.watched_kinds import FLEET
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings, SettingsError
 

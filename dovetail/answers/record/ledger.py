@@ -17,8 +17,8 @@ from typing import Final
 from dovetail.answers.record.bill import DAY, CostSpan
 from dovetail.answers.record.entries import Entry
 from dovetail.answers.record.prices import NOTHING, PricedSize, Prices, Room
-from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.endings import Ending
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.reasons.endings import Ending
 
 _CONSOLIDATED: Final = frozenset({DisruptionReason.EMPTY.value, DisruptionReason.UNDERUTILIZED.value})
 _ONE: Final = PricedSize(None, 1.0, 1.0)

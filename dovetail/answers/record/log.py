@@ -10,9 +10,9 @@ from dovetail.answers.shown.screen import Screen
 from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model import names
-from dovetail.model.pod_rules import is_reschedulable
+from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 SHOWN_NODES: Final = 2
 COLUMNS: Final = (

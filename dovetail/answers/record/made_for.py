@@ -19,7 +19,7 @@ from dovetail.messages.requests import CreateRequest
 from dovetail.messages.workflow_ids import claim_owner_id, disruption_id, scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model import names
-from dovetail.model.kept_places import kept_by, planned_pods
+from dovetail.model.places.kept_places import kept_by, planned_pods
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.workflows.converter import UnreadablePayload

@@ -9,7 +9,7 @@ from dovetail.disruption.nodes.costs import node_price
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import Catalogue, InstanceType
-from dovetail.model.resources import CPU, MEMORY
+from dovetail.model.values.resources import CPU, MEMORY
 
 
 @dataclass(frozen=True, slots=True)

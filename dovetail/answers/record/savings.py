@@ -20,7 +20,7 @@ from dovetail.answers.shown.tables import Column, table
 from dovetail.answers.wording import plural
 from dovetail.background.garbage import uncollected
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 NAMESPACE: Final = "namespace"  # by which it may be added up, beside "pool"
 

@@ -9,7 +9,7 @@ from typing import Final
 from dovetail.answers.rollouts.answer import RolloutShown, StepShown
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
 from dovetail.answers.wording import age_text, duration_text
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 MARKS: Final = {"done": "✓", "now": "▸", "to come": "·"}
 CELLS: Final = 20

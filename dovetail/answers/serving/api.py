@@ -22,7 +22,7 @@ from dovetail.answers.serving.budget import OF_OTHERS, Budget
 from dovetail.answers.serving.page_files import PAGE, file_of_page
 from dovetail.answers.serving.replies import ASKER, Answer, Followed
 from dovetail.answers.shown.documents import API_VERSION, Document
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 MOST_WORDS: Final = 32  # of a query
 WORDS: Final = frozenset(key for place in QUESTIONS.values() for key in place.parameters)  # no other one asks anything

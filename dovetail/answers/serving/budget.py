@@ -19,7 +19,7 @@ from temporalio.service import RPCError
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.serving.replies import ASKER
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 from dovetail.ports.failures import Failure
 from dovetail.workflows.converter import UnreadablePayload
 

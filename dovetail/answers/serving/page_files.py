@@ -16,7 +16,7 @@ from dovetail.answers.explain.pod_words import NODE_WORDS, POOL_WORDS
 from dovetail.answers.serving.replies import Answer
 from dovetail.answers.status.columns import page_columns
 from dovetail.disruption.budgets.budgets import UNBOUNDED
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.reasons.disruption_reasons import WhyNot
 
 PAGE: Final = "page"
 WORDS: Final = "words.js"

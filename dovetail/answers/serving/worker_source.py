@@ -35,8 +35,8 @@ from dovetail.connection.presence import TemporalPresence
 from dovetail.connection.temporal import ANSWER_SECONDS
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.messages.states import Recent, SchedulerState
+from dovetail.model.objects.watched_kinds import FLEET, OVERLAYS, PLACEMENT, Kinds
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, OVERLAYS, PLACEMENT, Kinds
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
 from dovetail.wiring.world import World

@@ -43,7 +43,7 @@ def _plain(value: Any, is_moment: bool = False) -> Any:
     if isinstance(value, Enum):
         return value.value  # YAML knows no enumerations, also where they are strings
     if is_moment and isinstance(value, (int, float)):
-        from dovetail.model.time import format_time
+        from dovetail.model.values.time import format_time
 
         return format_time(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -82,7 +82,7 @@ def _fields_of(kind: Any) -> tuple[tuple[str, str, _Read | None, bool], ...]:
 def _reader(name: str, hint: Any) -> _Read | None:
     """None: it is what JSON makes of it."""
     if name in MOMENTS and float in (hint, *get_args(hint)):
-        from dovetail.model.time import optional_time
+        from dovetail.model.values.time import optional_time
 
         return optional_time
     if isinstance(hint, type) and is_dataclass(hint):

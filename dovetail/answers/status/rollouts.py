@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dovetail.answers.rollouts.answer import RolloutShown
 from dovetail.answers.rollouts.standing import asks, is_news, shown_of, stalled
 from dovetail.answers.status.answer import Need, PoolStatus
-from dovetail.model.disruption_reasons import DisruptionReason
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.rules.policy_rollouts import conflict
 from dovetail.model.snapshot import Snapshot

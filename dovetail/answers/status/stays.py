@@ -14,7 +14,7 @@ from dovetail.disruption.methods.requests import REQUESTS
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round, out_of_budget, why_not
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.settings.deciding import disruption_settings
 
 # That a node is empty or not says which method looks at it, and nothing of why that one leaves it alone.

@@ -28,8 +28,8 @@ from dovetail.cli.demo.performance import LOOK_SECONDS, Performance, has_conditi
 from dovetail.cli.demo.requests import Requests, ready_addresses
 from dovetail.cli.output import say
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 WINDOW_STEP: Final = 60  # a policy's windows are told in minutes
 NOTICE: Final = 3.0  # seconds: the window must be seen closed before it opens

@@ -3,9 +3,9 @@
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import GUARD, GUARD_KINDS, RESTART
-from dovetail.model.time import format_time
+from dovetail.model.places.moves import GUARD, GUARD_KINDS, RESTART
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 NODES: Final = 4
 BROKEN, GOOD = "image-2", "image-3"

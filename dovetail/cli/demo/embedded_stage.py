@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dovetail.cli.demo.stage import Manifests
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports, start_temporal, stop_process
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER, create_simulated_world
 
 NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "default"}

@@ -12,7 +12,7 @@ from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.stage import Stage
 from dovetail.cli.output import say
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 LOOK_SECONDS = 0.1
 SPEAK_SECONDS = 5.0  # a wait longer than this says that it goes on

@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from dovetail.cli.demo.embedded_stage import EmbeddedStage
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 EVERY_SECONDS: Final = 0.05
 SLICES: Final = "EndpointSlice"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dovetail.cli.demo.stage import Stage
 from dovetail.cli.output import say
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.workflows.converter import DATA_CONVERTER
 
 PODS = 12

@@ -16,7 +16,7 @@ from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
 from dovetail.answers.status.text import nodes_words, trouble_words
 from dovetail.answers.wording import HOURS_IN_MONTH, plural
 from dovetail.cli.top.view import Group, Item, View
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 MOST_BELOW: Final = 8  # lines about what moves and what needs a person
 TURNED: Final = "7"  # the line under the cursor

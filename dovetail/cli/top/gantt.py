@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dovetail.answers.shown.documents import Document
 from dovetail.answers.wording import duration_text
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 
 LEAST_BAR: Final = 10
 MOST_WORDS: Final = 44

@@ -12,7 +12,7 @@ from typing import Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.top.drawing import Size
-from dovetail.model.texts.quoting import printable
+from dovetail.model.values.quoting import printable
 
 ODD: Final = "\ufffd"  # for each character that is not printable
 ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[2J"

@@ -13,15 +13,15 @@ from dovetail.disruption.budgets.budgets import BudgetState, Limit, judge_budget
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.judging import Unjudged
-from dovetail.model.notice import Notice
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.permission.beginnings import Cause, left_of_breaker, left_of_rates, left_of_rollouts, said_in
 from dovetail.model.pools import Budget, NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.returned_moves import MovesBrake, moves_brake
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import STANDING_WINDOW
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.notice import Notice
 
 DRAIN_SECONDS: Final = 20.0
 # An empty node is gone 7 s after its mark, and its second look comes after 15: with three times what the budgets allow

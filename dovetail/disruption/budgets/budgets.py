@@ -12,8 +12,8 @@ from croniter import CroniterBadDateError, croniter
 
 from dovetail.disruption.budgets.schedules import EVERY, Calendar, Every, ScheduleError, parse_schedule
 from dovetail.model.pools import Budget
-from dovetail.model.texts.digits import in_32_bits, integer
-from dovetail.model.texts.quoting import shown
+from dovetail.model.values.digits import in_32_bits, integer
+from dovetail.model.values.quoting import shown
 
 UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget limits this reason
 

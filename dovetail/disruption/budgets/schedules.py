@@ -8,9 +8,9 @@ an error must close the budget (DIS-54).
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.texts.digits import integer
-from dovetail.model.texts.durations import NANOSECONDS, DurationError, parse_nanoseconds
-from dovetail.model.texts.quoting import one_line, shown
+from dovetail.model.values.digits import integer
+from dovetail.model.values.durations import NANOSECONDS, DurationError, parse_nanoseconds
+from dovetail.model.values.quoting import one_line, shown
 
 _LONGEST: Final = 1024  # characters; upstream has no limit, and nobody writes such a schedule
 

@@ -31,8 +31,8 @@ from dovetail.disruption.plan import TOO_LARGE, is_too_large
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, ShouldStop, never, out_of_budget
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.requirements import Requirement
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.scheduling.requirements import Requirement
 
 SEARCHES: Final = 32  # sets for which cheaper nodes are looked for in one round
 MISSES: Final = 8  # searches in a row after which a round is over, if none of them gained anything

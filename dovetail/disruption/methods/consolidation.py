@@ -13,9 +13,9 @@ from dovetail.disruption.plan import TOO_LARGE, is_too_large
 from dovetail.disruption.rounds import Round
 from dovetail.disruption.simulation.simulation import Replacement, Simulation
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.notice import Notice
-from dovetail.model.requirements import Requirement, intersect, requirement
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.scheduling.requirements import Requirement, intersect, requirement
+from dovetail.notices.notice import Notice
 
 SPOT_CHOICE: Final = 15  # types that a single spot node needs to choose from (DIS-105)
 

@@ -11,7 +11,7 @@ from dovetail.disruption.commands import Command, Found
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.plan import PlanSize
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 
 AWAITED: Final = Block(why=WhyNot.PROMISED, message="Node is where pods without a place will go", event=None)
 

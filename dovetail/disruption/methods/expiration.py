@@ -14,7 +14,7 @@ from dovetail.disruption.methods.static_drift import replace_from_template
 from dovetail.disruption.methods.waves import replace_in_waves
 from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.rounds import Method, Round
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 
 
 def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:

@@ -14,9 +14,9 @@ from dovetail.disruption.methods.consolidation import candidate_notices, compute
 from dovetail.disruption.methods.emptiness import by_ratio
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.disruption.rounds import Method, RemainingAllowances, Round, out_of_budget
-from dovetail.model.disruption_reasons import DisruptionReason
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.notice import Notice
 
 # Simulations that widening may add where the search for a prefix has found nothing, and where it has found one.
 TRIES: Final = 12

@@ -19,9 +19,9 @@ from dovetail.disruption.nodes.written_requests import is_asked_for_now, replace
 from dovetail.disruption.plan import first_that_fit
 from dovetail.disruption.rounds import Method, Round
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.notice import Notice
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.notices.decisions import decision_notice
+from dovetail.notices.notice import Notice
 
 
 def why_not_requested(_: Round, candidate: Candidate) -> Block | None:

@@ -19,9 +19,9 @@ from dovetail.disruption.simulation.simulation import Replacement
 from dovetail.lifecycle.numbering import Numbering, numbering_of
 from dovetail.messages.plans import ProposedNode
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import export_set, from_expressions
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.scheduling.requirements import export_set, from_expressions
 
 
 def why_not_static_drift(round_: Round, candidate: Candidate) -> Block | None:

@@ -13,7 +13,7 @@ from dovetail.disruption.nodes.candidates import Block, Candidate
 from dovetail.disruption.plan import TOO_LARGE, PlanSize, is_too_large
 from dovetail.disruption.rounds import RemainingAllowances, Round, out_of_budget
 from dovetail.disruption.simulation.simulation import Simulation
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:

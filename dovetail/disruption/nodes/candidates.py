@@ -13,12 +13,12 @@ from dovetail.disruption.nodes.costs import node_price, reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_evictable, is_protected, is_reschedulable, protection
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.model.time import format_time
+from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.rules.pod_rules import is_evictable, is_protected, is_reschedulable, protection
+from dovetail.model.values.time import format_time
 from dovetail.termination.hooks import denial
 
 

@@ -10,14 +10,14 @@ from functools import cached_property
 from dovetail.disruption.nodes.promises import Promises, promises_of
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.judging import Judging
-from dovetail.model.moves import movable_pods
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
+from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.places.moves import movable_pods
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.rules.expiries import replaced_from
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
 from dovetail.placement.pdbs import PdbIndex
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.snapshot import Snapshot
 
 Pods = dict[str, frozenset[str]]

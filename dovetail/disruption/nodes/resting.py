@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.disruption.nodes.written_requests import NO_REASON, UNNAMED, cancel_reason, cancelled_by
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_reschedulable
-from dovetail.model.texts.digits import integer
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.rules.pod_rules import is_reschedulable
+from dovetail.model.values.digits import integer
 from dovetail.termination.hooks import denial
 
 if TYPE_CHECKING:  # a person's order reads one claim

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of, node_blocks, pod_blocks
 from dovetail.disruption.nodes.costs import reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
-from dovetail.model.disruption_reasons import WhyNot
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.notice import Notice
-from dovetail.model.pod_rules import is_active, is_protected
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
+from dovetail.model.reasons.disruption_reasons import WhyNot
+from dovetail.model.rules.pod_rules import is_active, is_protected
 from dovetail.notices.decisions import pod_notice
+from dovetail.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from dovetail.disruption.nodes.fleet import Fleet
 from dovetail.disruption.outlook.paces import Paces
 from dovetail.disruption.outlook.waves import Outlook, Supposing, outlook
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.permission.beginnings import Cause, by_breaker, by_health, by_rate, by_window, said_in
 from dovetail.model.permission.pauses import Pause, pause_of_freeze, pauses
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.expiries import deleted_at, expiry_rules
 from dovetail.model.rules.policies import next_opening
 from dovetail.model.snapshot import Snapshot

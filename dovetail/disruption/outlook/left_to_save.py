@@ -20,11 +20,11 @@ from dovetail.disruption.outlook.after import carried_out
 from dovetail.disruption.rounds import Attempt, Method, Round, ShouldStop, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import WhyNot
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.permission.pauses import without_pauses
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 
 SECONDS: Final = 5.0  # of the processor, as long as one round looks for cheaper sets

@@ -16,9 +16,9 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, NodePool, Offering
-from dovetail.model.requirements import RequirementSet, compatible, from_expressions
-from dovetail.model.resources import subtract
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.requirements import RequirementSet, compatible, from_expressions
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import subtract
 
 _UP: Final = (
     names.LAUNCHED,

@@ -25,13 +25,13 @@ from dovetail.disruption.outlook.rollouts import RolloutsAhead, StepAhead, momen
 from dovetail.disruption.rounds import Attempt, Round, run
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.permission.beginnings import changes, said_in
-from dovetail.model.pod_rules import is_active, protection
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.remembered.breakers import PROVES, open_breakers, without_breaker
 from dovetail.model.remembered.rates import BegunNodes, with_begun
+from dovetail.model.rules.pod_rules import is_active, protection
 from dovetail.model.snapshot import Snapshot
 
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.model.pools import InstanceType
-from dovetail.model.requirements import (
+from dovetail.model.scheduling.requirements import (
     Requirement,
     RequirementSet,
     compatible,

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from dovetail.disruption.nodes.candidates import Candidate
 from dovetail.messages.plans import ProposedNode
-from dovetail.model.notice import Notice
-from dovetail.model.placements import NewNode
+from dovetail.model.places.placements import NewNode
 from dovetail.model.pools import InstanceType
-from dovetail.model.requirements import RequirementSet
+from dovetail.model.scheduling.requirements import RequirementSet
+from dovetail.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

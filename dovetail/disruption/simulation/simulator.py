@@ -18,15 +18,15 @@ from dovetail.disruption.simulation.pricing import PriceBook
 from dovetail.disruption.simulation.room import is_hopeless
 from dovetail.disruption.simulation.simulation import Replacement, Simulation, Wave
 from dovetail.model import names
-from dovetail.model.judging import Unjudged
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.permission.rollout_nodes import leaves_for_drift
-from dovetail.model.placements import NewNode, Placement, RefusedPod
-from dovetail.model.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
+from dovetail.model.places.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_active, is_given_up, is_mirror, is_reschedulable, tolerates_disrupted
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.decisions import no_compatible_types, pod_notice
+from dovetail.notices.notice import Notice
 from dovetail.placement.buffers.virtual_pods import is_virtual
 from dovetail.placement.place_pods import (
     FreeRoom,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import Catalogue, InstanceType, NodePool
-from dovetail.model.requirements import compatible, from_expressions, from_labels, requirement
+from dovetail.model.scheduling.requirements import compatible, from_expressions, from_labels, requirement
 
 RECHECK_DRIFT: Final = 300.0  # seconds until drift is looked at again although nothing changed
 TYPE_CHECK_AGE: Final = 3600.0  # a claim's instance type may still be missing from lists when it is younger

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 
 Annotations = tuple[tuple[str, str], ...]
 

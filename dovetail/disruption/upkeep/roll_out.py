@@ -14,10 +14,10 @@ from dovetail.disruption.upkeep.conditions import NODE_POOL_DRIFTED, is_hash_dri
 from dovetail.lifecycle.conditions import FALSE, ConditionSet, false, true
 from dovetail.lifecycle.pool_readiness import CLASS_READY
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.rollouts import REFUSED, Rollout
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 
 NODES_UP_TO_DATE: Final = "NodesUpToDate"
 

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollout_approvals import Answered, Awaits
 from dovetail.model.rules.rollouts import Intent, PoolNodes, Rollout, RolloutState, RolloutStatus, RolloutStep
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})
 _DIGITS: Final = 6

@@ -10,10 +10,10 @@ from typing import Final
 
 from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, LONGEST_WORDS
 from dovetail.model.permission.rollout_nodes import split_of
-from dovetail.model.pod_rules import is_active
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.gates import GateResult
+from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.rules.rollouts import NodesGate
 from dovetail.model.snapshot import Claims, Snapshot
 

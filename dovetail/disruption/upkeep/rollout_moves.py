@@ -10,8 +10,8 @@ from typing import Final
 
 from dovetail.disruption.upkeep.rollout_approvals import asks, with_answer
 from dovetail.disruption.upkeep.rollout_history import with_history
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.remembered.breakers import breaker_of
 from dovetail.model.rules.gates import GateResult
 from dovetail.model.rules.rollouts import (

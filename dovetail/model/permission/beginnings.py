@@ -12,10 +12,10 @@ from math import inf
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
 from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pools import NodePool
+from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.remembered.breakers import Breaker, BreakerRule, breaker_of, strictest
 from dovetail.model.remembered.rates import Rate, RateState, pace_of
 from dovetail.model.rules.health import HealthRule, Readiness, Unhealthy
@@ -23,7 +23,7 @@ from dovetail.model.rules.policies import Policy, closed, policies_of
 from dovetail.model.rules.policy_rollouts import rolling, unmade
 from dovetail.model.rules.rollouts import PoolNodes, Rollout, was_about
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 
 class Cause(StrEnum):

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from dovetail.model import names
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time, time_or_none
-from dovetail.model.workloads import Namespace
+from dovetail.model.values.time import format_time, time_or_none
 
 if TYPE_CHECKING:  # an order reads no policies
     from dovetail.model.rules.policies import Freeze

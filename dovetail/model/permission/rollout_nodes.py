@@ -6,12 +6,12 @@ from math import inf
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.rollouts import PoolNodes
 from dovetail.model.rules.stable_images import OLD_IMAGES
 from dovetail.model.snapshot import Claims, Snapshot
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
 
 # Of the NodePool's template, of its NodeClass and of the images that this selects.
 _CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "ImageDrift"})

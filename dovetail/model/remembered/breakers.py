@@ -12,9 +12,9 @@ from typing import Final
 from zlib import crc32
 
 from dovetail.model import names
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
+from dovetail.model.values.time import format_time
 
 MOST: Final = 20  # failures that are remembered, of each reason; no rule waits for more
 PROVES: Final = 300.0  # seconds for which a replacement must stay ready

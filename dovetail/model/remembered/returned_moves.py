@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 REMEMBERED: Final = 86_400.0
 ENOUGH: Final = 3  # nodes that came back

@@ -13,7 +13,7 @@ from zlib import crc32
 from dovetail.model import names
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
-from dovetail.model.time import format_time, time_or_none
+from dovetail.model.values.time import format_time, time_or_none
 
 REMEMBERED_SECONDS: Final = 3600.0
 MOST_LAUNCHES: Final = 40  # of the newest; more than a brake waits for

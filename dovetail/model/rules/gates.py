@@ -12,8 +12,8 @@ from enum import StrEnum
 from math import isnan
 from typing import Final
 
-from dovetail.model.texts.quoting import one_line
-from dovetail.model.time import format_time
+from dovetail.model.values.quoting import one_line
+from dovetail.model.values.time import format_time
 
 EVERY: Final = 60.0  # seconds between two questions, where a rule says nothing else
 NOT_ASKED: Final = "it has not been asked yet"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.model import names
 from dovetail.model.pods import Pod
-from dovetail.model.texts.quoting import shown
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 if TYPE_CHECKING:  # few pods have windows, and who writes one annotation reads no policy
     from dovetail.model.rules.policies import Policy

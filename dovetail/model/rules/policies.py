@@ -21,8 +21,8 @@ from dovetail.model.rules.gates import GateVerdict
 from dovetail.model.rules.health import HealthRule, HealthState
 from dovetail.model.rules.openings import DAY, Window, edges, next_change, wall_clock
 from dovetail.model.rules.rollouts import Rollout, RolloutPlan
-from dovetail.model.selectors import matches
-from dovetail.model.time import format_time
+from dovetail.model.scheduling.selectors import matches
+from dovetail.model.values.time import format_time
 
 _MOST_FOUND: Final = 1000
 _FOUND: dict[object, tuple[float, float | None]] = {}  # by rules and reason: from when to when nothing changes

@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.model.rules.policies import Policy
 from dovetail.model.rules.rollouts import PoolNodes
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 SETTLES: Final = 60.0  # seconds after the last node that was found to have drifted
 

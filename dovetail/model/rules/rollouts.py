@@ -18,7 +18,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.rules.gates import AskedGate, GateResult, GateVerdict, worst
 from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rules.stable_images import BACK, NOTHING_KNOWN, STABLE, StableImages
-from dovetail.model.time import format_time
+from dovetail.model.values.time import format_time
 
 _OWN: Final = "drifted"  # for which it makes claims itself
 

@@ -9,13 +9,13 @@ check that fails is the reason (PLC-150 to PLC-157), and where no types were lef
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dovetail.model.judging import Unjudged
 from dovetail.model.names import HOSTNAME
-from dovetail.model.placements import PoolRefusal, Reason, RefusedPod
+from dovetail.model.objects.judging import Unjudged
+from dovetail.model.places.placements import PoolRefusal, Reason, RefusedPod
 from dovetail.model.pods import Pod
-from dovetail.model.requirements import conflicts, text, text_of_set, undefined
-from dovetail.model.resources import format_amount
-from dovetail.model.taints import untolerated
+from dovetail.model.scheduling.requirements import conflicts, text, text_of_set, undefined
+from dovetail.model.scheduling.taints import untolerated
+from dovetail.model.values.resources import format_amount
 from dovetail.placement.answer.remedies import beside, remedy
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.constraints.domain_choices import targets

@@ -14,12 +14,12 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from dovetail.model import names
-from dovetail.model.drafts import draft_of
-from dovetail.model.hashing import NODE_POOL_HASH_ALGORITHM
-from dovetail.model.placements import NewNode
+from dovetail.model.places.placements import NewNode
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.model.requirements import Requirement, RequirementSet, merge, requirement
-from dovetail.model.resources import Resources
+from dovetail.model.scheduling.requirements import Requirement, RequirementSet, merge, requirement
+from dovetail.model.values.drafts import draft_of
+from dovetail.model.values.hashing import NODE_POOL_HASH_ALGORITHM
+from dovetail.model.values.resources import Resources
 from dovetail.placement.constraints.reservations import Held
 from dovetail.placement.facts.claim_rules import POD_RESOURCES, SIMULATION_KEYS
 from dovetail.placement.facts.templates import Template, template_labels

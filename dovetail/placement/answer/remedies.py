@@ -6,8 +6,8 @@ Kept apart from the reasons: advice may be improved without a change of answers.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dovetail.model.placements import Reason
-from dovetail.model.resources import format_amount
+from dovetail.model.places.placements import Reason
+from dovetail.model.values.resources import format_amount
 from dovetail.placement.constraints.demands import Demand
 from dovetail.placement.facts.templates import Template
 

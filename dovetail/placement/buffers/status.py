@@ -6,9 +6,9 @@ The transition time of a condition moves only when its status does.
 from dataclasses import replace
 from typing import Final
 
-from dovetail.model.buffers import BufferStatus, CapacityBuffer
 from dovetail.model.names import PROVISIONING, READY_FOR_PROVISIONING
 from dovetail.model.nodes import Condition
+from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
 from dovetail.placement.buffers.verdicts import BufferVerdict
 from dovetail.placement.buffers.virtual_pods import Resolved, Unresolved
 

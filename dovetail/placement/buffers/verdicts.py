@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.buffers.virtual_pods import buffer_of, is_virtual, virtual_pods

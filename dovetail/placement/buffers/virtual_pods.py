@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from dovetail.model import names
-from dovetail.model.buffers import CapacityBuffer, WorkloadRef
-from dovetail.model.judging import Judging
+from dovetail.model.objects.buffers import CapacityBuffer, WorkloadRef
+from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.workloads import PodSource
 from dovetail.model.pods import Pod
-from dovetail.model.resources import PODS, Resources
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.texts.digits import integer
-from dovetail.model.workloads import PodSource
+from dovetail.model.values.digits import integer
+from dovetail.model.values.resources import PODS, Resources
 
 ACTIVE: Final = "buffer.x-k8s.io/active-capacity"  # buffers of another strategy are not for us
 MOST_PODS: Final = 10_000  # of one buffer; limits that a tiny pod fits into a billion times must not stop the planner

@@ -7,10 +7,10 @@ deduced from the services and the controller of the pod. Where nothing can be de
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dovetail.model.objects.workloads import SelectorSource
 from dovetail.model.pods import Expression, LabelSelector, Owner, Pod, PodShape
-from dovetail.model.selectors import matches
+from dovetail.model.scheduling.selectors import matches
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import SelectorSource
 from dovetail.placement.settings import PlacementSettings
 
 

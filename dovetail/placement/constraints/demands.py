@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.model.pods import PodShape
-from dovetail.model.requirements import Requirement
+from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement.constraints.preferences import relaxed
 from dovetail.placement.constraints.topology import Topology
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup, OwnDomainGroup, OwnHostGroup

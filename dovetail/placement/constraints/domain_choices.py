@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 from operator import contains
 
-from dovetail.model.requirements import Requirement
+from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement.constraints.demands import ShapeInPass
 from dovetail.placement.constraints.topology_groups import OwnDomainGroup
 from dovetail.placement.facts.states import State

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import ZONE
-from dovetail.model.requirements import Requirement
+from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement.constraints.demands import ShapeInPass
 from dovetail.placement.constraints.domain_choices import allowed_domains
 

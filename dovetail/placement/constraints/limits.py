@@ -7,7 +7,7 @@ may be when it is opened, and nothing is given back within the pass (PLQ-19), be
 from collections.abc import Iterable
 
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import NODES
+from dovetail.model.values.resources import NODES
 from dovetail.placement.facts.cluster_nodes import ClusterNode
 from dovetail.placement.facts.templates import Template
 from dovetail.placement.settings import Profile

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.requirements import RequirementSet, from_labels
+from dovetail.model.scheduling.requirements import RequirementSet, from_labels
 from dovetail.placement.constraints.by_label import ShapesByLabel, TermsByLabel
 from dovetail.placement.constraints.topology_groups import (
     DomainGroup,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
-from dovetail.model.requirements import Requirement
+from dovetail.model.scheduling.requirements import Requirement
 from dovetail.placement.constraints.topology_terms import Term
 from dovetail.placement.facts.masks import mask_of
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.model.key_aliases import canonical_key
+from dovetail.model.objects.workloads import Namespace
 from dovetail.model.pods import Expression, LabelSelector, PodShape, PodTerm, SpreadConstraint, Toleration
-from dovetail.model.selectors import expression_matches, identity, matches
-from dovetail.model.workloads import Namespace
+from dovetail.model.scheduling.key_aliases import canonical_key
+from dovetail.model.scheduling.selectors import expression_matches, identity, matches
 from dovetail.placement.node_terms import NodeFilter, node_terms
 
 GroupKind = Literal["spread", "affinity", "anti", "inverse"]

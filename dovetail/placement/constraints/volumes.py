@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.model.names import HOSTNAME
-from dovetail.model.pod_rules import is_active
+from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Pod, VolumeUse
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
+from dovetail.model.rules.pod_rules import is_active
+from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.workloads import StorageClass, Volume, VolumeClaim
 from dovetail.placement.settings import PlacementSettings
 
 Alternatives = tuple[RequirementSet, ...]

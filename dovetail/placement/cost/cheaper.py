@@ -8,7 +8,7 @@ Karpenter's.
 from collections.abc import Callable
 from math import ceil
 
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
 from dovetail.placement.cost.carrying_out.guided import Guide
 from dovetail.placement.cost.carrying_out.promises import keeps_promises
 from dovetail.placement.cost.carrying_out.target import targets_of

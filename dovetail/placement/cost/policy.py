@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from math import inf
 
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pools import NodePool
-from dovetail.model.texts.quoting import shown
-from dovetail.model.texts.setting_texts import MOST_NODE_COST
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.setting_texts import MOST_NODE_COST
 from dovetail.placement.facts.templates import Template
 from dovetail.placement.index.index import Index
 from dovetail.placement.settings import CostSettings

@@ -6,7 +6,7 @@ from itertools import takewhile
 from math import inf
 from typing import NamedTuple
 
-from dovetail.model.requirements import RequirementSet
+from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.placement.cost.spot import expected_price, is_spot
 from dovetail.placement.facts.states import State
 from dovetail.placement.facts.templates import Template

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.model import names
-from dovetail.model.requirements import RequirementSet
+from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.placement.cost.problem import Flags, Floats
 
 _SPOT = frozenset({names.CAPACITY_SPOT})

@@ -12,9 +12,9 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.resources import CPU
+from dovetail.model.values.resources import CPU
 from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
 from dovetail.placement.search.solve import Pass

@@ -10,7 +10,7 @@ from functools import total_ordering
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
-from dovetail.model.resources import NANO, QuantityError, parse_quantity
+from dovetail.model.values.resources import NANO, QuantityError, parse_quantity
 
 _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dovetail.model import names
-from dovetail.model.devices import (
+from dovetail.model.pods import Pod
+from dovetail.model.scheduling.devices import (
     Device,
     DevicePool,
     NodeChoice,
@@ -19,8 +20,7 @@ from dovetail.model.devices import (
     is_whole,
     newest_slices,
 )
-from dovetail.model.pods import Pod
-from dovetail.model.requirements import compatible, from_expressions
+from dovetail.model.scheduling.requirements import compatible, from_expressions
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.devices.matching import Matcher
 from dovetail.placement.devices.needs import DeviceNeeds, NeedsReader

@@ -8,8 +8,8 @@ cannot hold the next pod's devices are given up. A device that every node can us
 
 from dataclasses import dataclass, field
 
-from dovetail.model.devices import Allocation, Device, DeviceId
-from dovetail.model.pod_rules import is_terminal
+from dovetail.model.rules.pod_rules import is_terminal
+from dovetail.model.scheduling.devices import Allocation, Device, DeviceId
 from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.inventory import DeviceInventory, Stock, TypeGroup
 from dovetail.placement.devices.needs import ClaimNeed, DeviceNeeds

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dovetail.model.devices import Attribute, Device, Version
+from dovetail.model.scheduling.devices import Attribute, Device, Version
 from dovetail.placement.devices.expression_values import Domains, ExpressionError, Quantity, semver
 from dovetail.placement.devices.needs import JudgedRequest
 

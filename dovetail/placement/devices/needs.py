@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.devices import ClaimSpec, DeviceClass, DeviceRequest, MatchConstraint, ResourceClaim
 from dovetail.model.pods import DeviceClaimUse, Pod
+from dovetail.model.scheduling.devices import ClaimSpec, DeviceClass, DeviceRequest, MatchConstraint, ResourceClaim
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.expressions import Evaluation, read_expression

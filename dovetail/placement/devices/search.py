@@ -7,7 +7,7 @@ looks at so many devices and no more: a claim that would need longer finds nothi
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from dovetail.model.devices import Device, DeviceId, MatchConstraint
+from dovetail.model.scheduling.devices import Device, DeviceId, MatchConstraint
 from dovetail.placement.devices.matching import Matcher
 from dovetail.placement.devices.needs import MOST_DEVICES, ClaimNeed, JudgedRequest
 

@@ -13,8 +13,8 @@ from dovetail.api.claim_requirements import requirement_faults
 from dovetail.api.schema.requirements import MOST_REQUIREMENTS
 from dovetail.model import names
 from dovetail.model.pods import Expression, Pod, PodShape
-from dovetail.model.requirements import Requirement, RequirementSet, export
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.scheduling.requirements import Requirement, RequirementSet, export
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 # Labels that a node will have when pods run on it, and that no claim asks for.
 SIMULATION_KEYS: Final = frozenset({names.REGISTERED, names.INITIALIZED})

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pools import NodePool
-from dovetail.model.resources import Resources
+from dovetail.model.scheduling.taints import Taint, is_ephemeral
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint, is_ephemeral
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, in a third of the time

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dovetail.model.pods import HostPort
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.type_table import TypeTable
 

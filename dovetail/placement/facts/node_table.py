@@ -11,12 +11,19 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dovetail.model.pod_rules import is_daemon, is_terminal
 from dovetail.model.pods import HostPort, Pod, Toleration
-from dovetail.model.requirements import NEGATIVE, Requirement, RequirementSet, from_labels, passes, requirement
-from dovetail.model.resources import Resources, total
+from dovetail.model.rules.pod_rules import is_daemon, is_terminal
+from dovetail.model.scheduling.requirements import (
+    NEGATIVE,
+    Requirement,
+    RequirementSet,
+    from_labels,
+    passes,
+    requirement,
+)
+from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint, untolerated
+from dovetail.model.values.resources import Resources, total
 from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
 from dovetail.placement.facts.masks import mask_of
 from dovetail.placement.facts.overhead import Daemon, expected_on_node, held_back

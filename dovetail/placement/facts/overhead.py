@@ -9,12 +9,12 @@ node.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.model.judging import Judging, Unjudged
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import HostPort, Pod, Toleration
-from dovetail.model.requirements import RequirementSet, compatible
-from dovetail.model.resources import Resources, total
+from dovetail.model.scheduling.requirements import RequirementSet, compatible
+from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import Taint, untolerated
+from dovetail.model.values.resources import Resources, total
 from dovetail.placement.facts.fit import Overhead
 from dovetail.placement.facts.pod_needs import pod_requirements
 from dovetail.placement.facts.type_table import TypeTable

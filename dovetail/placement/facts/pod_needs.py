@@ -5,7 +5,7 @@ counts; the others count once relaxation has dropped those before them.
 """
 
 from dovetail.model.pods import NodeTerm, PodShape
-from dovetail.model.requirements import Requirement, from_expression, requirement, requirement_set
+from dovetail.model.scheduling.requirements import Requirement, from_expression, requirement, requirement_set
 from dovetail.placement.go_sort import unstable_sorted
 
 

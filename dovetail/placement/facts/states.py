@@ -8,7 +8,7 @@ it is a different one for every draft, and a placeholder until the node exists.
 from collections.abc import Callable, Mapping
 
 from dovetail.model.names import HOSTNAME
-from dovetail.model.requirements import (
+from dovetail.model.scheduling.requirements import (
     Requirement,
     RequirementSet,
     compatible,

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from itertools import count
 
 from dovetail.model import names
-from dovetail.model.key_aliases import canonical_key
-from dovetail.model.placements import EmptyPool
+from dovetail.model.places.placements import EmptyPool
 from dovetail.model.pods import PodShape, PodTerm
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import RequirementSet, from_expressions, from_labels, merge, requirement
-from dovetail.model.resources import NODES, Resources
-from dovetail.model.selectors import matches
+from dovetail.model.scheduling.key_aliases import canonical_key
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions, from_labels, merge, requirement
+from dovetail.model.scheduling.selectors import matches
+from dovetail.model.scheduling.taints import untolerated
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.taints import untolerated
+from dovetail.model.values.resources import NODES, Resources
 from dovetail.placement.facts.claim_rules import SIMULATION_KEYS
 from dovetail.placement.facts.fit import Fit
 from dovetail.placement.facts.overhead import Daemon, overhead_groups

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dovetail.model import names
 from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
-from dovetail.model.requirements import (
+from dovetail.model.scheduling.requirements import (
     Requirement,
     RequirementSet,
     compatible,
@@ -23,7 +23,7 @@ from dovetail.model.requirements import (
     passes,
     requirement_set,
 )
-from dovetail.model.resources import MEMORY, Resources
+from dovetail.model.values.resources import MEMORY, Resources
 from dovetail.placement.facts.masks import bits
 
 RESERVATION_ID_SUFFIX = "reservation-id"  # of the label, whatever the cloud, that names an offering's reservation

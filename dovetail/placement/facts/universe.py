@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dovetail.model.pods import Toleration
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import (
+from dovetail.model.scheduling.requirements import (
     Requirement,
     RequirementSet,
     from_expressions,
@@ -16,7 +16,7 @@ from dovetail.model.requirements import (
     intersect,
     merge,
 )
-from dovetail.model.taints import Taint, untolerated
+from dovetail.model.scheduling.taints import Taint, untolerated
 from dovetail.placement.facts.type_table import CompiledType
 
 Sources = dict[str, set[tuple[Taint, ...]]]  # domain -> the taint sets under which it can be had

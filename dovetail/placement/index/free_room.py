@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
-from dovetail.model.requirements import RequirementSet
+from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.placement.index.index import Index
 
 PriceOf = Callable[[InstanceType, RequirementSet], float]

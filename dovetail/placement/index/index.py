@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.placements import EmptyPool, IgnoredPod
+from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.places.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
-from dovetail.model.resources import Resources
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import Resources
 from dovetail.placement.buffers.virtual_pods import virtual_pods
 from dovetail.placement.constraints.default_spread import DefaultSpread
 from dovetail.placement.constraints.demands import Beyond, ShapeFacts, alternatives_as_needs

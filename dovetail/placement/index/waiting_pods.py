@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
-from dovetail.model.endings import is_interrupted
-from dovetail.model.judging import Judging, Unjudged
-from dovetail.model.kept_places import needs_a_node, planned_pods
-from dovetail.model.key_aliases import canonical_key
-from dovetail.model.placements import IgnoredPod
+from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.places.kept_places import needs_a_node, planned_pods
+from dovetail.model.places.placements import IgnoredPod
 from dovetail.model.pods import Expression, Pod, PodShape
-from dovetail.model.requirements import from_expression
+from dovetail.model.reasons.endings import is_interrupted
+from dovetail.model.scheduling.key_aliases import canonical_key
+from dovetail.model.scheduling.requirements import from_expression
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.texts.digits import integer
+from dovetail.model.values.digits import integer
 from dovetail.placement.buffers.virtual_pods import VirtualPods
 from dovetail.placement.constraints.volumes import kept_out_by_others, volume_fault
 from dovetail.placement.facts.claim_rules import requests_excess, requirement_fault, shape_excess

@@ -6,9 +6,9 @@ this pass may have been placed on it. What a pod requires of a label that its no
 during the rest of the pass (PLC-148).
 """
 
-from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
-from dovetail.model.requirements import Requirement, RequirementSet, compatible, intersect, merge
+from dovetail.model.scheduling.host_ports import first_conflict
+from dovetail.model.scheduling.requirements import Requirement, RequirementSet, compatible, intersect, merge
 from dovetail.placement.constraints.demands import Demand, ShapeInPass
 from dovetail.placement.constraints.domain_choices import node_values
 from dovetail.placement.constraints.topology_groups import DomainGroup, HostGroup

@@ -13,8 +13,8 @@ from itertools import chain
 from operator import add, le
 
 from dovetail.model import names
-from dovetail.model.host_ports import first_conflict
 from dovetail.model.pods import HostPort, Pod
+from dovetail.model.scheduling.host_ports import first_conflict
 from dovetail.placement.constraints.demands import Demand, ShapeInPass
 from dovetail.placement.constraints.domain_choices import forget_old_picks, options_of, targets
 from dovetail.placement.constraints.limits import Limits

@@ -14,9 +14,9 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Literal
 
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.pods import Pod
-from dovetail.model.resources import CPU, MEMORY
+from dovetail.model.values.resources import CPU, MEMORY
 from dovetail.placement.constraints.by_label import TermsByLabel
 from dovetail.placement.constraints.demands import Demand, Demands
 from dovetail.placement.constraints.effective_zones import count_by_zone

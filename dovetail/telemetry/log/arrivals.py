@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dovetail.messages.plans import ProposedNode
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.resources import format_resources
+from dovetail.model.values.resources import format_resources
 from dovetail.telemetry.log import words
 from dovetail.telemetry.log.saying import few, named, placed, say
 

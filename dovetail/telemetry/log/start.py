@@ -12,7 +12,7 @@ from typing import Final, Literal
 from temporalio import activity, workflow
 from temporalio.exceptions import ApplicationError
 
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 from dovetail.ports.failures import Failure
 from dovetail.telemetry.log.line import JsonLines, TextLines
 

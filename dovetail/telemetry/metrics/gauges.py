@@ -9,12 +9,12 @@ from typing import Final
 
 from dovetail.lifecycle.pool_usage import pool_usage
 from dovetail.model import names
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node
-from dovetail.model.pod_rules import is_daemon, is_terminal
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
-from dovetail.model.resources import CPU, Resources, total
+from dovetail.model.rules.pod_rules import is_daemon, is_terminal
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import CPU, Resources, total
 
 _MOST: Final = 10**300
 

@@ -19,9 +19,9 @@ from opentelemetry.sdk.resources import Resource
 
 from dovetail.disruption.budgets.allowances import allowances
 from dovetail.disruption.settings import DisruptionSettings
-from dovetail.model.judging import Judging
+from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.watched_kinds import FLEET, PLACEMENT
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.watched_kinds import FLEET, PLACEMENT
 from dovetail.ports.clock import Clock, SameClock
 from dovetail.ports.cloud import Catalogues
 from dovetail.ports.failures import Failure

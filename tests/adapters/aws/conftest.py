@@ -10,9 +10,9 @@ import pytest
 from dovetail.adapters.aws.adapter import AwsAdapter, UpkeepCluster
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, Prepared
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import ClassStore, Notices, open_adapter, settings_for

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.state.catalogue import read_types
 

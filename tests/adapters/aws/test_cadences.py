@@ -34,8 +34,8 @@ from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.messages.interruptions import Interruption
 from dovetail.model import names as core
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, NodeClaim
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim
 from tests.adapters.aws.scripted import REGION, ZONES, Answer, ScriptedCalls, price_answers, region_answers

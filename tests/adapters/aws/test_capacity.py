@@ -11,7 +11,7 @@ from dovetail.adapters.aws.instance_types.type_facts import read_type
 from dovetail.adapters.aws.node_class.node_class import Image, NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.resources import NANO
+from dovetail.model.values.resources import NANO
 from testbed.cloud.state.catalogue import read_types
 from testing.aws_worlds import a_claim, class_spec
 

@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.adapters.aws.instances.instance import read_instance
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 IN_A_RESERVATION = {"CapacityReservationId": "cr-01"}
 ONLY_THERE = {"CapacityReservationSpecification": {"CapacityReservationPreference": "capacity-reservations-only"}}

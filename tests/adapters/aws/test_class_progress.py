@@ -6,7 +6,7 @@ from dovetail.adapters.aws.drift import Judged
 from dovetail.adapters.aws.node_class.conditions import READY, Verdict
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.upkeep.progress import progress_of
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.aws_worlds import REFERENCE, ClassStore, a_claim
 from tests.adapters.aws.conftest import Stage
 

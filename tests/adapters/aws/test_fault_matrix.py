@@ -22,7 +22,7 @@ from dovetail.adapters.aws.settings import ClusterFacts
 from dovetail.adapters.aws.upkeep.node_classes import ClusterNow, Ec2NodeClassUpkeep
 from dovetail.messages.outcomes import LaunchOutcome
 from dovetail.messages.subjects import ClaimRef, Departure
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import CLUSTER, ClassStore, Notices, a_claim, open_adapter, settings_for

@@ -19,7 +19,7 @@ from dovetail.adapters.aws.interruptions.instance_checks import borne_out, read_
 from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
 from dovetail.messages.interruptions import InterruptionReason, Warned
 from dovetail.model import names as core
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 from testbed.cloud.server import CloudServer

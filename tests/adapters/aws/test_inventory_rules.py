@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Retryable
 from tests.adapters.aws.conftest import Stage
 

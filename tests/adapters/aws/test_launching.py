@@ -491,7 +491,7 @@ async def test_expired_credentials_are_said_in_one_line_and_tried_again(ready: S
 
 async def test_the_family_and_taints_of_the_claim_reach_the_node(ready: Stage) -> None:
     """AWS-96: the unregistered taint is last."""
-    from dovetail.model.taints import Taint
+    from dovetail.model.scheduling.taints import Taint
 
     await ready.launched(a_claim(family("c5"), on_demand(), taints=(Taint(key="a", value="b", effect="NoSchedule"),)))
 

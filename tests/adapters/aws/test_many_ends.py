@@ -11,7 +11,7 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.cloud import AwsCloud, Parts
 from dovetail.adapters.aws.instances.inventory import Inventory
 from dovetail.messages.subjects import ClaimRef, Departure
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.fakes import FakeClaims, FakeLookups, World
 from tests.lifecycle.objects import a_joined_claim
 from tests.simulated_loop import now, played

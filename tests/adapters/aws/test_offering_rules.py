@@ -10,10 +10,10 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.prices import PriceRefresh
 from dovetail.adapters.aws.catalogue.shortages import ASKED_AGAIN_AFTER
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_resources
 from dovetail.ports.cloud import NoCapacity
 from testbed.cloud.state.catalogue import read_types
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of

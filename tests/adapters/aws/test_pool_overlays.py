@@ -10,10 +10,10 @@ from dovetail.adapters.aws.adapter import AwsAdapter, Surroundings
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.pool_overlays import PoolOverlays
 from dovetail.model.nodes import Condition
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import (
     CLUSTER,

@@ -8,9 +8,9 @@ import pytest
 
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pools import ClaimTemplate, InstanceType, NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import ClassNotReady, NoCapacity
 from testing.aws_worlds import REFERENCE, a_claim, amd64, any_kind, on_demand, one_of
 from tests.adapters.aws.conftest import Stage

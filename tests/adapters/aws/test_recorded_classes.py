@@ -17,7 +17,7 @@ from dovetail.adapters.aws.node_class.conditions import UP_TO_DATE
 from dovetail.adapters.kubernetes_json.parsing.pools import parse_node_pool
 from dovetail.api.aws.ec2_node_class import EC2NodeClass
 from dovetail.api.validation import parse
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.cloud.server import CloudServer
 from testing.aws_worlds import CLUSTER, ClassStore, open_adapter
 from tests.adapters.aws.conftest import Stage

@@ -16,7 +16,7 @@ from dovetail.adapters.aws.instance_types.sized_types import sized_types
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
 from testing.aws_worlds import ClassStore
 from tests.adapters.aws.scripted import (

@@ -7,7 +7,7 @@ import pytest
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import Denied
 from dovetail.adapters.aws.rehearsal import AwsRehearsal
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Forbidden
 from tests.adapters.aws.conftest import Stage
 

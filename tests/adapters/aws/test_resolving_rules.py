@@ -9,7 +9,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass, read_class
 from dovetail.adapters.aws.resources.image_aliases import UnsupportedAlias, published
 from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.aws_worlds import class_spec
 from tests.adapters.aws.conftest import Stage
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import ClaimTemplate, NodePool
+from dovetail.model.values.json import Json
 from testing.aws_worlds import class_spec
 from tests.adapters.aws.conftest import Stage
 from tests.adapters.aws.test_drift import drift, launched

@@ -15,7 +15,7 @@ from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
 from dovetail.model.pods import Expression
 from dovetail.model.pools import ClaimTemplate, NodePool
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Postponed
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim

@@ -12,7 +12,7 @@ from dovetail.adapters.aws.user_data.bootstrap import UNREGISTERED, BadUserData,
 from dovetail.adapters.aws.user_data.bottlerocket import go_duration
 from dovetail.adapters.aws.user_data.mime import read_parts
 from dovetail.adapters.aws.user_data.rendering import user_data
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from testbed.cloud.kubelets.user_data import read_user_data
 from testing.aws_worlds import a_claim
 

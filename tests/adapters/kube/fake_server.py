@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -8,7 +8,7 @@ from dovetail.adapters.kube import adapter as adapters
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
-from dovetail.model.watched_kinds import PLACEMENT
+from dovetail.model.objects.watched_kinds import PLACEMENT
 from dovetail.ports.failures import NotSeenYet
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.waiting import until

@@ -8,7 +8,7 @@ import pytest
 from dovetail.adapters.kube.client import Client
 from dovetail.adapters.kube.connection import ClusterAddress
 from dovetail.adapters.kube.karpenter_lease import KarpenterLease
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.adapters.kube.fake_server import Reply, fake_server, says
 
 PATH = "/apis/coordination.k8s.io/v1/leases"

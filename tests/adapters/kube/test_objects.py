@@ -17,10 +17,10 @@ from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kubernetes_json.parsing.nodes import parse_node
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod
 from dovetail.adapters.kubernetes_json.rendering.claims import render_claim
-from dovetail.model.json import Json
 from dovetail.model.nodes import Node
-from dovetail.model.notice import Notice
 from dovetail.model.pods import Pod
+from dovetail.model.values.json import Json
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, NotReadable, Refused, Taken, Throttled, Unreachable
 from dovetail.ports.objects import MetadataChange
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says

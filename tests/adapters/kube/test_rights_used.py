@@ -25,13 +25,13 @@ from dovetail.adapters.kube.objects.time_objects import KubeTimeObjects
 from dovetail.adapters.kube.raw import KubeRawObjects
 from dovetail.adapters.kube.requests import Request
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, MOVE_KINDS, NODE_OVERLAY
-from dovetail.model.buffers import BufferStatus
-from dovetail.model.moves import ending
-from dovetail.model.notice import Notice
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.buffers import BufferStatus
+from dovetail.model.objects.overlays import NodeOverlay
+from dovetail.model.places.moves import ending
 from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus
 from dovetail.model.rules.rollout_approvals import Approval
 from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutPlan, RolloutStatus
+from dovetail.notices.notice import Notice
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim, PoolStatus
 from tests.lifecycle.objects import NODE_CLASS as REFERENCE
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod, a_pool

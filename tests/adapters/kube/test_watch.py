@@ -16,7 +16,7 @@ from dovetail.adapters.kube.watching.watch import Watch
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.background.supervised import task_troubles
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from tests.adapters.kube.fake_server import FakeServer, fake_server, says, streams
 from tests.adapters.kubernetes_json.kinds_for_tests import NODE, NODE_CLASS, a_thing
 

@@ -10,7 +10,7 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.messages.writes import Write
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.ports.failures import NotReadable, NotSeenYet
 from tests.adapters.kubernetes_json.kinds_for_tests import ALL, Thing, a_thing
 

@@ -1,7 +1,7 @@
 """EVT-0: which Event a notice becomes, as the recorder under Karpenter decides it."""
 
 from dovetail.adapters.kubernetes_json.rendering.correlating import COMBINED, Correlator
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 
 def a_notice(message: str = "m", name: str = "n", **more: str) -> Notice:

@@ -24,12 +24,15 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.disruption.budgets.budgets import BudgetError, allowed_nodes
 from dovetail.disruption.budgets.schedules import ScheduleError, parse_schedule
 from dovetail.disruption.nodes.costs import eviction_cost
-from dovetail.model.host_ports import canonical_address, first_conflict
-from dovetail.model.json import Json
-from dovetail.model.pod_rules import is_drainable, is_evictable, is_reschedulable, protection
 from dovetail.model.pods import Pod
-from dovetail.model.requirements import from_expressions, text_of_set
-from dovetail.model.resources import (
+from dovetail.model.rules.pod_rules import is_drainable, is_evictable, is_reschedulable, protection
+from dovetail.model.scheduling.host_ports import canonical_address, first_conflict
+from dovetail.model.scheduling.requirements import from_expressions, text_of_set
+from dovetail.model.scheduling.taints import Taint, untolerated
+from dovetail.model.values import digits
+from dovetail.model.values.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import (
     MOST,
     NANO,
     QuantityError,
@@ -40,10 +43,7 @@ from dovetail.model.resources import (
     subtract,
     total,
 )
-from dovetail.model.taints import Taint, untolerated
-from dovetail.model.texts import digits
-from dovetail.model.texts.durations import DurationError, parse_nanoseconds
-from dovetail.model.time import time_or_none
+from dovetail.model.values.time import time_or_none
 from dovetail.notices.decisions import pod_notice
 from tests.adapters.kubernetes_json.whole_objects import whole_objects
 

@@ -14,8 +14,8 @@ from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.parsing import pods as parsing
 from dovetail.adapters.kubernetes_json.parsing import shapes
 from dovetail.adapters.kubernetes_json.pod_kind import POD
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 START: Final = 1_787_000_000.0
 MEGABYTE: Final = 2**20

@@ -8,8 +8,8 @@ import pytest
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.kubernetes_json.kinds import BUFFER_KINDS, CLUSTER_KINDS, DEVICE_KINDS, NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.model.json import Json
-from dovetail.model.unreadable import Unreadable
+from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.values.json import Json
 from tests.adapters.kubernetes_json.whole_objects import whole_objects
 
 KINDS: Final = (*CLUSTER_KINDS, *BUFFER_KINDS, *DEVICE_KINDS, NODE_OVERLAY)

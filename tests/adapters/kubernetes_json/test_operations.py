@@ -5,7 +5,7 @@ from dataclasses import replace
 from dovetail.adapters.kubernetes_json.rendering.operations import node_operations
 from dovetail.model.nodes import Node
 from dovetail.model.pods import Owner
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.objects import MetadataChange
 
 OUT = Taint(key="example.com/out", effect="NoExecute")

@@ -9,7 +9,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
 from dovetail.adapters.kubernetes_json.parsing.pods import pods_that_hold
 from dovetail.adapters.kubernetes_json.view import CachedView
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import NotReadable
 
 NOW = 1_700_000_000.0

@@ -14,9 +14,9 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import (
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment
 from dovetail.adapters.kubernetes_json.parsing.errors import UnreadableObject
 from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
-from dovetail.model.buffers import BufferStatus, WorkloadRef
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition
+from dovetail.model.objects.buffers import BufferStatus, WorkloadRef
+from dovetail.model.values.json import Json
 
 CONTAINER: Json = {
     "name": "main",

@@ -12,9 +12,9 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import (
     parse_volume,
 )
 from dovetail.model import names
-from dovetail.model.host_ports import ports_conflict
-from dovetail.model.json import Json
 from dovetail.model.pods import HostPort, Pod
+from dovetail.model.scheduling.host_ports import ports_conflict
+from dovetail.model.values.json import Json
 from dovetail.placement.buffers.virtual_pods import is_virtual
 
 

@@ -32,7 +32,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStatus,
 )
 from dovetail.model.rules.stable_images import StableImage, StableImages
-from dovetail.model.time import parse_time
+from dovetail.model.values.time import parse_time
 from testing.disruption_worlds import a_pool
 
 DEV, PROD = a_pool("dev", labels={"tier": "dev"}), a_pool("prod", labels={"tier": "prod"})

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from dovetail.adapters.kubernetes_json.parsing import pods as parsing
 from dovetail.adapters.kubernetes_json.parsing import shapes
 from dovetail.adapters.kubernetes_json.parsing.pods import UnreadableObject, parse_pod
-from dovetail.model.json import Json
 from dovetail.model.pods import Pod
-from dovetail.model.texts.remembering import MEGABYTE, Recent, Shared
+from dovetail.model.values.json import Json
+from dovetail.model.values.remembering import MEGABYTE, Recent, Shared
 
 PORTS: list[Json] = [
     {"containerPort": 80},

@@ -8,7 +8,7 @@ from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Owner
-from dovetail.model.texts.durations import parse_seconds
+from dovetail.model.values.durations import parse_seconds
 from dovetail.ports.objects import MetadataChange
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _TIME: Final = "2026-08-20T12:00:00Z"
 _EXPRESSION: Final[Json] = {"key": "zone", "operator": "In", "values": ["a", "b"], "minValues": 2}

@@ -13,7 +13,7 @@ from dovetail.messages.interruptions import Warned
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Refused
 from dovetail.ports.view import ClusterView

@@ -4,10 +4,10 @@ from typing import Any
 
 from dovetail.adapters.simulator.play.tick import is_true
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_resources
 from dovetail.ports.objects import NewClaim
 from testbed.simulated_world import SimulatedWorld
 

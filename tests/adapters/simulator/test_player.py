@@ -9,7 +9,7 @@ from dovetail.adapters.simulator.adapter import SimulatedAdapter
 from dovetail.adapters.simulator.play.kubelet import RUN_SECONDS, STOP_SECONDS
 from dovetail.model import names
 from dovetail.model.pods import Expression
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import Instance, Prepared
 from dovetail.ports.failures import Conflict
 from tests.adapters.simulator.conftest import Stage

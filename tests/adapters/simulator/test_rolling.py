@@ -11,9 +11,9 @@ from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.cli.demo.change_objects import policies_that_guard_moves
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import beginning, taking_back
-from dovetail.model.workloads import Deployment
+from dovetail.model.objects.workloads import Deployment
+from dovetail.model.places.moves import beginning, taking_back
+from dovetail.model.values.json import Json
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods
 

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import no_eviction

@@ -7,7 +7,7 @@ from typing import Final
 
 import aiohttp
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.demo import PATHS
 from testing.cluster.ground import Ground
 

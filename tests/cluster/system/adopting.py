@@ -16,7 +16,7 @@ from acceptance.adopt.looking import Look, unrest
 from acceptance.adopt.states import State, moved_to
 from acceptance.traffic.paths import collection_of
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import BUDGETS, KUBELET
 

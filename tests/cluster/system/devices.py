@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 
 DRIVER: Final = "gpu.example.com"

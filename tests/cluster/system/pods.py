@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testbed.container import ACCOUNT, Surroundings, start_container
 from testbed.plane import KUBELET_ALIVE, KUBELET_LABEL, ApiClient, PlaneState
 

@@ -1,7 +1,7 @@
 """Scenes from which several acceptance tests start: pods that run, a drifted node whose replacement takes its time."""
 
 from dovetail.model import names
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground
 from testing.cluster.objects import deployment, has_condition, is_tainted, node_pool, owner_of
 

@@ -16,10 +16,10 @@ from dovetail.adapters.kubernetes_json.parsing.devices import (
     parse_resource_slice,
 )
 from dovetail.model import names
-from dovetail.model.devices import DevicePool
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.model.pods import DeviceClaimUse, Pod
 from dovetail.model.pools import Catalogue
+from dovetail.model.scheduling.devices import DevicePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.devices.expression_values import ExpressionError
 from dovetail.placement.devices.expressions import read_expression

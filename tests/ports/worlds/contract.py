@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
 

@@ -16,10 +16,10 @@ from dovetail.adapters.kwok.instance_types import default_types
 from dovetail.adapters.kwok.instances import SELECTOR
 from dovetail.adapters.kwok.node_class import KwokClasses, KwokShortages
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pods import Expression
 from dovetail.model.pools import NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Catalogues, Cloud, Instance
 from testbed.plane import ApiClient, AuditLog, PlaneState
 from tests.ports.objects import a_new_claim

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dovetail.adapters.kube.adapter import KubeAdapter
 from dovetail.adapters.kube.connection import ClusterAddress
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import NodeClaims, NodePools, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, ClusterView
 from testbed.plane import ApiClient

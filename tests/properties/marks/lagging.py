@@ -11,9 +11,9 @@ from typing import Any
 
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
+from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
-from dovetail.model.unreadable import Unreadable
 from dovetail.ports.failures import NotSeenYet
 from testing.disruption_worlds import CLASS, TYPES
 from testing.fakes import World

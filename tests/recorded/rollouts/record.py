@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from dovetail.model.json import Json
 from dovetail.model.rules.policies import Policy
 from dovetail.model.rules.rollouts import PoolNodes, Rollout, RolloutPlan, RolloutState
+from dovetail.model.values.json import Json
 from testing.disruption_worlds import a_pool
 from testing.kept_rollouts import whole
 from tests.disruption.fraction_play import play_on

@@ -21,7 +21,7 @@ from dovetail.adapters.aws.resources.reservations import Reservation
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
 from dovetail.model.pools import InstanceType, Offering
-from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
 
 _OPEN: Final = ShortFor(0.0, 0.0)
 RESERVED_SHARE: Final = 10_000_000.0  # a reserved offering costs this part of on-demand: first choice, yet comparable

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.adapters.aws.catalogue.offerings import OfferedType
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.pools import Catalogue, NodePool
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 from dovetail.placement.overlays import overlay
 
 

@@ -17,7 +17,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.instance_types.type_facts import known_facts
 from dovetail.adapters.aws.meters import prices_fetched
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Unreachable
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Misconfigured
 
 _log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, formulas_in, r
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES, Family
 from dovetail.adapters.aws.settings import AwsSettings
-from dovetail.model.json import Json
-from dovetail.model.resources import NANO, Resources, parse_amount, parse_quantity
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import NANO, Resources, parse_amount, parse_quantity
 
 _MIB: Final = 2**20
 _GIB: Final = 2**30

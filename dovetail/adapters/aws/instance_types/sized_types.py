@@ -15,7 +15,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from dovetail.adapters.aws import names
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.tags import from_tags
 from dovetail.model import names as core
-from dovetail.model.json import Json
-from dovetail.model.resources import Resources, subtract
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import Resources, subtract
 from dovetail.ports.cloud import Instance
 
 INSTANCE_ID: Final = re.compile(r"i-[0-9a-f]{8,17}")

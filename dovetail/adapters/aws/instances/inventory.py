@@ -17,7 +17,7 @@ from dovetail.adapters.aws.instances.instance import LIVE_STATES, InstanceFacts,
 from dovetail.adapters.aws.instances.joined_calls import JoinedCalls
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.model import names as core
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)}
 

@@ -13,7 +13,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import Denied, refusal
 from dovetail.adapters.aws.instances.instance import INSTANCE_ID
 from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 IMPAIRED_SECONDS: Final = 120.0
 _CODES: Final = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"]

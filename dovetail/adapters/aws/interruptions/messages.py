@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.instances.instance import INSTANCE_ID
 from dovetail.messages.interruptions import Interruption, InterruptionReason
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 Detail = tuple[InterruptionReason, tuple[str, ...]]
 

@@ -16,7 +16,7 @@ from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.interruptions.messages import ForeignMessage, Place, UnreadableMessage, read_message
 from dovetail.adapters.aws.meters import count, observe
 from dovetail.messages.interruptions import Interruption
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Unreachable
 from dovetail.ports.interruptions import Message
 

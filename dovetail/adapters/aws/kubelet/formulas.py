@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws.kubelet.formula_language import read_formula
 from dovetail.adapters.aws.kubelet.formula_values import FormulaError
-from dovetail.model.json import Json
-from dovetail.model.resources import QuantityError, parse_quantity
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import QuantityError, parse_quantity
 
 RESERVED: Final = ("kubeReserved", "systemReserved")
 _MOST_PODS: Final = 2**31 - 1

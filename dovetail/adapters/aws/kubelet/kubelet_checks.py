@@ -14,7 +14,7 @@ from dovetail.adapters.aws.kubelet.formulas import FormulaInputs, WrittenFormula
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
-from dovetail.model.texts.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.durations import DurationError, parse_nanoseconds
 
 # KubeletConfiguration of kubelet.config.k8s.io/v1beta1, Kubernetes 1.36.
 _FIELDS: Final = frozenset(

@@ -12,7 +12,7 @@ from typing import Final
 from dovetail.adapters.aws.catalogue.shortages import Shortage
 from dovetail.adapters.aws.launch.refusal_reasons import NO_ADDRESSES, SPOT_ROLE, SPOT_ROLE_MISSING, reason_for
 from dovetail.model import names as core
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import LaunchRefused, LaunchWarning, NoCapacity
 
 RESERVATION_FULL: Final = "ReservationCapacityExceeded"

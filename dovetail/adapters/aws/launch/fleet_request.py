@@ -8,8 +8,8 @@ from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.tags import tag_specification
 from dovetail.model import names as core
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.json import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms, ReservedAmounts
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 class LaunchPlace(NamedTuple):

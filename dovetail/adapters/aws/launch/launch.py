@@ -41,7 +41,7 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
 from dovetail.model import names as core
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import Instance, LaunchRefused, NoCapacity
 from dovetail.ports.failures import Refused
 

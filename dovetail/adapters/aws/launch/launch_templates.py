@@ -13,7 +13,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, TEMPLATE_EXISTS, Denied, refusal
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.tags import tag_specification
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 T = TypeVar("T")
 

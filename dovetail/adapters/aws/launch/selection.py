@@ -17,8 +17,8 @@ from dovetail.adapters.aws.launch.launch_options import LaunchOffering, LaunchOp
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
-from dovetail.model.resources import Resources, fits, subtract
+from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
+from dovetail.model.values.resources import Resources, fits, subtract
 from dovetail.ports.cloud import NoCapacity
 
 MOST_TYPES: Final = 60  # what CreateFleet takes well (AWS-81)

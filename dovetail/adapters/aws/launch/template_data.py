@@ -16,8 +16,8 @@ from dovetail.adapters.aws.launch.launch_terms import FleetTerms, LaunchTerms
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.image_families import FAMILIES
 from dovetail.adapters.aws.tags import tag_specification
-from dovetail.model.json import Json
-from dovetail.model.resources import parse_quantity
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_quantity
 
 _GIB: Final = 2**30
 _ISO_PREFIXES: Final = ("us-iso", "eu-isoe")

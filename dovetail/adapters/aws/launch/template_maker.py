@@ -15,8 +15,8 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings, ClusterFacts
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, labels_for, taints_for
 from dovetail.adapters.aws.user_data.rendering import user_data
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.json import Json
 
 _KEPT_NAMES: Final = 500  # of a class
 

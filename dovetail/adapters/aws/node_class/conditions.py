@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 IMAGES: Final = "AMIsReady"
 SUBNETS: Final = "SubnetsReady"

@@ -15,10 +15,10 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import ami_family, e
 from dovetail.api.aws.ec2_node_class import RESERVED_TAGS, EC2NodeClass, EC2NodeClassSpec
 from dovetail.api.aws.ec2_node_class_status import EC2NodeClassStatus
 from dovetail.api.validation import InvalidObject, parse
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClassRef
 from dovetail.model.pods import Expression
-from dovetail.model.requirements import RequirementSet, conflicts, from_expressions
+from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import NodeClassState
 
 UNREADABLE: Final = "Unreadable"

@@ -6,7 +6,7 @@ One row per family; user data, the largest difference, is in user_data/.
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 def _disk(device: str, size: str) -> Json:

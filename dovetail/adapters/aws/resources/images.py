@@ -18,8 +18,8 @@ from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.image_aliases import ARCHES, published
 from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model import names as core
-from dovetail.model.json import Json
 from dovetail.model.pods import Expression
+from dovetail.model.values.json import Json
 
 _PARAMETER_SECONDS: Final = 24 * 3600.0
 _USER_PARAMETER_SECONDS: Final = 300.0

@@ -18,8 +18,8 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.tags import as_tags
 from dovetail.model import names as core
-from dovetail.model.hashing import hash_value
-from dovetail.model.json import Json
+from dovetail.model.values.hashing import hash_value
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.dated import Dated
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _CHECK_SECONDS: Final = 60.0
 _KEEP_SECONDS: Final = 24 * 3600.0

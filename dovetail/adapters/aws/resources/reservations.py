@@ -16,7 +16,7 @@ from dovetail.adapters.aws.failures import NOT_FOUND, Denied, refusal
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 EXPIRING_SECONDS: Final = 40 * 60.0  # EC2 takes a block's instances back from 30 minutes before its end
 _COUNT_SECONDS: Final = 24 * 3600.0

@@ -22,7 +22,7 @@ from dovetail.adapters.aws.resources.placement_groups import PlacementGroups
 from dovetail.adapters.aws.resources.reservations import Reservation, Reservations
 from dovetail.adapters.aws.resources.security_groups import SecurityGroups
 from dovetail.adapters.aws.resources.subnets import Subnets
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Failure, Permanent
 
 Outcome = tuple[Verdict, Json]  # the verdict, and the fields of status

@@ -11,7 +11,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _MARGIN_SECONDS: Final = 1.0  # classes are resolved once a minute; an answer must not survive into the round after it
 

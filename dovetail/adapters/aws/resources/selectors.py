@@ -5,7 +5,7 @@ The value `*` means: has this tag, whatever its value.
 
 from collections.abc import Mapping
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 def tag_filters(tags: Mapping[str, str] | None) -> list[Json]:

@@ -13,7 +13,7 @@ from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.dated import Dated
 from dovetail.adapters.aws.resources.selectors import tag_filters
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _PAGE: Final = 500
 _ROOM_SECONDS: Final = 300.0

@@ -20,7 +20,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass
 from dovetail.adapters.aws.resources.instance_profiles import Profiles
 from dovetail.adapters.aws.settings import AwsSettings
 from dovetail.adapters.aws.tags import from_tags
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _log = logging.getLogger(__name__)
 

@@ -33,10 +33,10 @@ from dovetail.adapters.kubernetes_json.parsing.class_hashes import (
     EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION,
 )
 from dovetail.model import names as core
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
+from dovetail.model.values.json import Json
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Conflict, Failure, Retryable
 from dovetail.ports.objects import MetadataChange, NodeClaims, Notices
 from dovetail.ports.raw_objects import RawObjects

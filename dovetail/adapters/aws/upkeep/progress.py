@@ -12,8 +12,8 @@ from dovetail.adapters.aws.drift import Judged
 from dovetail.adapters.aws.node_class import conditions as c
 from dovetail.adapters.aws.node_class.conditions import Verdict, false, true, verdict_of
 from dovetail.adapters.aws.node_class.node_class import NodeClass
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.json import Json
 
 
 def progress_of(

@@ -18,8 +18,8 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.adapters.aws.resources.reservations import Reservations
 from dovetail.adapters.aws.upkeep.upkeep_task import each
 from dovetail.model import names as core
-from dovetail.model.endings import Ending, ended_text
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.reasons.endings import Ending, ended_text
 from dovetail.ports.failures import Failure
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 

@@ -12,10 +12,10 @@ from typing import Final
 from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.notice import Notice
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import from_expressions
+from dovetail.model.scheduling.requirements import from_expressions
 from dovetail.notices.about import notice_about
+from dovetail.notices.notice import Notice
 from dovetail.ports.objects import Notices
 
 LOOK_SECONDS: Final = 30.0  # as often as shifts are read

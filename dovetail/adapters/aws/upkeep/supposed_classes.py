@@ -22,7 +22,7 @@ from dovetail.adapters.aws.node_class.node_class import NodeClass, NodeClasses, 
 from dovetail.adapters.aws.resources.resolution import ClassResources, Resolution
 from dovetail.adapters.aws.upkeep.node_classes import as_resolved
 from dovetail.adapters.kubernetes_json.parsing.class_hashes import EC2_NODE_CLASS_HASH_VERSION as HASH_VERSION
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.node_class.conditions import Verdict, false
 from dovetail.adapters.aws.node_class.node_class import NodeClass, image_for
 from dovetail.model.pools import NodePool
-from dovetail.model.requirements import conflicts, from_expressions
+from dovetail.model.scheduling.requirements import conflicts, from_expressions
 
 _FALLBACK: Final = ("m5.large", "m6g.large")
 

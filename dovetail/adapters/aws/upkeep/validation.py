@@ -32,9 +32,9 @@ from dovetail.adapters.aws.upkeep.trial_type import TrialType, trial_tenancy, tr
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData
 from dovetail.adapters.aws.user_data.rendering import NEARLY_FULL, SIZE_LIMIT
 from dovetail.model import names as core
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
 from dovetail.model.pools import NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Permanent, Retryable
 
 _log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ import yaml
 
 from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, kubelet_flags, without_carriage_returns
 from dovetail.adapters.aws.user_data.mime import NODE_CONFIG, SHELL, Part, is_mime, read_parts, write_parts
-from dovetail.model.json import Json
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEEPEST: Final = 100  # collections in one another; a NodeConfig has about ten

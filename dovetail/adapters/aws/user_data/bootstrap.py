@@ -10,7 +10,7 @@ from typing import Any, Final
 from dovetail.adapters.aws import names
 from dovetail.model import names as core
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.taints import Taint, taint_text
+from dovetail.model.scheduling.taints import Taint, taint_text
 
 UNREGISTERED: Final = Taint(key=core.UNREGISTERED_TAINT, effect="NoExecute")
 _CLOSED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")

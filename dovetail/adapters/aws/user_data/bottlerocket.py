@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from dovetail.adapters.aws.user_data.bootstrap import BadUserData, Bootstrap
 from dovetail.adapters.aws.user_data.toml import write_toml
-from dovetail.model.json import Json
-from dovetail.model.texts.durations import parse_nanoseconds
+from dovetail.model.values.durations import parse_nanoseconds
+from dovetail.model.values.json import Json
 
 _INIT: Final = ["apiclient", "ephemeral-storage", "init"]
 _BIND: Final = ["apiclient", "ephemeral-storage", "bind"]

@@ -5,7 +5,7 @@ from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.kinds import CAPACITY_BUFFER
 from dovetail.adapters.kubernetes_json.parsing.buffers import parse_capacity_buffer
 from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
-from dovetail.model.buffers import BufferStatus, CapacityBuffer
+from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
 
 
 class KubeCapacityBuffers:

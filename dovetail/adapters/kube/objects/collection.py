@@ -15,7 +15,7 @@ from dovetail.adapters.kube.failures import CONFLICT, INVALID, NOT_FOUND, Answer
 from dovetail.adapters.kube.objects.latest import LatestAnswers
 from dovetail.adapters.kube.requests import PARTS_PATCH, Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.parsing.errors import parsed
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Conflict, NotReadable
 from dovetail.ports.objects import Versioned
 

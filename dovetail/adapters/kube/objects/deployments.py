@@ -14,8 +14,8 @@ from dovetail.adapters.kube.objects.collection import Collection
 from dovetail.adapters.kube.requests import Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.kinds import MOVE_KINDS
 from dovetail.adapters.kubernetes_json.rendering.deployments import render_move
-from dovetail.model.moves import GUARD, MoveChange
-from dovetail.model.workloads import Deployment
+from dovetail.model.objects.workloads import Deployment
+from dovetail.model.places.moves import GUARD, MoveChange
 from dovetail.ports.failures import Refused
 
 TRIED_FOR: Final = 300.0  # seconds for which a refusal that was seen counts

@@ -5,7 +5,7 @@ from dovetail.adapters.kube.requests import Caller
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_namespace
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE
-from dovetail.model.workloads import Namespace
+from dovetail.model.objects.workloads import Namespace
 from dovetail.ports.objects import MetadataChange
 
 

@@ -16,7 +16,7 @@ from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.kubernetes_json.rendering.operations import node_operations
 from dovetail.adapters.kubernetes_json.written_kinds import NODE
 from dovetail.model.nodes import Condition, Node
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.objects import MetadataChange
 
 if TYPE_CHECKING:  # a person's order needs no view of the cluster

@@ -21,7 +21,7 @@ from dovetail.adapters.kubernetes_json.rendering.events import (
     render_event,
 )
 from dovetail.adapters.kubernetes_json.store import Kind
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Failure
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from dovetail.adapters.kubernetes_json.kinds import NODE_OVERLAY
 from dovetail.adapters.kubernetes_json.parsing.overlays import parse_node_overlay
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model.nodes import Condition
-from dovetail.model.overlays import NodeOverlay
+from dovetail.model.objects.overlays import NodeOverlay
 
 
 class KubeNodeOverlays:

@@ -17,8 +17,8 @@ from dovetail.adapters.kubernetes_json.parsing.errors import parsed
 from dovetail.adapters.kubernetes_json.parsing.pods import parse_pod, pods_that_hold
 from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.rendering.pods import render_annotation, render_nomination
-from dovetail.model.json import Json
 from dovetail.model.pods import Pod
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Eviction
 

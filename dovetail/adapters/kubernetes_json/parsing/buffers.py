@@ -15,11 +15,11 @@ from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
 from dovetail.adapters.kubernetes_json.parsing.workloads import parse_selector_source
 from dovetail.api.karpenter.capacity_buffer import CapacityBufferSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model.buffers import BufferStatus, CapacityBuffer, WorkloadRef
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer, WorkloadRef
+from dovetail.model.objects.workloads import PodSource, SelectorSource
 from dovetail.model.pods import Pod
-from dovetail.model.resources import QuantityError, parse_resources
-from dovetail.model.workloads import PodSource, SelectorSource
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import QuantityError, parse_resources
 
 
 def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from dovetail.api.aws.ami_selectors import AMI_FAMILIES
-from dovetail.model.hashing import Int, Struct, Value, hash_value
-from dovetail.model.json import Json
-from dovetail.model.resources import parse_quantity
+from dovetail.model.values.hashing import Int, Struct, Value, hash_value
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_quantity
 
 EC2_NODE_CLASS_HASH_VERSION: Final = "v6"
 

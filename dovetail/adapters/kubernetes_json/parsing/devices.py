@@ -8,7 +8,8 @@ from typing import Final
 
 from dovetail.adapters.kubernetes_json.parsing.reading import list_of, name_of, number_of, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions
-from dovetail.model.devices import (
+from dovetail.model.pods import NodeTerm
+from dovetail.model.scheduling.devices import (
     NODE_NAME,
     Allocation,
     Attribute,
@@ -24,9 +25,8 @@ from dovetail.model.devices import (
     ResourceSlice,
     Version,
 )
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.pods import NodeTerm
-from dovetail.model.resources import NANO, parse_quantity
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import NANO, parse_quantity
 
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 _NOT_UNDERSTOOD: Final = ("allowMultipleAllocations", "consumesCounters", "nodeName", "nodeSelector", "allNodes")

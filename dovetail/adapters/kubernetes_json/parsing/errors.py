@@ -7,7 +7,7 @@ the snapshot and reports it; one bad object never stops the reading of the other
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 from dovetail.ports.failures import NotReadable
 
 Parsed = TypeVar("Parsed")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.adapters.kubernetes_json.parsing.reading import number_of, text_of
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Condition, NodeClassRef
-from dovetail.model.texts.remembering import MEGABYTE, remembered
-from dovetail.model.time import optional_time
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.remembering import MEGABYTE, remembered
+from dovetail.model.values.time import optional_time
 
 
 class _Written(NamedTuple):

@@ -8,9 +8,9 @@ from calendar import timegm
 from datetime import datetime
 from typing import Any, Final
 
-from dovetail.model.hashing import Int, Raw, Struct, Value, hash_value
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.texts.durations import parse_nanoseconds
+from dovetail.model.values.durations import parse_nanoseconds
+from dovetail.model.values.hashing import Int, Raw, Struct, Value, hash_value
+from dovetail.model.values.json import ReadOnlyJson
 
 _UNIX_TO_YEAR_ONE: Final = 62135596800  # Go counts a time's seconds from year 1
 

@@ -7,9 +7,9 @@ from typing import TypedDict, TypeVar
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of
 from dovetail.api.validation import InvalidSpec
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.texts.quoting import one_line
-from dovetail.model.time import optional_time
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.quoting import one_line
+from dovetail.model.values.time import optional_time
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Who wrote a field, by metadata.managedFields."""
 
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 
 def manager_of_annotation(raw: ReadOnlyJson, annotation: str) -> str:

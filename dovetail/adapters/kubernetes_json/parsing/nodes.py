@@ -9,12 +9,12 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_owners,
     parse_taints,
 )
-from dovetail.model.drafts import draft_of
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.resources import shared_resources
-from dovetail.model.texts.durations import parse_seconds
-from dovetail.model.time import optional_time
+from dovetail.model.values.drafts import draft_of
+from dovetail.model.values.durations import parse_seconds
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import shared_resources
+from dovetail.model.values.time import optional_time
 
 _NodeDraft: Final = draft_of(Node)
 _ClaimDraft: Final = draft_of(NodeClaim)

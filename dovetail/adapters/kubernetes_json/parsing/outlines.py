@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Pod, PodShape
-from dovetail.model.texts.remembering import MEGABYTE, remembered
-from dovetail.model.time import optional_time
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.remembering import MEGABYTE, remembered
+from dovetail.model.values.time import optional_time
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expression
 from dovetail.api.karpenter.node_overlay import NodeOverlaySpec
 from dovetail.api.runtime_checks import node_overlay_faults
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.overlays import NodeOverlay
-from dovetail.model.resources import QuantityError, parse_resources
-from dovetail.model.time import optional_time
+from dovetail.model.objects.overlays import NodeOverlay
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import QuantityError, parse_resources
+from dovetail.model.values.time import optional_time
 
 
 def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:

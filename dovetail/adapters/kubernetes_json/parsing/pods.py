@@ -18,13 +18,13 @@ from dovetail.adapters.kubernetes_json.parsing.requests import Amounts, pod_requ
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_owners
 from dovetail.adapters.kubernetes_json.parsing.shapes import claims_among, parse_shape
 from dovetail.model import names
-from dovetail.model.drafts import draft_of
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.pod_rules import awaits_eviction
 from dovetail.model.pods import Owner, Pod, PodShape
-from dovetail.model.resources import Resources, SharedAmounts
-from dovetail.model.texts.remembering import MEGABYTE, Recent, Shared
-from dovetail.model.time import optional_time, parse_time
+from dovetail.model.rules.pod_rules import awaits_eviction
+from dovetail.model.values.drafts import draft_of
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.remembering import MEGABYTE, Recent, Shared
+from dovetail.model.values.resources import Resources, SharedAmounts
+from dovetail.model.values.time import optional_time, parse_time
 from dovetail.ports.failures import NotReadable
 
 Common = tuple[PodShape, Resources, tuple[Owner, ...]]

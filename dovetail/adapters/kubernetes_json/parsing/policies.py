@@ -29,7 +29,6 @@ from dovetail.api.own.disruption_policy import (
 )
 from dovetail.api.own.freeze import FreezeSpec
 from dovetail.api.validation import InvalidSpec, parse_spec
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import LabelSelector
 from dovetail.model.remembered.breakers import BreakerRule
 from dovetail.model.remembered.rates import Rate
@@ -41,10 +40,11 @@ from dovetail.model.rules.policies import Expiry, Freeze, Opening, Policy, Polic
 from dovetail.model.rules.rollouts import (
     RolloutPlan,
 )
-from dovetail.model.texts.durations import parse_seconds
-from dovetail.model.texts.quoting import shown
-from dovetail.model.texts.remembering import MEGABYTE, remembered
-from dovetail.model.time import optional_time, time_or_none
+from dovetail.model.values.durations import parse_seconds
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.remembering import MEGABYTE, remembered
+from dovetail.model.values.time import optional_time, time_or_none
 
 SHORTEST: Final = 60.0  # seconds of a rate's period
 LONGEST: Final = 7 * 86_400.0

@@ -9,11 +9,11 @@ from dovetail.adapters.kubernetes_json.parsing.hashes import template_hash
 from dovetail.adapters.kubernetes_json.parsing.nodes import lasting
 from dovetail.adapters.kubernetes_json.parsing.reading import list_of, name_of, optional_text, reading, text_of
 from dovetail.adapters.kubernetes_json.parsing.selectors import parse_expressions, parse_taints
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pools import Budget, ClaimTemplate, DisruptionPolicy, NodePool
-from dovetail.model.resources import parse_resources
-from dovetail.model.texts.durations import parse_seconds
-from dovetail.model.time import optional_time
+from dovetail.model.values.durations import parse_seconds
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import parse_resources
+from dovetail.model.values.time import optional_time
 
 
 def parse_node_pool(raw: ReadOnlyJson) -> NodePool:

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any
 
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.texts.digits import MAX_INT, MIN_INT
+from dovetail.model.values.digits import MAX_INT, MIN_INT
+from dovetail.model.values.json import ReadOnlyJson
 
 
 class reading:  # noqa: N801 - reads as a verb where it is used

@@ -6,8 +6,8 @@ up), and a resize in place shows first in the status (PLC-72, PLC-73).
 
 from collections.abc import Mapping
 
-from dovetail.model.json import ReadOnlyJson
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.resources import parse_resources
 
 Amounts = dict[str, int]
 

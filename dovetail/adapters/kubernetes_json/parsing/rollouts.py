@@ -17,7 +17,6 @@ from dovetail.api.own.questions import FiringAlerts
 from dovetail.api.own.rollout_strategy import NodeRolloutStep, NodeRolloutStrategy, RolloutGateRule
 from dovetail.api.validation import InvalidSpec, parse_spec
 from dovetail.model import names
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict, QueryRule
 from dovetail.model.rules.rollout_approvals import Answered, Approval, Awaits
 from dovetail.model.rules.rollouts import (
@@ -34,9 +33,10 @@ from dovetail.model.rules.rollouts import (
     RolloutStep,
 )
 from dovetail.model.rules.stable_images import NO_IMAGE, StableImage, StableImages
-from dovetail.model.texts.durations import parse_seconds
-from dovetail.model.texts.quoting import shown
-from dovetail.model.time import optional_time, time_or_none
+from dovetail.model.values.durations import parse_seconds
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.time import optional_time, time_or_none
 
 
 def parse_rollout(raw: ReadOnlyJson) -> Rollout:

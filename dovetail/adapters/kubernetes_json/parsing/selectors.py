@@ -6,10 +6,10 @@ matchLabels become In expressions, so that decisions know one form only.
 from collections.abc import Iterable, Mapping
 
 from dovetail.adapters.kubernetes_json.parsing.reading import list_of, optional_number, text_of
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import Expression, LabelSelector, NodeTerm, Owner, Toleration
-from dovetail.model.taints import Taint
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 
 @remembered(8 * MEGABYTE)

@@ -21,10 +21,10 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_node_terms,
     parse_toleration,
 )
-from dovetail.model.host_ports import canonical_address
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.pods import DeviceClaimUse, HostPort, NodeTerm, PodShape, PodTerm, SpreadConstraint, VolumeUse
-from dovetail.model.texts.remembering import Shared, fingerprint
+from dovetail.model.scheduling.host_ports import canonical_address
+from dovetail.model.values.json import ReadOnlyJson
+from dovetail.model.values.remembering import Shared, fingerprint
 
 _SHAPES: Final[Shared[bytes, PodShape]] = Shared()
 

@@ -17,10 +17,8 @@ from dovetail.adapters.kubernetes_json.parsing.selectors import (
     parse_owners,
 )
 from dovetail.adapters.kubernetes_json.parsing.shapes import parse_shape
-from dovetail.model.json import ReadOnlyJson
 from dovetail.model.names import MOVE, PAUSE_ANNOTATIONS
-from dovetail.model.pods import Expression, Pod
-from dovetail.model.workloads import (
+from dovetail.model.objects.workloads import (
     CsiNode,
     DaemonSet,
     Namespace,
@@ -31,6 +29,8 @@ from dovetail.model.workloads import (
     VolumeAttachment,
     VolumeClaim,
 )
+from dovetail.model.pods import Expression, Pod
+from dovetail.model.values.json import ReadOnlyJson
 
 Built = TypeVar("Built")
 

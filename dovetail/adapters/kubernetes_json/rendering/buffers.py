@@ -1,8 +1,8 @@
 """The status of a CapacityBuffer as it is written."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.model.buffers import BufferStatus
-from dovetail.model.json import Json
+from dovetail.model.objects.buffers import BufferStatus
+from dovetail.model.values.json import Json
 
 
 def render_status(status: BufferStatus) -> Json:

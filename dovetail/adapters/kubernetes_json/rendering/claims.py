@@ -1,10 +1,10 @@
 """NodeClaims as they are written: a new one whole, and the status fields that a change sets."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.resources import format_resources
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import format_resources
+from dovetail.model.values.time import format_time
 from dovetail.ports.objects import ClaimStatus, NewClaim
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from dovetail.model.notice import Notice
+from dovetail.notices.notice import Notice
 
 SIMILAR: Final = 10  # different messages
 SIMILAR_SECONDS: Final = 600.0

@@ -1,7 +1,7 @@
 """A move as it is written: annotations of a Deployment and of its template, nothing else."""
 
-from dovetail.model.json import Json
-from dovetail.model.moves import MoveChange
+from dovetail.model.places.moves import MoveChange
+from dovetail.model.values.json import Json
 
 
 def render_move(change: MoveChange) -> Json:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from dovetail.adapters.kubernetes_json.rendering.correlating import EventState
-from dovetail.model.json import Json
-from dovetail.model.notice import Notice
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
+from dovetail.notices.notice import Notice
 
 COMPONENT: Final = "karpenter"
 

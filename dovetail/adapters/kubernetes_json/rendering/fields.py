@@ -8,12 +8,12 @@ must go is set to null.
 import math
 from collections.abc import Iterable
 
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, NodeClassRef
 from dovetail.model.pods import Expression, Owner
-from dovetail.model.resources import Resources, format_resources
-from dovetail.model.taints import Taint
-from dovetail.model.time import format_time
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import Resources, format_resources
+from dovetail.model.values.time import format_time
 from dovetail.ports.objects import MetadataChange
 
 

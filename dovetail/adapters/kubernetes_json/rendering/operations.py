@@ -9,9 +9,9 @@ node lifecycle controller counts evictions.
 from collections.abc import Iterator, Mapping
 
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.model.json import Json
 from dovetail.model.nodes import Node
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import MetadataChange
 
 

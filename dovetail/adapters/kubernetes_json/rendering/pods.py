@@ -1,7 +1,7 @@
 """What is written on a pod."""
 
-from dovetail.model.json import Json
 from dovetail.model.pods import Pod
+from dovetail.model.values.json import Json
 
 
 def render_nomination(pod: Pod, node: str) -> Json:

@@ -2,7 +2,6 @@
 
 from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.rules.gates import AlertsRule, AskedGate, GateVerdict
 from dovetail.model.rules.health import HealthState
 from dovetail.model.rules.policies import Opening, PolicyStatus, TakenRate
@@ -18,7 +17,8 @@ from dovetail.model.rules.rollouts import (
     RolloutStep,
 )
 from dovetail.model.rules.stable_images import StableImages
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 
 def render_status(status: PolicyStatus) -> Json:

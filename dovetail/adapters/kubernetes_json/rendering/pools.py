@@ -1,8 +1,8 @@
 """The status of a NodePool as it is written."""
 
 from dovetail.adapters.kubernetes_json.rendering import fields
-from dovetail.model.json import Json
 from dovetail.model.pools import NodePool
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import PoolStatus
 
 

@@ -8,7 +8,7 @@ from dovetail.adapters.kubernetes_json.rendering.buffers import render_status
 from dovetail.adapters.simulator.answers.patching import status_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
-from dovetail.model.buffers import BufferStatus, CapacityBuffer
+from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
 
 KIND = "CapacityBuffer"
 

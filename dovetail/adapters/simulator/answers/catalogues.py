@@ -15,10 +15,10 @@ from dovetail.adapters.simulator.cloud.default_types import CAPACITY_TYPES, Capa
 from dovetail.adapters.simulator.cloud.node_classes import NONE_SUPPOSED, NodeClass, read_class
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.pods import Expression
 from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import NodeClassState
 
 

@@ -10,9 +10,9 @@ from dovetail.adapters.simulator.answers.patching import deleted_version, patche
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
-from dovetail.model.json import Json
 from dovetail.model.names import PLAN
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.values.json import Json
 from dovetail.ports.failures import Taken
 from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 

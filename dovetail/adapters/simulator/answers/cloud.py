@@ -22,7 +22,7 @@ from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, Prepared
 from dovetail.ports.failures import Refused
 

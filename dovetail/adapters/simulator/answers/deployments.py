@@ -6,9 +6,9 @@ from dovetail.adapters.kubernetes_json.rendering.deployments import render_move
 from dovetail.adapters.simulator.answers.patching import body_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
-from dovetail.model.json import Json
-from dovetail.model.moves import MoveChange
-from dovetail.model.workloads import Deployment
+from dovetail.model.objects.workloads import Deployment
+from dovetail.model.places.moves import MoveChange
+from dovetail.model.values.json import Json
 
 
 class SimulatedDeployments:

@@ -7,7 +7,7 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.node_classes import WATCHED_CLASSES
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 from dovetail.ports.inspection import ClusterFacts, RawObjects
 
 

@@ -5,7 +5,7 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import parse_namespace
 from dovetail.adapters.simulator.answers.patching import patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
-from dovetail.model.workloads import Namespace
+from dovetail.model.objects.workloads import Namespace
 from dovetail.ports.objects import MetadataChange
 
 

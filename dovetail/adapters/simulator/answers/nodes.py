@@ -14,10 +14,10 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.eviction import evict
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
-from dovetail.model.json import Json
 from dovetail.model.nodes import Condition, Node
 from dovetail.model.pods import Pod
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import Eviction, MetadataChange
 
 

@@ -16,8 +16,8 @@ from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud.node_classes import CLASS_VERSIONS
-from dovetail.model.json import Json
-from dovetail.model.notice import Notice
+from dovetail.model.values.json import Json
+from dovetail.notices.notice import Notice
 from dovetail.ports.failures import Failure
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from dovetail.adapters.kubernetes_json.rendering import fields
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.calls import Calls, failure_of
-from dovetail.model.json import Json
-from dovetail.model.taints import Taint
-from dovetail.model.workloads import Deployment
+from dovetail.model.objects.workloads import Deployment
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.json import Json
 from dovetail.ports.objects import MetadataChange, Versioned
 
 

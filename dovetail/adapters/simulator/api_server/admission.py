@@ -10,8 +10,8 @@ from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.api.kinds import KINDS
 from dovetail.api.schema.structural import ApiModel
 from dovetail.api.validation import InvalidObject, parse, refuse_change
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 NAMESPACED: Final = frozenset(
     {

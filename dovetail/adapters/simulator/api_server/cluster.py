@@ -26,8 +26,8 @@ from dovetail.adapters.simulator.api_server.merging import merged
 from dovetail.adapters.simulator.api_server.moves_policy import check_move
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.ledger import Entry, append
-from dovetail.model.json import Json
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time, parse_time
 
 # What no patch changes.
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")

@@ -11,8 +11,8 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.adapters.simulator.api_server.selecting import selected
-from dovetail.model.json import Json
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time
 
 # The API server's own sentence; callers must not depend on it, since adapters classify by code.
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."

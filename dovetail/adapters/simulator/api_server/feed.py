@@ -15,7 +15,7 @@ import orjson
 from dovetail.adapters.kubernetes_json.cache import Cache
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.store import Store
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Final
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.moves import GUARD, GUARD_KINDS
+from dovetail.model.places.moves import GUARD, GUARD_KINDS
+from dovetail.model.values.json import Json
 
 WORKERS: Final = "dovetail"
 _OURS: Final = frozenset({names.MOVE_FOR, names.MOVE_FAILED})

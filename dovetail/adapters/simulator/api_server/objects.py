@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 def key_of(body: Json) -> str:

@@ -6,7 +6,7 @@ mistakes.
 
 from collections.abc import Iterable, Mapping
 
-from dovetail.model.json import ReadOnlyJson
+from dovetail.model.values.json import ReadOnlyJson
 
 
 def satisfies(labels: Mapping[str, str], key: str, operator: str, values: Iterable[str]) -> bool:

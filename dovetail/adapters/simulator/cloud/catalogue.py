@@ -24,7 +24,7 @@ from dovetail.adapters.simulator.cloud.default_types import (
 )
 from dovetail.model import names
 from dovetail.model.pods import Expression
-from dovetail.model.resources import parse_resources
+from dovetail.model.values.resources import parse_resources
 
 EMBEDDED_CLASS: Final = ("dovetail.sh", "EmbeddedNodeClass")
 EC2_CLASS: Final = ("karpenter.k8s.aws", "EC2NodeClass")

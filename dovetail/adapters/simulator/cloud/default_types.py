@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from dovetail.model import names
-from dovetail.model.resources import NANO, Resources, subtract
+from dovetail.model.values.resources import NANO, Resources, subtract
 
 REGION: Final = "test-region"
 ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")

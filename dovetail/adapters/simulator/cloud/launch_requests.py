@@ -16,7 +16,7 @@ from dovetail.adapters.simulator.cloud.default_types import CapacityPool, Simula
 from dovetail.adapters.simulator.cloud.node_classes import NodeClass
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.resources import fits, total
+from dovetail.model.values.resources import fits, total
 
 # AWS-81: a launch names at most 60 offerings.
 MAX_OFFERINGS: Final = 60

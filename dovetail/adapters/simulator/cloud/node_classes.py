@@ -22,8 +22,8 @@ from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.cloud.catalogue import EC2_CLASS, EMBEDDED_CLASS, WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.cloud.default_types import FAMILY, SimulatedType
-from dovetail.model.json import Json
 from dovetail.model.nodes import NodeClaim, NodeClassRef
+from dovetail.model.values.json import Json
 from dovetail.ports.cloud import NodeClassState
 
 # The class as it was when an instance was launched: part of the claim's annotations, compared for drift (CLD-6).

@@ -11,8 +11,8 @@ from dovetail.adapters.simulator.api_server.eviction import is_ready
 from dovetail.adapters.simulator.api_server.selecting import selected
 from dovetail.adapters.simulator.play.tick import Tick, controller_of, is_deleting, is_over
 from dovetail.adapters.simulator.play.workloads import cluster_status
-from dovetail.model.json import Json
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 
 DISRUPTION = "disruption-controller"
 

@@ -6,7 +6,7 @@ is removed at once, because no kubelet is left to end it.
 
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 GARBAGE = "garbage-collector"
 POD_GARBAGE = "pod-garbage-collector"

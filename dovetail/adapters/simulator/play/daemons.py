@@ -11,7 +11,7 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.fitting import obstacle
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_true
 from dovetail.adapters.simulator.play.workloads import cluster_status, pod_from, pods_by_controller
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 DAEMON_SETS = "daemonset-controller"
 

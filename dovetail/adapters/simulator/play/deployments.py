@@ -14,8 +14,8 @@ import orjson
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, controller_of, is_deleting
 from dovetail.adapters.simulator.play.workloads import cluster_status, reference_to
-from dovetail.model.json import Json
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time, parse_time
 
 DEPLOYMENTS = "deployment-controller"
 

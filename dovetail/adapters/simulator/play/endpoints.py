@@ -4,7 +4,7 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.selecting import selected
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_over, is_true
 from dovetail.adapters.simulator.play.workloads import reference_to
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 ENDPOINTS = "endpointslice-controller"
 

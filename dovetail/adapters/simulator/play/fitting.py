@@ -6,8 +6,8 @@ Written apart from the product's engine, so that placements are not judged by th
 from typing import Any
 
 from dovetail.adapters.simulator.api_server.selecting import all_satisfied, tolerated
-from dovetail.model.json import Json
-from dovetail.model.resources import Resources, parse_resources
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import Resources, parse_resources
 
 _UNSCHEDULABLE: dict[str, Any] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _HARD = ("NoSchedule", "NoExecute")

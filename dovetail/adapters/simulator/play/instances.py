@@ -15,9 +15,9 @@ from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow
 from dovetail.adapters.simulator.play.tick import Tick, is_deleting, is_true
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.resources import format_resources
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import format_resources
+from dovetail.model.values.time import format_time
 
 KUBELET = "kubelet"
 NODE_CONTROLLER = "node-controller"

@@ -13,8 +13,8 @@ from dovetail.adapters.simulator.cloud.instances import by_provider_id
 from dovetail.adapters.simulator.play.instances import KUBELET, lives
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over, is_true
 from dovetail.model import names
-from dovetail.model.json import Json
-from dovetail.model.time import format_time, parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import format_time, parse_time
 
 STOP_SECONDS = "embedded.dovetail.sh/stop-seconds"  # how long the containers take to stop when asked
 RUN_SECONDS = "embedded.dovetail.sh/run-seconds"  # the pod succeeds after that time

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from dovetail.adapters.simulator.api_server.selecting import selected
-from dovetail.model.json import Json, ReadOnlyJson
+from dovetail.model.values.json import Json, ReadOnlyJson
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -15,9 +15,9 @@ from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.fitting import obstacle, requests_of, shortage
 from dovetail.adapters.simulator.play.neighbours import Neighbours
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, is_deleting, is_over
-from dovetail.model.json import Json
-from dovetail.model.resources import parse_resources, subtract, total
-from dovetail.model.time import format_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.resources import parse_resources, subtract, total
+from dovetail.model.values.time import format_time
 
 SCHEDULER = "kube-scheduler"
 

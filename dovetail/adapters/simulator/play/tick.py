@@ -14,7 +14,7 @@ from dovetail.adapters.simulator.api_server.cluster import Cluster
 from dovetail.adapters.simulator.api_server.feed import news_since
 from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.settings import WorldSettings, read_settings
-from dovetail.model.json import Json
+from dovetail.model.values.json import Json
 
 
 class Mirror:

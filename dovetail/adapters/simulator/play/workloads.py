@@ -9,9 +9,9 @@ from typing import Any
 
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.play.tick import Tick, condition_of, controller_of, is_deleting, is_over, is_true
-from dovetail.model.json import Json
 from dovetail.model.names import POD_DELETION_COST
-from dovetail.model.time import parse_time
+from dovetail.model.values.json import Json
+from dovetail.model.values.time import parse_time
 
 REPLICA_SETS = "replicaset-controller"
 

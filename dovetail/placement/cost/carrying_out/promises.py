@@ -4,7 +4,7 @@ A proposal is made so that it does. But the pass that carries it out places a po
 place, and what was to be kept may be lost there. Such an answer is not used, whatever it saves.
 """
 
-from dovetail.model.requirements import RequirementSet, from_expressions
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions
 from dovetail.placement.cost.reading.held_preferences import holds
 from dovetail.placement.facts.states import State
 from dovetail.placement.search.solve import Pass

@@ -5,7 +5,7 @@ finds then may have what the pod would like all the same. Whoever moves the pod 
 """
 
 from dovetail.model.pods import Pod
-from dovetail.model.requirements import RequirementSet, from_expressions, merge
+from dovetail.model.scheduling.requirements import RequirementSet, from_expressions, merge
 from dovetail.placement.constraints.demands import ShapeInPass
 from dovetail.placement.facts.pod_needs import by_weight
 from dovetail.placement.facts.states import Needs, NeedsPool, State

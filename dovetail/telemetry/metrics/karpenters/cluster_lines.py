@@ -9,12 +9,12 @@ a scrape neither looks at each pod nor encodes 30 MB again.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from dovetail.model.judging import Judging, Unjudged
 from dovetail.model.nodes import Node
-from dovetail.model.pod_rules import is_terminal
+from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.pods import Pod
-from dovetail.model.resources import Resources, total
+from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.resources import Resources, total
 from dovetail.telemetry.metrics.exposition import head, inside, measured, number
 from dovetail.telemetry.metrics.gauges import HELP, cluster_and_pools, node_amounts, node_labels, pod_labels, pod_place
 from dovetail.telemetry.metrics.instruments import PREFIX

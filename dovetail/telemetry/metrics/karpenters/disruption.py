@@ -11,7 +11,7 @@ from dovetail.disruption.commands import Move
 from dovetail.disruption.revalidate import Invalid, SecondLook
 from dovetail.disruption.rounds import Method
 from dovetail.messages.plans import DisruptionCommand, Target
-from dovetail.model.disruption_reasons import Invalidity
+from dovetail.model.reasons.disruption_reasons import Invalidity
 from dovetail.telemetry.metrics.duties import DISRUPTION
 from dovetail.telemetry.metrics.karpenters.catalogue import count, gauge, observe
 from dovetail.telemetry.metrics.karpenters.reconciles import round_ended

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dovetail.model.placements import Placement
+from dovetail.model.places.placements import Placement
 from dovetail.telemetry.metrics.duties import PROVISIONING
 from dovetail.telemetry.metrics.karpenters.catalogue import gauge, observe
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes

@@ -7,7 +7,7 @@ only as long as the object exists, so that nothing is left of an object that is 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from dovetail.model.judging import Unjudged
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.duties import DISRUPTION, PROVISIONING, UPKEEP, Duties
 from dovetail.telemetry.metrics.gauges import Labels, Sample

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from dovetail.model.disruption_reasons import DisruptionReason
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.gauges import Sample
 

@@ -7,8 +7,8 @@ which a claim was made, so that the pod counts as before: pending, with a claim 
 
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pod_rules import is_given_up
 from dovetail.model.pods import Pod
+from dovetail.model.rules.pod_rules import is_given_up
 from dovetail.model.snapshot import Snapshot
 
 

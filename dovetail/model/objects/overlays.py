@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dovetail.model.nodes import Condition
 from dovetail.model.pods import Expression
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

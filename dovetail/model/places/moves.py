@@ -16,12 +16,8 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from dovetail.model import names
-from dovetail.model.kept_places import planned_pods
 from dovetail.model.nodes import NodeClaim
-from dovetail.model.pods import Pod
-from dovetail.model.snapshot import Snapshot
-from dovetail.model.time import format_time, time_or_none
-from dovetail.model.workloads import (
+from dovetail.model.objects.workloads import (
     AdmissionGuard,
     Begun,
     Deployment,
@@ -32,6 +28,10 @@ from dovetail.model.workloads import (
     Volume,
     VolumeClaim,
 )
+from dovetail.model.places.kept_places import planned_pods
+from dovetail.model.pods import Pod
+from dovetail.model.snapshot import Snapshot
+from dovetail.model.values.time import format_time, time_or_none
 
 GUARD: Final = "dovetail-moves"  # the admission policy, and its binding
 GUARD_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dovetail.model.judging import Unjudged
 from dovetail.model.nodes import NodeClassRef
+from dovetail.model.objects.judging import Unjudged
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
-from dovetail.model.requirements import RequirementSet
-from dovetail.model.resources import Resources
-from dovetail.model.taints import Taint
+from dovetail.model.scheduling.requirements import RequirementSet
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.resources import Resources
 
 # Why one NodePool (or every existing node) did not take a pod.
 Reason = Literal[

@@ -6,7 +6,7 @@ Its size and its pods are worked out again for every snapshot, so that nothing h
 from dataclasses import dataclass, field
 
 from dovetail.model.nodes import Condition
-from dovetail.model.resources import Resources
+from dovetail.model.values.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Nothing in this module asks for the time: a decision is given its moment.
 from datetime import UTC, datetime
 from typing import Final
 
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 _LAST: Final = 253402300799.0  # the end of the year 9999, behind which there are no texts
 

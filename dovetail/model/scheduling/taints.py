@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.model.names import UNREGISTERED_TAINT
 from dovetail.model.pods import Toleration
-from dovetail.model.texts.digits import integer
+from dovetail.model.values.digits import integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.pods import Pod, Toleration
 from dovetail.model.rules.pod_windows import opens_at, why_outside
-from dovetail.model.texts.durations import DurationError, parse_nanoseconds
-from dovetail.model.texts.quoting import quoted
+from dovetail.model.values.durations import DurationError, parse_nanoseconds
+from dovetail.model.values.quoting import quoted
 
 STUCK_AFTER: Final = 60.0  # seconds after its deletion time from which a pod no longer delays a drain (TRM-13)
 

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dovetail.model.texts.digits import MAX_INT, in_32_bits, integer
-from dovetail.model.texts.quoting import shown
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.values.digits import MAX_INT, in_32_bits, integer
+from dovetail.model.values.quoting import shown
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 Resources = Mapping[str, int]
 

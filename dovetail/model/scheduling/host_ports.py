@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from dovetail.model.pods import HostPort
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 _ANY: Final = frozenset({"0.0.0.0", "::", ""})
 NO_ADDRESS: Final = "invalid"

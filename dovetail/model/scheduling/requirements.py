@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dovetail.model.key_aliases import canonical_key
 from dovetail.model.names import HOSTNAME
 from dovetail.model.pods import Expression
-from dovetail.model.texts.digits import MAX_INT, integer, nearest_integer
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.scheduling.key_aliases import canonical_key
+from dovetail.model.values.digits import MAX_INT, integer, nearest_integer
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
 _SHOWN_VALUES: Final = 5

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
-from dovetail.model.texts.quoting import one_line
+from dovetail.model.values.quoting import one_line
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dovetail.model.texts.durations import parse_seconds
+from dovetail.model.values.durations import parse_seconds
 
 MOST_NODE_COST: Final = 1e6  # dollars an hour: with more the prices of types are lost in it
 

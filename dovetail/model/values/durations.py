@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from dovetail.model.texts.digits import integer
-from dovetail.model.texts.quoting import quoted
-from dovetail.model.texts.remembering import MEGABYTE, remembered
+from dovetail.model.values.digits import integer
+from dovetail.model.values.quoting import quoted
+from dovetail.model.values.remembering import MEGABYTE, remembered
 
 NANOSECONDS: Final = 10**9
 

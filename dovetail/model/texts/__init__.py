@@ -1,1 +1,0 @@
-"""Texts that anybody may have written: read, quoted and remembered within bounds."""
