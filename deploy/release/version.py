@@ -18,7 +18,7 @@ _VERSION: Final = r"\d+\.\d+\.\d+(?:-[0-9a-z.]+)?"
 # A file, and what stands before and behind the version in it.
 PLACES: Final = (
     ("pyproject.toml", r'(?m)^(version = ")', r'(")$'),
-    ("dovetail/cli/version.py", r'(?m)^(VERSION: Final = ")', r'(")$'),
+    ("dovetail/cli/commands/version.py", r'(?m)^(VERSION: Final = ")', r'(")$'),
     *(
         (f"deploy/charts/{chart}/Chart.yaml", *around)
         for chart in ("dovetail", "dovetail-crd")

@@ -20,16 +20,16 @@ from dovetail.cli.commands.decisions import add_replay, add_shadow
 from dovetail.cli.commands.explain import add_commands
 from dovetail.cli.commands.fleet import add_fleet
 from dovetail.cli.commands.status import add_status
+from dovetail.cli.commands.version import PrintedVersion, add_version
 from dovetail.cli.completion.commands import ASKED, add_completion
-from dovetail.cli.decide import add_decide
 from dovetail.cli.helping import check_command, dress, meant, with_options_behind
+from dovetail.cli.orders.decide import add_decide
+from dovetail.cli.orders.pause_commands import add_pauses
+from dovetail.cli.orders.replace import add_replace
 from dovetail.cli.output import ReaderGone, complain, say
-from dovetail.cli.pause_commands import add_pauses
 from dovetail.cli.remote.asking import add_place, asked
-from dovetail.cli.replace import add_replace
-from dovetail.cli.rollout import add_rollout
+from dovetail.cli.rollout.command import add_rollout
 from dovetail.cli.top.command import add_top
-from dovetail.cli.version import PrintedVersion, add_version
 
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
@@ -132,14 +132,14 @@ async def _worker(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _cancel(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.cancel import cancel
+    from dovetail.cli.orders.cancel import cancel
 
     await cancel(given, settings)
 
 
 async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
     from dovetail.answers.look.sources import opened
-    from dovetail.cli.take_over import take_over
+    from dovetail.cli.orders.take_over import take_over
     from dovetail.connection.temporal import connect
 
     client = await connect(settings)
@@ -148,7 +148,7 @@ async def _take_over(given: argparse.Namespace, settings: "Settings") -> None:
 
 
 async def _set_up_temporal(given: argparse.Namespace, settings: "Settings") -> None:
-    from dovetail.cli.set_up_temporal import set_up_temporal
+    from dovetail.cli.commands.set_up_temporal import set_up_temporal
     from dovetail.connection.temporal import connect
 
     await set_up_temporal(await connect(settings), given.retention)
@@ -231,7 +231,7 @@ def _is_order(given: argparse.Namespace) -> bool:
     """Whether it is an order that needs a kubeconfig and nothing else."""
     if not getattr(given, "order", False):
         return False
-    from dovetail.cli.orders import is_alone
+    from dovetail.cli.orders.written_on import is_alone
 
     return is_alone(given)
 
@@ -240,7 +240,7 @@ def _ordered(given: argparse.Namespace) -> int:
     """Without settings, and without any library of a cloud, of Kubernetes or of Temporal."""
     import asyncio
 
-    from dovetail.cli.target import OtherWorkers
+    from dovetail.cli.orders.target import OtherWorkers
     from dovetail.ports.failures import Failure
 
     try:

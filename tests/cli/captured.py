@@ -15,7 +15,7 @@ from typing import Any, Final, cast, get_args
 import pytest
 import yaml
 
-import dovetail.cli.target  # noqa: F401  its `connect` is bound before another one stands in for it
+import dovetail.cli.orders.target  # noqa: F401  its `connect` is bound before another one stands in for it
 from dovetail.activities.shared.looks.flights import DecisionKind
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.adapters.simulator.adapter import SimulatedAdapter
@@ -37,7 +37,7 @@ from dovetail.answers.serving.api import Api
 from dovetail.answers.serving.worker_source import WorkerSource
 from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
 from dovetail.answers.shadow.shadow import Shadow
-from dovetail.cli import take_over as taking_over
+from dovetail.cli.orders import take_over as taking_over
 from dovetail.connection import temporal as connecting
 from dovetail.connection.configuration import TemporalAway
 from dovetail.connection.presence import TemporalPresence

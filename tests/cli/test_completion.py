@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.cli.commands.version import VERSION
 from dovetail.cli.completion.commands import SCRIPTS
 from dovetail.cli.completion.words import completions, names_of_workers
 from dovetail.cli.main import parser
 from dovetail.cli.remote import workers
 from dovetail.cli.remote.workers import Where
-from dovetail.cli.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {

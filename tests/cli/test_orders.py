@@ -136,7 +136,7 @@ def test_an_order_loads_what_it_takes_to_write_an_annotation_and_no_more(
     ]
     if order == "cancel":  # nobody takes the annotation off, and that is an answer too
         typed[2] = typed[2].replace(
-            "import sys", "import sys\nfrom dovetail.cli import cancelling\ncancelling.ANSWER_SECONDS = 0"
+            "import sys", "import sys\nfrom dovetail.cli.orders import cancelling\ncancelling.ANSWER_SECONDS = 0"
         )
 
     done = subprocess.run(typed, capture_output=True, text=True)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dovetail.answers.shown.documents import document
-from dovetail.cli import compared, local
+from dovetail.cli import local
 from dovetail.cli.main import OTHER_CLUSTER, main
+from dovetail.cli.orders import compared
 from dovetail.connection.owner import OtherCluster
 from dovetail.model import names
 from testbed.simulated_world import SimulatedWorld

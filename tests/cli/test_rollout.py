@@ -189,7 +189,7 @@ def test_an_order_to_go_back_that_stands_from_a_target_before_is_given_anew_once
     found = world.get("NodeRollout", NAME)
     assert found is not None and (seen, found["spec"]["intent"]) == (["Pause"], "RollBack")
 
-    monkeypatch.setattr("dovetail.cli.rollout.SEEN_WITHIN", 1)
+    monkeypatch.setattr("dovetail.cli.rollout.command.SEEN_WITHIN", 1)
     world.patch("NodeRollout", NAME, {"status": {"failure": {"generation": 1, "message": "again"}}}, "status")
     monkeypatch.setattr("asyncio.sleep", no_worker)
     assert typed(world, "abort", NAME, "--back") == 1
@@ -308,7 +308,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
             raise KeyboardInterrupt
         coming.pop(0)()
 
-    monkeypatch.setattr("dovetail.cli.rollout_watch.asyncio.sleep", rest)
+    monkeypatch.setattr("dovetail.cli.rollout.watch.asyncio.sleep", rest)
     return coming
 
 

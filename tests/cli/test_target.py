@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.cli import compared
-from dovetail.cli.target import checked_target
+from dovetail.cli.orders import compared
+from dovetail.cli.orders.target import checked_target
 from dovetail.connection.configuration import TemporalAway
 from dovetail.connection.owner import OtherCluster
 from dovetail.model.objects.workloads import Namespace

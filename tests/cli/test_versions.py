@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.answers.questions import checks
 from dovetail.answers.questions.versions import VersionsAnswer
-from dovetail.cli import version
+from dovetail.cli.commands import version
 from dovetail.cli.main import main, parser
 from dovetail.connection import temporal as connecting
 from dovetail.connection.configuration import TemporalUnusable

@@ -75,7 +75,9 @@ class TestVersion:
         )
 
     def test_a_tag_of_another_version_is_refused_with_the_places(self, copy: Path) -> None:
-        with pytest.raises(ReleaseError, match=r"v9\.8\.7: pyproject\.toml says .*, dovetail/cli/version\.py says"):
+        with pytest.raises(
+            ReleaseError, match=r"v9\.8\.7: pyproject\.toml says .*, dovetail/cli/commands/version\.py says"
+        ):
             version.check(copy, "v9.8.7")
 
     def test_nothing_is_released_twice_or_without_a_word_about_it(self, copy: Path) -> None:

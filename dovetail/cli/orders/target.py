@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.orders import context_of
+from dovetail.cli.orders.written_on import context_of
 from dovetail.cli.remote.asking import where_of
 from dovetail.model import names
 from dovetail.ports.failures import Forbidden
@@ -68,7 +68,7 @@ async def checked_target(
     except Forbidden:
         return Target(cluster=name, uid="")
     if settings is not None and cluster:
-        from dovetail.cli.compared import compare
+        from dovetail.cli.orders.compared import compare
 
         await compare(settings, uid)
     return Target(cluster=name, uid=uid)

@@ -51,8 +51,8 @@ def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> int:
-    from dovetail.cli.orders import opened_objects
-    from dovetail.cli.target import checked_target
+    from dovetail.cli.orders.target import checked_target
+    from dovetail.cli.orders.written_on import opened_objects
 
     _check(given)
     async with opened_objects(given, settings) as objects:
@@ -68,14 +68,14 @@ async def _rollout(given: argparse.Namespace, settings: "Settings | None") -> in
         if given.what == STATUS:
             return await _seen(times, found, given)
         if given.what == HISTORY:
-            from dovetail.cli.rollout_story import story_of
+            from dovetail.cli.rollout.story import story_of
 
             for line in story_of(found):
                 say(line)
             return 0
         target = await checked_target(settings, objects, given)
         if given.what == APPROVE:
-            from dovetail.cli.rollout_approval import approve
+            from dovetail.cli.rollout.approval import approve
 
             say(await approve(objects, found, given))
         else:
@@ -96,7 +96,7 @@ def _check(given: argparse.Namespace) -> None:
 async def _seen(times: "TimeObjects", found: "Rollout", given: argparse.Namespace) -> int:
     """Its picture: once, or until it ends."""
     if given.watch:
-        from dovetail.cli.rollout_watch import watch_rollout
+        from dovetail.cli.rollout.watch import watch_rollout
 
         return await watch_rollout(times, found, given.every, _lines)
     for line in _lines(found):
@@ -179,7 +179,7 @@ def _lines(rollout: "Rollout") -> Iterator[str]:
     """How it stands, step by step, and what a person should know."""
     from dovetail.answers.rollouts.text import bar_of
     from dovetail.answers.wording import duration_text
-    from dovetail.cli.rollout_story import gate_lines
+    from dovetail.cli.rollout.story import gate_lines
 
     status = rollout.status
     yield _line(rollout)

@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.author import person
+from dovetail.cli.orders.author import person
 from dovetail.cli.output import say
-from dovetail.cli.rollout_story import gate_lines
+from dovetail.cli.rollout.story import gate_lines
 from dovetail.model.rules.rollout_approvals import Approval, Awaits
 from dovetail.model.rules.rollouts import Rollout, RolloutState
 from dovetail.model.values.time import format_time

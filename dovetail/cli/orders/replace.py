@@ -63,8 +63,8 @@ def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 
 async def _replace(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.orders import opened_objects
-    from dovetail.cli.target import checked_target
+    from dovetail.cli.orders.target import checked_target
+    from dovetail.cli.orders.written_on import opened_objects
 
     if not (given.node or given.selector or given.pool):
         raise CommandFailed("replace: name nodes, or choose them with -l SELECTOR or --pool NAME")
@@ -124,7 +124,7 @@ async def _listed_here(settings: "Settings") -> "Document":
 async def _claims_of(objects: "ClusterObjects", nodes: Iterable[str]) -> dict[str, "NodeClaim"]:
     """The NodeClaim of each, by the first name that it was called by; CommandFailed before anything is written where
     one of them cannot be replaced."""
-    from dovetail.cli.cancelling import claim_of
+    from dovetail.cli.orders.cancelling import claim_of
 
     found: dict[str, NodeClaim] = {}
     for node in dict.fromkeys(nodes):
@@ -160,7 +160,7 @@ async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> Non
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:
     """Write it on the claim."""
     from dovetail.activities.shared.writes.revisions import revise_claim
-    from dovetail.cli.author import person
+    from dovetail.cli.orders.author import person
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange
 

@@ -37,12 +37,12 @@ def _named(command: argparse.ArgumentParser, words: str, *known: str) -> None:
 
 
 async def _pause(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.pause import pause
+    from dovetail.cli.orders.pause import pause
 
     await pause(given, settings)
 
 
 async def _resume(given: argparse.Namespace, settings: "Settings | None") -> None:
-    from dovetail.cli.pause import resume
+    from dovetail.cli.orders.pause import resume
 
     await resume(given, settings)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
-from dovetail.cli.cancelling import CancelOrder, annotate, claim_of, say_dropped, too_late
-from dovetail.cli.orders import opened_objects
+from dovetail.cli.orders.cancelling import CancelOrder, annotate, claim_of, say_dropped, too_late
+from dovetail.cli.orders.target import checked_target
+from dovetail.cli.orders.written_on import opened_objects
 from dovetail.cli.output import say
 from dovetail.cli.remote.asking import where_of
-from dovetail.cli.target import checked_target
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.values.time import format_time, optional_time
@@ -40,7 +40,7 @@ async def cancel(given: argparse.Namespace, settings: "Settings | None") -> None
     order = CancelOrder(cluster=cluster, node=given.node, reason=given.reason, wait=given.wait)
     async with opened_objects(given, settings) as objects:
         if settings is not None and cluster:
-            from dovetail.cli.cancel_running import by_message
+            from dovetail.cli.orders.cancel_running import by_message
 
             await by_message(settings, objects, order, partial(_claim_or_its_end, given, objects))
             return

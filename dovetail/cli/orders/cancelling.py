@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
 from dovetail.answers.wording import duration_text
-from dovetail.cli.author import person
+from dovetail.cli.orders.author import person
 from dovetail.cli.output import say
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names

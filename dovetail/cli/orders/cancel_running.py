@@ -17,9 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.cancelling import CancelOrder, annotate, how_far, say_dropped, too_late
+from dovetail.cli.orders.cancelling import CancelOrder, annotate, how_far, say_dropped, too_late
+from dovetail.cli.orders.target import Target, uid_of
 from dovetail.cli.output import say
-from dovetail.cli.target import Target, uid_of
 from dovetail.connection.configuration import TemporalUnusable
 from dovetail.connection.owner import check_owner
 from dovetail.connection.temporal import ANSWER_SECONDS, connect

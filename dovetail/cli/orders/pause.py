@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from dovetail.activities.shared.writes.pool_revisions import Annotations, revise_pool
 from dovetail.activities.shared.writes.revisions import TRIES
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.author import author
-from dovetail.cli.orders import opened_objects
+from dovetail.cli.orders.author import author
+from dovetail.cli.orders.target import checked_target
+from dovetail.cli.orders.written_on import opened_objects
 from dovetail.cli.output import say
-from dovetail.cli.target import checked_target
 from dovetail.model import names
 from dovetail.model.objects.workloads import Namespace
 from dovetail.model.permission.pauses import (

@@ -31,10 +31,10 @@ def add_decide(commands: "Commands", shared: argparse.ArgumentParser) -> None:
 
 async def _decide(given: argparse.Namespace, settings: "Settings | None") -> None:
     from dovetail.activities.shared.writes.revisions import revise_claim
-    from dovetail.cli.author import person
-    from dovetail.cli.cancelling import claim_of
-    from dovetail.cli.orders import opened_objects
-    from dovetail.cli.target import checked_target
+    from dovetail.cli.orders.author import person
+    from dovetail.cli.orders.cancelling import claim_of
+    from dovetail.cli.orders.target import checked_target
+    from dovetail.cli.orders.written_on import opened_objects
     from dovetail.model import names
     from dovetail.ports.objects import MetadataChange
     from dovetail.termination.ladder import read_decision
@@ -59,7 +59,7 @@ async def _decide(given: argparse.Namespace, settings: "Settings | None") -> Non
 
 def _refuse_in_vain(node: str, claim: "NodeClaim", do: str) -> None:
     """What nobody would answer is not written: it would wait for the next drain."""
-    from dovetail.cli.cancelling import CancelOrder, too_late
+    from dovetail.cli.orders.cancelling import CancelOrder, too_late
     from dovetail.model import names
     from dovetail.termination.ladder import began_at, clock_of
 

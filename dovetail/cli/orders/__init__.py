@@ -1,0 +1,1 @@
+"""Commands that stop, ask for or allow something, each by a word on the object that it is about."""

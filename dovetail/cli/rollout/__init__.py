@@ -1,0 +1,1 @@
+"""`dovetail rollout`: roll-outs shown, watched, approved, and how each went."""
