@@ -22,11 +22,12 @@ from typing import Any
 
 import orjson
 
-from acceptance.bench import bench_disruption, lifecycle, unlike_nodes
 from acceptance.bench.asked import AskedWrongly, cost_settings, least_seconds
-from acceptance.bench.bench_aws import ROWS as AWS
 from acceptance.bench.day import NAME as DAY
-from acceptance.bench.inputs import GENERATED
+from acceptance.bench.inputs import disruption as bench_disruption
+from acceptance.bench.inputs import lifecycle, unlike_nodes
+from acceptance.bench.inputs.aws import ROWS as AWS
+from acceptance.bench.inputs.made import GENERATED
 
 Line = dict[str, Any]
 _COLUMNS = (

@@ -18,10 +18,10 @@ from typing import Any
 
 import orjson
 
-from acceptance.bench import unlike_nodes
 from acceptance.bench.asked import cost_settings, least_seconds
 from acceptance.bench.day import NAME as DAY
-from acceptance.bench.inputs import GENERATED, GROWTH, diverse, standing_nodes
+from acceptance.bench.inputs import unlike_nodes
+from acceptance.bench.inputs.made import GENERATED, GROWTH, diverse, standing_nodes
 from acceptance.binding.rounds import Coming, after_binding
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost
@@ -319,7 +319,7 @@ def _exponent(seconds: dict[str, float]) -> float:
 def _elsewhere(name: str, repeat: int) -> dict[str, Any]:
     """Imported only where asked for: SDKs in memory would make placement's collections of garbage dearer."""
     if name.startswith("generated_aws_"):
-        from acceptance.bench import bench_aws
+        from acceptance.bench.inputs import aws as bench_aws
 
         return bench_aws.ROWS[name](repeat)
     if name == unlike_nodes.NAME:
@@ -329,10 +329,10 @@ def _elsewhere(name: str, repeat: int) -> dict[str, Any]:
 
         return short.line_of()
     if name.startswith("disruption_"):
-        from acceptance.bench import bench_disruption
+        from acceptance.bench.inputs import disruption as bench_disruption
 
         return bench_disruption.line_of(name)
-    from acceptance.bench import lifecycle
+    from acceptance.bench.inputs import lifecycle
 
     return lifecycle.measure(name)
 

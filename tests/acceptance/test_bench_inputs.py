@@ -12,7 +12,7 @@ import pytest
 
 from acceptance.bench.__main__ import nearness
 from acceptance.bench.asked import AskedWrongly, cost_settings
-from acceptance.bench.inputs import diverse, standing_nodes
+from acceptance.bench.inputs.made import diverse, standing_nodes
 from dovetail.model.values.json import Json
 from dovetail.placement.settings import without_clock
 from tests.recorded import BENCHMARKS

@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from acceptance.bench import openb
-from acceptance.bench.inputs import a_pod, a_pool, diverse, standing_nodes
+from acceptance.bench.inputs import openb
+from acceptance.bench.inputs.made import a_pod, a_pool, diverse, standing_nodes
 from acceptance.least.bound import least_of
 from acceptance.least.reading import NotBounded, question_of
 from acceptance.placement_worlds import settings_of, snapshot_of

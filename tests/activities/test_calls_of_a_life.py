@@ -1,7 +1,7 @@
 """What a node's life asks of the API server, counted at the ports: a call that comes back is seen here.
 
-A port's method is one request; reads and lists are counted like writes. `python -m acceptance.bench.calls` counts the
-same on a real control plane, with what upkeep and Events add.
+A port's method is one request; reads and lists are counted like writes. `python -m acceptance.bench.live.calls` counts
+the same on a real control plane, with what upkeep and Events add.
 """
 
 from collections import Counter

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.bench.bench_disruption import cluster, on_demand_pool
+from acceptance.bench.inputs.disruption import cluster, on_demand_pool
 from dovetail.disruption.commands import Command
 from dovetail.disruption.methods.drift import DRIFT
 from dovetail.disruption.outlook.waves import outlook

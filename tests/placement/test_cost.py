@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acceptance.bench.inputs import standing_nodes
+from acceptance.bench.inputs.made import standing_nodes
 from acceptance.checker.check import violations
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of, total_cost

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from acceptance.bench.inputs import diverse
+from acceptance.bench.inputs.made import diverse
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model.pods import Pod
 from dovetail.model.values.json import Json

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 
-from acceptance.bench.inputs import standing_nodes
+from acceptance.bench.inputs.made import standing_nodes
 from acceptance.placement_worlds import settings_of, snapshot_of
 from dovetail.model import names
 from dovetail.model.values.json import Json

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.bench.unlike_nodes import catalogue, inputs_of, line_of, parts_of, unlike_fleet
+from acceptance.bench.inputs.unlike_nodes import catalogue, inputs_of, line_of, parts_of, unlike_fleet
 from dovetail.disruption.choose import choose
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings

@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from acceptance.bench.scrape import View
+from acceptance.bench.worker.scrape import View
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.settings.settings import SettingsError, read_settings
 from dovetail.telemetry.metrics.scrape import Scrape

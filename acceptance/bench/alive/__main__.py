@@ -24,7 +24,7 @@ from typing import Final
 
 from acceptance.bench.alive.fleet import NODES, PODS, Fleet
 from acceptance.bench.alive.server import Cluster, serving
-from acceptance.bench.worker_load import WorkerLoad
+from acceptance.bench.worker.load import WorkerLoad
 from dovetail.cli.demo.temporal_server import free_ports, start_temporal, stop_process
 
 SIZE: Final = 5000

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
+from acceptance.bench.inputs.plain_types import ZONES, plain_offering, plain_type
 from acceptance.binding.nodes import TYPE
 from acceptance.binding.nodes import Node as BoundNode
 from dovetail.disruption.nodes.offerings import price_of

@@ -1,4 +1,4 @@
-"""What a node costs the API server: `python -m acceptance.bench.calls [NODES] [--before FILE]`.
+"""What a node costs the API server: `python -m acceptance.bench.live.calls [NODES] [--before FILE]`.
 
 A real control plane, one worker, and pods that each need a node of their own: up, and down to none. The API server's
 audit log counts every call of the worker by verb and resource, Events by their reason; leases are not in it. A part
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acceptance.bench.growing import apart, grow, nothing_left, wide_pool
+from acceptance.bench.live.growing import apart, grow, nothing_left, wide_pool
 from testbed.plane import AuditEntry, PlaneSettings
 from testbed.up import WORKER_USER, folder_of
 from testing.cluster.fleets import workload
@@ -124,7 +124,7 @@ def kept(found: dict[str, Counted]) -> str:
 
 def main() -> int:
     """The exit code is 1 where a goal was missed."""
-    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.calls", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.live.calls", description=__doc__.splitlines()[0])
     parser.add_argument("nodes", nargs="?", type=int, default=NODES)
     parser.add_argument("--before", type=Path, help="counts of an earlier run")
     parser.add_argument("--out", type=Path, help="where to keep the counts")

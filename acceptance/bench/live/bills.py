@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from acceptance.bench.growing import apart, spread_over
-from acceptance.bench.live_ground import Figure
+from acceptance.bench.live.at_rest import Figure
+from acceptance.bench.live.growing import apart, spread_over
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testing.cluster.costs import (

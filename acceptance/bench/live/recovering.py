@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from acceptance.bench.growing import PATIENCE, all_run, seconds
-from acceptance.bench.live_ground import Figure, settle
+from acceptance.bench.live.at_rest import Figure, settle
+from acceptance.bench.live.growing import PATIENCE, all_run, seconds
 from testing.cluster.fleets import workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import no_eviction, node_pool

@@ -1,8 +1,8 @@
 """What a scrape costs at 5,000 nodes and 100,000 pods: CPU of the first, of one where nothing has changed, and of one
 where a hundredth of all pods has.
 
-`python -m acceptance.bench.scrape [NODES PODS]`. Also where a tenth of the kubelets has reported, and, to compare,
-every series written anew, as by a printer that keeps nothing.
+`python -m acceptance.bench.worker.scrape [NODES PODS]`. Also where a tenth of the kubelets has reported, and, to
+compare, every series written anew, as by a printer that keeps nothing.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """What it costs to be watched: a worker's processor time and memory with all of it on, beside one with all of it off.
 
-`python -m acceptance.bench.watched [PAIRS]`. On: metrics scraped every 15 s, the log as JSON, traces, log and metrics
-to a collector on this machine. Off: none of it. Both do the same on simulated clusters of their own: nodes come, all at
-once, and go again, and the rest of a minute is idle. By turns in one run, so that a machine that slows down slows both;
-the ratio is that of the medians. What the start of the process takes stands apart.
+`python -m acceptance.bench.worker.watched [PAIRS]`. On: metrics scraped every 15 s, the log as JSON, traces, log and
+metrics to a collector on this machine. Off: none of it. Both do the same on simulated clusters of their own: nodes
+come, all at once, and go again, and the rest of a minute is idle. By turns in one run, so that a machine that slows
+down slows both; the ratio is that of the medians. What the start of the process takes stands apart.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.inputs.lifecycle import processor
 from dovetail.cli.demo.temporal_server import TemporalServer, free_ports, start_temporal
 from testbed.collector import Collector
 from testing.stage.stage import Stage

@@ -1,4 +1,4 @@
-"""What a roll-out adds to a plain drift: `python -m acceptance.bench.rollouts [NODES] [TURNS]`.
+"""What a roll-out adds to a plain drift: `python -m acceptance.bench.worker.rollouts [NODES] [TURNS]`.
 
 All nodes of one pool have drifted under a budget of 20 %, two pods a node. Both ways are played by turns in one run, to
 the end, with a cloud that has each replacement at once: what is counted is the processor time of all decisions and, for

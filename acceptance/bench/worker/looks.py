@@ -1,5 +1,5 @@
-"""What the looks over a whole cluster cost: `python -m acceptance.bench.looks [NODES [POLICIES]]`, with twenty pods a
-node; with policies, in as many NodePools, of each of which half is rolled out.
+"""What the looks over a whole cluster cost: `python -m acceptance.bench.worker.looks [NODES [POLICIES]]`, with twenty
+pods a node; with policies, in as many NodePools, of each of which half is rolled out.
 
 A worker looks whenever something changes. Each row is milliseconds of processor of one look: the first one of a worker,
 one after a pod has come, and the longest time in either for which nobody else had a turn on the event loop: heartbeats
@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from unittest.mock import Mock
 
-from acceptance.bench.bench_disruption import cluster
-from acceptance.bench.ruled import ruled
+from acceptance.bench.inputs.disruption import cluster
+from acceptance.bench.worker.ruled import ruled
 from dovetail.activities.orders.expiries import Expiries
 from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.turns import by_turns

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.inputs.lifecycle import processor
 
 PATIENCE: Final = 60.0
 LATE: Final = 0.05

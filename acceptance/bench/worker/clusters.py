@@ -1,12 +1,12 @@
 """What many clusters cost one Temporal namespace, and what it costs to look at all of them.
 
-`python -m acceptance.bench.clusters [CLUSTERS SECONDS]`: so many simulated clusters with two workers each on one
+`python -m acceptance.bench.worker.clusters [CLUSTERS SECONDS]`: so many simulated clusters with two workers each on one
 server, idle, and then with one in twenty busy: ten nodes come and go. Printed for a cluster and a minute: the server's
 calls by operation and billed actions, its pollers, its share of a core, and how much its database grows. Counts are
 exact; a share of a core is that of this machine at this moment.
 
-`python -m acceptance.bench.clusters fleet [CLUSTERS]`: `dovetail fleet` over so many clusters that are played: each a
-Caretaker with a report in its memo, and no worker.
+`python -m acceptance.bench.worker.clusters fleet [CLUSTERS]`: `dovetail fleet` over so many clusters that are played:
+each a Caretaker with a report in its memo, and no worker.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.inputs.lifecycle import processor
 from dovetail.cli.demo.temporal_server import TemporalServer, start_temporal
 from dovetail.connection.pollers import QUEUES, TYPE_ACTIVITY, TYPE_WORKFLOW, pollers_of
 from dovetail.messages.inputs import CaretakerInput

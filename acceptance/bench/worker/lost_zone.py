@@ -1,4 +1,4 @@
-"""A worker over a large cluster that lives: `python -m acceptance.bench.lost_zone [NODES [PODS_A_NODE]]`.
+"""A worker over a large cluster that lives: `python -m acceptance.bench.worker.lost_zone [NODES [PODS_A_NODE]]`.
 
 A real API server, the cloud kwok, Temporal. One node is launched by a worker; the others are copies of it, written to
 the API server with their claims and pods, spread over three zones. kwok reports each node's status every five minutes
@@ -23,7 +23,7 @@ from typing import Final
 
 import yaml
 
-from acceptance.bench.worker_load import WorkerLoad, page
+from acceptance.bench.worker.load import WorkerLoad, page
 from dovetail.adapters.kwok import names as own
 from dovetail.cli.demo.temporal_server import free_ports
 from dovetail.model import names
@@ -35,7 +35,7 @@ from testing.cluster.ground import Ground
 from testing.cluster.kwok import CLOUD, start_kwok_worker
 from testing.cluster.objects import KUBELET, deployment
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 GRACE_SECONDS: Final = 400  # of leases; in life 40
 AT_ONCE: Final = 24
 PART_SECONDS: Final = 60.0
@@ -273,7 +273,9 @@ async def run(folder: Path, nodes: int, pods: int) -> None:
 
 def main() -> int:
     """Print the parts."""
-    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.lost_zone", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m acceptance.bench.worker.lost_zone", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("nodes", nargs="?", type=int, default=5000)
     parser.add_argument("pods", nargs="?", type=int, default=5, help="on each node")
     asked = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Processor seconds of what a person types to stop something: `python -m acceptance.bench.orders`.
+"""Processor seconds of what a person types to stop something: `python -m acceptance.bench.worker.orders`.
 
 Each order is a process of its own against an API server that has a NodePool, a NodeClaim and a worker, and that answers
 at once; with a cluster's name, so that the worker is asked which one it serves. By turns, beside `version`, which asks

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from acceptance.bench.live_ground import Figure, budget, settle
+from acceptance.bench.live.at_rest import Figure, budget, settle
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry

@@ -1,4 +1,4 @@
-"""`python -m acceptance.bench.openb POD_LIST.csv OUT.json.gz`: a public list of pods as an input of the benchmark.
+"""`python -m acceptance.bench.inputs.openb POD_LIST.csv OUT.json.gz`: a public list of pods as an input.
 
 Alibaba's OpenB (`cluster-trace-gpu-v2023`, `openb_pod_list_*.csv`), which its readers fetch themselves. Requests of cpu
 and memory are taken as they stand there, GPUs are left out. The types are those of `instance_types_real.json.gz`, which
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from acceptance.bench.inputs import a_pod, a_pool
+from acceptance.bench.inputs.made import a_pod, a_pool
 from dovetail.model.values.json import Json
 
 _FIELDS = ("cpu_milli", "memory_mib", "num_gpu")
@@ -61,7 +61,7 @@ def _whole(file: Path, line: int, row: Mapping[str, str | None], field: str) -> 
 
 def main(arguments: list[str]) -> int:
     """Write the input that is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.openb")
+    parser = argparse.ArgumentParser(prog="python -m acceptance.bench.inputs.openb")
     parser.add_argument("pod_list", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--first", type=int, help="so many pods from the beginning")

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from acceptance.bench.live_ground import Figure, Resources
+from acceptance.bench.live.at_rest import Figure, Resources
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testing.cluster.fleets import workload

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acceptance.bench.beside import BESIDE
-from acceptance.bench.bills import BILLS
-from acceptance.bench.growing import GROWING
-from acceptance.bench.live_ground import PODS_PER_NODE, Figure, Readiness, Resources, budget, settle
-from acceptance.bench.reactions import CAUSES, Reaction
-from acceptance.bench.recovering import RECOVERING
-from acceptance.bench.shrinking import SHRINKING
+from acceptance.bench.live.at_rest import PODS_PER_NODE, Figure, Readiness, Resources, budget, settle
+from acceptance.bench.live.beside import BESIDE
+from acceptance.bench.live.bills import BILLS
+from acceptance.bench.live.growing import GROWING
+from acceptance.bench.live.reactions import CAUSES, Reaction
+from acceptance.bench.live.recovering import RECOVERING
+from acceptance.bench.live.shrinking import SHRINKING
 from dovetail.model import names
 from testbed.plane import PlaneSettings
 from testbed.up import folder_of
@@ -135,7 +135,7 @@ class Warnings:
 
 
 DECIDE = """
-from acceptance.bench.bench_disruption import whole_round
+from acceptance.bench.inputs.disruption import whole_round
 while True:
     whole_round([(5000, 20)])
 """

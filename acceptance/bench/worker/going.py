@@ -1,4 +1,4 @@
-"""How soon others have what a worker with nothing to do held: `python -m acceptance.bench.going [times]`.
+"""How soon others have what a worker with nothing to do held: `python -m acceptance.bench.worker.going [times]`.
 
 Three figures for each play, with real processes, a development server of Temporal and the simulated cloud: from SIGTERM
 until the process is gone; from `kill -9` with another worker beside until a pod that comes then has its claim; the same

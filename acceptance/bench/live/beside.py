@@ -13,8 +13,8 @@ from typing import Final
 
 from aiohttp import ClientPayloadError
 
-from acceptance.bench.growing import PATIENCE, seconds
-from acceptance.bench.live_ground import Figure
+from acceptance.bench.live.at_rest import Figure
+from acceptance.bench.live.growing import PATIENCE, seconds
 from testing.cluster.fleets import fleet_pool, workload
 from testing.cluster.ground import Ground
 from testing.cluster.objects import DEPLOYMENTS

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from acceptance.bench.growing import PATIENCE, all_run, seconds
-from acceptance.bench.live_ground import REST_SECONDS, Figure, budget, settle
+from acceptance.bench.live.at_rest import REST_SECONDS, Figure, budget, settle
+from acceptance.bench.live.growing import PATIENCE, all_run, seconds
 from dovetail.model import names
 from dovetail.model.values.json import Json
 from testing.cluster.ground import Ground

@@ -1,10 +1,11 @@
 """What an operator's surface costs a worker at 5,000 nodes and 100,000 pods.
 
-`python -m acceptance.bench.surface [NODES PODS]`. A worker process beside the cluster (`--beside-karpenter`: its view,
-its API and its shadow, and no steps) answers each question of the API three times over HTTP, each on a cluster that has
-changed in between; a question that was asked twice would be answered from what is kept. Then the cluster is one in
-which there is something to decide, and the shadow decides for two minutes. The flight recorder is measured beside the
-decision that it keeps, and an hour of the record as it is written and read, both in a process of their own.
+`python -m acceptance.bench.worker.surface [NODES PODS]`. A worker process beside the cluster (`--beside-karpenter`:
+its view, its API and its shadow, and no steps) answers each question of the API three times over HTTP, each on a
+cluster that has changed in between; a question that was asked twice would be answered from what is kept. Then the
+cluster is one in which there is something to decide, and the shadow decides for two minutes. The flight recorder is
+measured beside the decision that it keeps, and an hour of the record as it is written and read, both in a process of
+their own.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from acceptance.bench.lifecycle import processor
+from acceptance.bench.inputs.lifecycle import processor
 from dovetail.activities.shared.looks.snapshots import whole_snapshot
 from dovetail.adapters.folder.kept_objects import FolderObjects
 from dovetail.answers.look.recording import Decision, Recording, packed, unpacked
@@ -323,7 +324,7 @@ def main(nodes: int, pods: int) -> Mapping[str, Any]:
 
 def _apart(part: str, folder: Path) -> Any:
     """In a process of its own, whose memory is its own."""
-    command = [sys.executable, "-m", "acceptance.bench.surface", part, str(folder)]
+    command = [sys.executable, "-m", "acceptance.bench.worker.surface", part, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from acceptance.bench.plain_types import ZONES, plain_offering, plain_type
+from acceptance.bench.inputs.plain_types import ZONES, plain_offering, plain_type
 from acceptance.karpenter import KARPENTER
 from dovetail.disruption.choose import choose
 from dovetail.disruption.methods.multi_node import MULTI

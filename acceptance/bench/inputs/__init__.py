@@ -1,0 +1,1 @@
+"""What `make bench` runs: inputs that are read, made up or played."""

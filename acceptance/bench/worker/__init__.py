@@ -1,0 +1,1 @@
+"""What a worker costs: its looks, its scrape, being watched, many clusters, many nodes."""
