@@ -34,7 +34,6 @@ class Elsewhere:
     now: Callable[[], float] = time.time  # as the server counts
 
     async def watch(self) -> None:
-        """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if not self.silent():

@@ -28,13 +28,10 @@ from dovetail.worker.steps import Wiring
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What the endpoints answer."""
-
     scrape: Scrape
     watch: SelfWatch
 
     async def metrics(self) -> Pieces:
-        """All metrics."""
         return 200, CONTENT_TYPE, await self.scrape.pieces()
 
     async def alive(self) -> Answer:

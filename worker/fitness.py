@@ -14,7 +14,6 @@ LOOK_SECONDS = 10.0
 
 
 async def keep_telling(world: World) -> None:
-    """For ever."""
     while True:
         await tell(world)
         await asyncio.sleep(LOOK_SECONDS)

@@ -71,7 +71,6 @@ class Connections(web.Server):
             timer.cancel()
 
     def drop(self, transport: asyncio.BaseTransport) -> None:
-        """End it as it stands."""
         self.works(transport)
         if isinstance(transport, asyncio.Transport):
             transport.abort()

@@ -103,5 +103,4 @@ class _Runner(SandboxedWorkflowRunner):
 
 
 def runner() -> SandboxedWorkflowRunner:
-    """The runner of every worker."""
     return _Runner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*OURS))

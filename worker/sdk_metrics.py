@@ -54,7 +54,6 @@ _pages: list[int] = []  # the ports of the pages of this process: one, once its 
 
 @cache
 def counting_runtime() -> Runtime:
-    """The runtime of this process."""
     chance = random.SystemRandom()
     refused: ValueError | None = None
     for _ in range(TRIES):

@@ -46,7 +46,6 @@ class SelfWatch:
     only_looks: bool = False  # it serves no steps, and needs no Temporal
 
     def polls_with(self, workers: Sequence[Worker]) -> None:
-        """These poll from now on."""
         self.workers = workers
 
     def stuck(self) -> list[str]:

@@ -63,7 +63,6 @@ class Singletons:
             self._returned = await self._presence.sleep_or_return(LOOK_SECONDS) or self._returned
 
     async def look(self) -> None:
-        """Look at them now."""
         client, settings, uid = self._link.current(), self._wiring.settings, self._wiring.world.cluster_uid
         if self._returned:
             await register_search_attributes(client)  # its database may be another one

@@ -167,7 +167,6 @@ class Wiring:
 
     @cached_property
     def detaching(self) -> AwaitDetached:
-        """The wait for volumes."""
         w = self.world
         ports = DetachPorts(lookups=w.view, claims=w.claims, notices=w.notices, holds=self.holds)
         return AwaitDetached(ports, self.now)
@@ -298,7 +297,6 @@ class Wiring:
         return finders
 
     def _upkeep_tasks(self) -> list[UpkeepTask]:
-        """Everything that upkeep keeps true."""
         w, now, settings = self.world, self.now, self.settings
         overlays = [] if w.overlays is None else [OverlayUpkeep(w.overlays, now)]
         buffers = [] if w.buffers is None else [BufferUpkeep(w.buffers, now)]

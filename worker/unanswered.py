@@ -127,7 +127,6 @@ class Doubt:
         self._unchanged = 0.0  # since when it is as it is
 
     def see(self, now: float) -> None:
-        """Who waits now."""
         found = self.wait.subjects()
         self._waiting = {
             uid: self._waiting.get(uid) or _Waiting(subject, now, now + UNANSWERED_SECONDS)
@@ -140,7 +139,6 @@ class Doubt:
         return any(not one.settled for one in self._waiting.values())
 
     def forget(self) -> None:
-        """The wait is held here."""
         self._holder = None
 
     async def lost(self, client: Client, now: float) -> str:
@@ -162,7 +160,6 @@ class Doubt:
         return holder.worker
 
     def poked(self, now: float) -> None:
-        """For those who were due."""
         self._holder = None
         for one in self._due(now):
             one.pokes += 1
@@ -215,7 +212,6 @@ class Unanswered:
         self.doubts = [Doubt(wait) for wait in self.waits]
 
     async def watch(self) -> None:
-        """For ever."""
         while True:
             took = await self.look()
             await self.sleep(max(LOOK_SECONDS, took * LOOK_SHARE))
@@ -256,7 +252,6 @@ class Unanswered:
 def unanswered_of(
     wiring: Wiring, client: Callable[[], Client], presence: TemporalPresence, holds: Callable[[str, str], bool]
 ) -> Unanswered:
-    """The watch of this worker."""
     cluster, world = wiring.settings.cluster, wiring.world
     return Unanswered(
         waits=waits_of(cluster, world.view, world.catalogues),

@@ -155,5 +155,4 @@ class Caretaker:
         await start_launches(self.given.cluster, outcome)
 
     def remember(self, writes: tuple[Write, ...]) -> None:
-        """For the next looks."""
         self.must_see = remembered(self.must_see, writes, workflow.time() + REMEMBERED_SECONDS)

@@ -24,8 +24,6 @@ with workflow.unsafe.imports_passed_through():
 
 
 class ClusterIdentity(Interceptor):
-    """Around every workflow."""
-
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:

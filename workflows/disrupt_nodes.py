@@ -124,7 +124,6 @@ class DisruptNodes:
             self.body.cancel(self.cancel_reason)
 
     def names(self) -> str:
-        """The nodes, for people."""
         return ", ".join(t.node or t.claim for t in self.given.command.targets)
 
     def enter(self, phase: str) -> None:
@@ -287,7 +286,6 @@ class DisruptNodes:
             realised(command.reason.lower(), command.savings, len(record.deleted) / len(command.targets))
 
     async def delete_all(self) -> StepOutcome:
-        """All claims in one step."""
         if len(self.marked) == 1:
             return await self.delete(self.marked[0])
         return await workflow.execute_activity_method(

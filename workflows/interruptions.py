@@ -51,7 +51,6 @@ class Interruptions:
         workflow.set_current_details("\n".join(["reading the cloud's warnings", *self.loops.lines()]))
 
     async def read(self) -> None:
-        """For an hour."""
         step = workflow.start_activity_method(
             WatchInterruptions.watch_interruptions, summary="read warnings", **impatient(listening(self.given.cluster))
         )

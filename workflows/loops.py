@@ -67,7 +67,6 @@ class Loops:
             self.waits.leave_if_long(self.max_history)
 
     async def fail(self, name: str, error: FailureError) -> None:
-        """Say what failed, and wait."""
         before = self.troubles.get(name)
         times = 1 if before is None else before.times + 1
         trouble = Trouble(times=times, text=said(error), at=f"{workflow.now():%H:%M:%S} UTC")
@@ -77,7 +76,6 @@ class Loops:
         await self.pause(name, trouble.pause)
 
     def recover(self, name: str) -> None:
-        """A turn has succeeded."""
         if self.troubles.pop(name, None) is not None:
             self.show()
 

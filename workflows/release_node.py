@@ -28,16 +28,13 @@ class ReleaseNode:
 
     @workflow.run
     async def run(self, given: NodeInput) -> str:
-        """Drain, detach, release."""
         return await shielded(self.release())
 
     def enter(self, phase: str) -> None:
-        """Show the phase."""
         show_phase(phase)
         workflow.set_current_details(f"**{phase}**: Node {self.given.node}, which has no NodeClaim")
 
     async def release(self) -> str:
-        """The steps in order."""
         cluster = self.given.cluster
         self.enter("tainting")
         departure = await workflow.execute_activity_method(

@@ -45,8 +45,6 @@ PROVISIONING, DISRUPTION, MARK = "provisioning", "disruption", "mark"
 
 @workflow.defn(name=SCHEDULER)
 class Scheduler:
-    """The singleton that plans."""
-
     @workflow.init
     def __init__(self, state: SchedulerState) -> None:
         self.state = state
@@ -69,7 +67,6 @@ class Scheduler:
 
     @workflow.query
     def status(self) -> SchedulerState:
-        """All that the Scheduler knows."""
         return self.state
 
     def show(self) -> None:
@@ -167,7 +164,6 @@ class Scheduler:
         return tuple(r.write for r in self.state.forget(now()).must_see)
 
     def let_go(self, *held: int) -> None:
-        """Forget held plans."""
         self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i not in held))
 
     def stale(self, seen: Seen, before: int) -> bool:

@@ -37,7 +37,6 @@ class TaskSizeGuard(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
-        """The guard's class."""
         return around_requests(_Outbound)
 
 

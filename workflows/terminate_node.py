@@ -49,7 +49,6 @@ class TerminateNode:
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def terminate(self) -> str:
-        """The steps in order."""
         cluster = self.given.cluster
         self.enter("tainting")
         departure = await workflow.execute_activity_method(

@@ -35,8 +35,6 @@ AT_ONCE: Final = 20
 
 
 class DeleteClaims:
-    """The step that deletes."""
-
     def __init__(
         self,
         claims: NodeClaims,

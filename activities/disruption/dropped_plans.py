@@ -26,8 +26,6 @@ _log = logging.getLogger(__name__)
 
 
 class DroppedPlans:
-    """Of one cluster."""
-
     def __init__(self, cluster: str, claims: NodeClaims) -> None:
         self.cluster, self.claims = cluster, claims
 

@@ -24,8 +24,6 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 
 
 class GiveBack:
-    """The step that gives back."""
-
     def __init__(self, claims: NodeClaims, pods: Pods, memory: BreakerMemory | None = None) -> None:
         """`memory`: None where nothing is remembered."""
         self.claims = claims

@@ -64,8 +64,6 @@ DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkPorts:
-    """What the steps reach."""
-
     claims: NodeClaims
     nodes: Nodes
     pods: Pods
@@ -254,7 +252,6 @@ class MarkAndUnmarkNodes:
         return await self._plans_since.read(scheduler_id(cluster_of(request.owner))) > request.seen.decided_at
 
     async def _write_reason(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
-        """The DisruptionReason condition, once."""
         wanted = Condition(
             type=names.DISRUPTION_REASON, status="True", reason=reason, message=reason, changed=self.now()
         )
@@ -350,7 +347,6 @@ def _with_owner(owner: str, claim: NodeClaim) -> MetadataChange | None:
 
 
 def _without_reason(owner: str, claim: NodeClaim) -> ClaimStatus | None:
-    """Without the DisruptionReason."""
     if claim.condition(names.DISRUPTION_REASON) is None or not _is_marked(owner, claim):
         return None
     return ClaimStatus(conditions=conditions_of_claim(claim).clear(names.DISRUPTION_REASON).conditions)

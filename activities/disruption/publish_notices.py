@@ -14,8 +14,6 @@ REASONS: Final = ("DisruptionCancelTooLate", "UnregisteredTaintMissing")
 
 
 class PublishNotices:
-    """The step that publishes."""
-
     def __init__(self, notices: Notices, lookups: ClusterLookups) -> None:
         self.notices = notices
         self.lookups = lookups

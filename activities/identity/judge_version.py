@@ -19,8 +19,6 @@ async def nobody_looks() -> tuple[str, ...]:
 
 
 class JudgeVersion:
-    """The step that judges."""
-
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 

@@ -39,8 +39,6 @@ class Outcome(NamedTuple):
 
 
 class AnswerInterruptions:
-    """The step that acts."""
-
     def __init__(
         self, view: ClusterView, claims: NodeClaims, interruptions: Interruptions, now: Callable[[], float]
     ) -> None:

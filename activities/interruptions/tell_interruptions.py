@@ -15,8 +15,6 @@ READS = NODES
 
 
 class TellInterruptions:
-    """The step that publishes."""
-
     def __init__(self, notices: Notices, view: ClusterView) -> None:
         self.notices, self.view = notices, view
 

@@ -103,8 +103,6 @@ class WarningReader:
 
 
 class WatchInterruptions:
-    """The step that reads."""
-
     def __init__(
         self,
         cluster: str,

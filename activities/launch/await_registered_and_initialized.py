@@ -53,8 +53,6 @@ LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinPorts:
-    """What the step reaches."""
-
     lookups: ClusterLookups
     claims: NodeClaims
     nodes: Nodes
@@ -62,8 +60,6 @@ class JoinPorts:
 
 
 class AwaitRegisteredAndInitialized:
-    """The waits for a node."""
-
     def __init__(
         self, ports: JoinPorts, now: Callable[[], float], pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:

@@ -51,7 +51,6 @@ class Nominated:
         return self.times.get(uid, 0) < MOST_TIMES and now - self.last.get(uid, -AGAIN_SECONDS) >= AGAIN_SECONDS
 
     def count(self, uid: str, now: float) -> None:
-        """It is nominated now."""
         self.times[uid], self.last[uid] = self.times.get(uid, 0) + 1, now
 
 

@@ -68,8 +68,6 @@ class _Attempt:
 
 
 class LaunchInstance:
-    """The step that launches."""
-
     def __init__(
         self,
         known: KnownClaims,

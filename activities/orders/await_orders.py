@@ -69,8 +69,6 @@ class _Handed:
 
 
 class AwaitOrders:
-    """The look over everything."""
-
     def __init__(
         self,
         cluster: str,

@@ -17,8 +17,6 @@ from dovetail.ports.objects import Notices
 
 
 class RepairFinder:
-    """The finder of unhealthy nodes."""
-
     def __init__(self, catalogues: Catalogues, notices: Notices, now: Callable[[], float]) -> None:
         self.catalogues = catalogues
         self.notices = notices

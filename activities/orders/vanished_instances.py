@@ -62,7 +62,6 @@ class LostInstanceFinder:
         return [*await self._vanished(snapshot, instances), *await self._orphans(snapshot, instances)]
 
     async def _orphans(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
-        """Instances to terminate."""
         now, found = self.now(), unfinished.orphans(snapshot, instances)
         before, count = self.unclaimed, f"{len(found)} of {len(instances)} instances have no NodeClaim"
         unclaimed = unfinished.unclaimed(snapshot, instances)

@@ -153,7 +153,6 @@ class RefusedClaims:
         return self.count() > known
 
     def count(self) -> int:
-        """How many refusals are known."""
         return len(self.pools) + sum(map(len, self.alone.values()))
 
     async def _takes_none(self, one: ProposedNode, pool: NodePool | None) -> bool:

@@ -21,8 +21,6 @@ _log = logging.getLogger(__name__)
 
 
 class OwnerStarts:
-    """The starts of one cluster."""
-
     def __init__(self, cluster: str) -> None:
         self.cluster = cluster
 

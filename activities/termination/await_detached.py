@@ -46,8 +46,6 @@ class DetachPorts:
 
 
 class AwaitDetached:
-    """The wait for volumes."""
-
     def __init__(
         self,
         ports: DetachPorts,

@@ -56,8 +56,6 @@ class NodesHeld(Postponed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeparturePorts:
-    """What the steps reach."""
-
     known: KnownClaims
     nodes: Nodes
     cloud: Cloud

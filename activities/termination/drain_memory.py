@@ -65,12 +65,10 @@ class DrainMemory:
         return pod.uid not in self.forced or self.is_due(pod, now)
 
     def request(self, pod: Pod, pool: str, reason: str) -> EvictionRequest:
-        """For its eviction."""
         repeated, accepted = pod.uid in self.next_try, pod.uid in self.accepted
         return EvictionRequest(pool=pool, reason=reason, repeated=repeated, accepted=accepted)
 
     def hold(self, pod: Pod, why: str, now: float) -> None:
-        """It waits for its turn."""
         self.next_try[pod.uid], self.why[pod.uid] = now + timing.TURN_PAUSE, why
         self.blockers[pod.uid] = Blocker.TURN_WAITS
         self.cause = f"evicting pod {pod.key} waits, {why}"

@@ -76,7 +76,6 @@ class Holds:
         return holding(claim, prefix, terms, self.now())
 
     async def look(self, held: LeavingClaim, memory: HoldMemory) -> None:
-        """What is due now."""
         memory.words = ""
         try:
             await self._deny(held)

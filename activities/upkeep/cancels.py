@@ -42,7 +42,6 @@ class CancelUpkeep:
         self.asked: dict[tuple[str, str], float] = {}  # claim UID and owner -> when
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
-        """The answers that are due."""
         asked = [
             c for c in snapshot.claims.values() if names.CANCEL in c.annotations and snapshot.is_ours(c.node_class)
         ]

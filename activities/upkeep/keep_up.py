@@ -46,8 +46,6 @@ class UpkeepTask(Protocol):
 
 
 class KeepUp:
-    """The long step."""
-
     def __init__(
         self,
         snapshots: Snapshots,

@@ -26,8 +26,6 @@ SOON: Final = 1.0  # seconds until it is seen what is due, at the latest
 
 @dataclass(slots=True)
 class MetricQuestions:
-    """The questions of one worker."""
-
     metrics: Metrics | None
     now: Callable[[], float]
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -52,7 +50,6 @@ class MetricQuestions:
         self._news.clear()
 
     async def keep_asking(self) -> None:
-        """Until it is cancelled."""
         slots = asyncio.Semaphore(AT_ONCE)
         try:
             while True:

@@ -61,12 +61,10 @@ def when(moment: float, now: float) -> str:
 
 
 def price_text(price: float) -> str:
-    """Dollars an hour."""
     return f"${price:.4f}/h"
 
 
 def dollars_text(amount: float) -> str:
-    """Of a month."""
     return f"${amount / 1000:,.1f}k" if amount >= 10_000 else f"${amount:,.0f}"
 
 

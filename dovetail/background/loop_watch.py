@@ -48,7 +48,6 @@ class LoopWatch:
         self._held_by, self._complained = Counter(), False
 
     def beat(self) -> None:
-        """The loop is here again."""
         late, work = self.clock() - self._due, self.own_work() - self._worked
         loop_late(max(0.0, late))
         if late >= LATE_SECONDS:
@@ -70,7 +69,6 @@ class LoopWatch:
             _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
 
     def _by(self) -> str:
-        """What was seen most often."""
         seen = self._held_by.most_common(1)
         return f": {seen[0][0]}" if seen else ""
 

@@ -46,7 +46,6 @@ class NoticeQueue:
         self._task: asyncio.Task[None] | None = None
 
     async def publish(self, *notices: Notice) -> None:
-        """Queue them."""
         for notice in notices:
             self._put(notice)
         dropped = len(self._waiting) - self._longest

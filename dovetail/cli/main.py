@@ -295,7 +295,6 @@ def _kubeconfig(given: argparse.Namespace) -> Any:
 
 
 def run(called: str = NAME) -> None:
-    """The console script."""
     code = main(sys.argv[1:], called)
     if code != READER_GONE:
         sys.stdout.flush()

@@ -171,7 +171,6 @@ def _bound(name: bytes, place: bytes) -> bytes:
 
 
 def from_folder(keys: Path | None) -> AesGcmCodec:
-    """The factory."""
     if keys is None:
         raise KeyTrouble("DOVETAIL_CODEC_KEYS is not set: the folder of keys")
     return AesGcmCodec(Keys(keys))

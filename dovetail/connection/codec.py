@@ -53,14 +53,12 @@ class NamedCodec(PayloadCodec, WithSerializationContext):
         return NamedCodec(self.codec.at(context.workflow_id), self.name) if context.workflow_id else self
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """As the codec does."""
         try:
             return await self.codec.encode(payloads)
         except Exception as error:
             raise UnreadablePayload(f"{self.name} cannot encode: {_words(error)}") from error
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """As the codec does."""
         try:
             return await self.codec.decode(payloads)
         except Exception as error:

@@ -49,7 +49,6 @@ class Link:
         self._followers.append(follower)
 
     async def keep_fresh(self) -> None:
-        """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()

@@ -66,7 +66,6 @@ class TemporalPresence:
         return f"Temporal is away: no answer for {self.silent_seconds:.0f} s: {self.problem}"
 
     async def watch(self) -> None:
-        """Ask until cancelled."""
         while True:
             answered = await self.look()
             await asyncio.sleep(LOOK_SECONDS if answered else AGAIN_SECONDS)

@@ -34,7 +34,6 @@ class Command:
 
     @property
     def price(self) -> float:
-        """What its nodes cost now."""
         return sum(c.price for c in self.candidates)
 
     @property

@@ -53,12 +53,10 @@ class Round:
 
     @property
     def judging(self) -> Judging:
-        """What this round cannot judge."""
         return self.fleet.judging
 
     @cached_property
     def screening(self) -> Screening:
-        """Every node, judged once."""
         return screen(self.fleet)
 
     @cached_property
@@ -73,7 +71,6 @@ class Round:
 
     @cached_property
     def prices(self) -> PriceBook:
-        """The prices of instance types."""
         return PriceBook(self.settings.well_known)
 
     @cached_property
@@ -120,11 +117,9 @@ class RemainingAllowances:
 
     @classmethod
     def of(cls, found: Mapping[str, Allowance]) -> "RemainingAllowances":
-        """All of them."""
         return cls({pool: allowance.left for pool, allowance in found.items()})
 
     def copy(self) -> "RemainingAllowances":
-        """The same, to try with."""
         return RemainingAllowances(self._left)
 
     def has(self, pool: str) -> bool:

@@ -32,7 +32,6 @@ class ConditionSet:
     conditions: tuple[Condition, ...]
 
     def find(self, kind: str) -> Condition | None:
-        """The condition of that type."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def set(self, wanted: Condition) -> "ConditionSet":

@@ -40,7 +40,6 @@ def frozen_request(claim: NodeClaim) -> LaunchRequest:
 
 
 def request_text(request: LaunchRequest) -> str:
-    """The annotation's value."""
     return json.dumps({"generation": request.generation, "request": request.request}, separators=(",", ":"))
 
 

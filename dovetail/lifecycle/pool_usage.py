@@ -36,7 +36,6 @@ class _Sum:
         self._times: dict[int, tuple[Resources, int]] = {}  # by identity, which holds because the object is held
 
     def add(self, capacity: Resources) -> None:
-        """One node more."""
         _, times = self._times.get(id(capacity), (capacity, 0))
         self._times[id(capacity)] = capacity, times + 1
 

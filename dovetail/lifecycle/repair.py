@@ -39,7 +39,6 @@ class Repairs:
 
 
 def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repairs:
-    """All repairs by one snapshot."""
     known = tuple(policies)
     orders, blocked, moments = [], [], []
     for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):

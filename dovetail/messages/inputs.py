@@ -40,8 +40,6 @@ class DisruptInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaretakerInput:
-    """For the Caretaker."""
-
     cluster: str
     generation: int = 0
     max_history: int = 0  # tests make it small, so that many generations pass

@@ -54,8 +54,6 @@ class Interruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionsInput:
-    """For Interruptions."""
-
     cluster: str
     generation: int = 0
     max_history: int = 0

@@ -141,8 +141,6 @@ class DrainOutcome(StepOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationOutcome(StepOutcome):
-    """The instance is gone."""
-
     released: bool = False  # and the finalizers are off
 
 

@@ -2,7 +2,6 @@
 
 
 def scheduler_id(cluster: str) -> str:
-    """The singleton that plans."""
     return f"{cluster}/scheduler"
 
 

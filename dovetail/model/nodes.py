@@ -10,8 +10,6 @@ from dovetail.model.values.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One status condition."""
-
     type: str
     status: str
     reason: str = ""
@@ -40,8 +38,6 @@ class NodeClassRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A Node object."""
-
     name: str
     uid: str = ""
     resource_version: str = ""

@@ -101,7 +101,6 @@ class Snapshot:
 
     @cached_property
     def claims_by_pool(self) -> Mapping[str, Claims]:
-        """The claims of each pool."""
         found: dict[str, list[NodeClaim]] = {}
         for claim in self.claims.values():
             found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)

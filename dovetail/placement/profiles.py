@@ -27,9 +27,7 @@ class Draft(Protocol):
     min_values_relaxed: bool
 
     @property
-    def template(self) -> object:
-        """Its NodePool, compiled."""
-        ...
+    def template(self) -> object: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

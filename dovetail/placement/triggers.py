@@ -59,7 +59,6 @@ STANDING_ON: Final = NODES_AND_CLAIMS | POOLS
 
 
 def standing(snapshot: Snapshot) -> Standing:
-    """As the objects are now."""
     leaving, ending = _leaving_nodes(snapshot)
     return Standing(planned=_planned(snapshot), leaving=leaving, ending=ending, room=frozenset(_room(snapshot)))
 

@@ -12,8 +12,6 @@ UNFIT_SECONDS: Final = 30.0  # beyond this a worker takes no step: the cloud ref
 
 
 class Clock(Protocol):
-    """The cluster's clock."""
-
     def now(self) -> float:
         """Seconds since the epoch, as the API server counts them."""
 
@@ -37,7 +35,6 @@ def unfit_clock(clock: Clock) -> str:
 
 
 def difference(clock: Clock) -> str:
-    """The difference in words."""
     ahead = clock.ahead()
     way = "ahead of" if ahead >= 0 else "behind"
     return f"the clock of this worker is {abs(ahead):.0f} s {way} the API server's"

@@ -78,8 +78,6 @@ class Instance:
 
 
 class Cloud(Protocol):
-    """Instances."""
-
     async def prepare(self, claim: NodeClaim) -> Prepared | NoCapacity | ClassNotReady | LaunchRefused:
         """Work out what would be launched for a claim, with the images that it names (model/rules/stable_images.py).
         Launches nothing."""

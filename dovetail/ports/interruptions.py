@@ -21,8 +21,6 @@ class Message:
 
 
 class Interruptions(Protocol):
-    """A cloud's announcements."""
-
     async def receive(self) -> tuple[Message, ...]:
         """Wait up to 20 s for messages, at most ten. They come again after 20 s unless acknowledged."""
 

@@ -79,8 +79,6 @@ class MetadataChange:
 
 
 class NodeClaims(Protocol):
-    """NodeClaim objects."""
-
     async def create(self, claim: NewClaim) -> NodeClaim:
         """Create it. A claim of that name with the same dovetail.sh/plan is ours and is returned; else Taken."""
 
@@ -108,8 +106,6 @@ class NodeClaims(Protocol):
 
 
 class Nodes(Protocol):
-    """Node objects."""
-
     async def read(self, name: str) -> Node | None:
         """The node as the API server has it now."""
 
@@ -250,8 +246,6 @@ class Namespaces(Protocol):
 
 
 class NodePools(Protocol):
-    """NodePool objects."""
-
     async def read(self, name: str) -> NodePool | None:
         """The pool as the API server has it now."""
 

@@ -66,8 +66,6 @@ class ProviderCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCloud:
-    """A cloud that is open."""
-
     cloud: Cloud
     catalogues: Catalogues
     classes: NodeClassUpkeep | None  # None: this cloud's classes need no upkeep

@@ -42,7 +42,6 @@ def well_known_labels(settings: Settings) -> frozenset[str]:
 
 
 def placement_settings(settings: Settings) -> PlacementSettings:
-    """For placement."""
     return PlacementSettings(
         preference_policy=settings.preferences,
         min_values_policy=settings.min_values,
@@ -76,12 +75,10 @@ def stopwatch(seconds: float) -> Callable[[], bool]:
 
 
 def brake_settings(settings: Settings) -> BrakeSettings:
-    """For the brake on launches."""
     return BrakeSettings(launches=settings.brake_launches, dollars=settings.brake_dollars)
 
 
 def disruption_settings(settings: Settings) -> DisruptionSettings:
-    """For disruption."""
     return DisruptionSettings(
         nominate_for=nomination_seconds(settings.batch_max),
         spot_to_spot=settings.gates["SpotToSpotConsolidation"],

@@ -61,7 +61,6 @@ def settings_text() -> str:
 
 
 def words_of(field: FieldInfo) -> str:
-    """What a setting does."""
     return field.description or WORDS[str(field.alias)]
 
 

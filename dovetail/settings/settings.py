@@ -225,7 +225,6 @@ class Settings(BaseModel):
 
     @property
     def provider(self) -> Provider[Any]:
-        """The cloud that was chosen."""
         return provider_named(self.cloud)
 
 

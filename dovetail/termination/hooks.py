@@ -32,7 +32,6 @@ class Hook:
 
     @property
     def words(self) -> str:
-        """For people."""
         if self.denies:
             return f"hook {self.name} denies it" + (f": {self.owner}" if self.owner else "")
         return f"hook {self.name}" + (f" ({self.owner})" if self.owner else "")
@@ -73,7 +72,6 @@ class HookTerms:
 
 
 def holding(claim: NodeClaim, prefix: str, terms: HookTerms, now: float) -> tuple[Hook, ...]:
-    """Those that hold it now."""
     ends = terms.ends
     if is_interrupted(claim):
         warned = time_or_none(claim.annotations.get(names.INTERRUPTED, "")) or claim.deleting_since or terms.since
@@ -82,5 +80,4 @@ def holding(claim: NodeClaim, prefix: str, terms: HookTerms, now: float) -> tupl
 
 
 def words_of(hooks: Iterable[Hook]) -> str:
-    """For people."""
     return ", ".join(hook.words for hook in hooks)

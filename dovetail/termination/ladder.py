@@ -53,7 +53,6 @@ class DrainHold:
 
     @property
     def blocker(self) -> Blocker:
-        """The one that is named."""
         return next(each for each in Blocker if each in self.blockers)
 
 
@@ -171,7 +170,6 @@ class Decision:
 
     @property
     def words(self) -> str:
-        """For people."""
         return f"{self.text} (by {self.by})" if self.by else self.text
 
 
@@ -184,7 +182,6 @@ def decision_of(claim: NodeClaim) -> Decision | None:
 
 
 def read_decision(text: str, by: str = "") -> Decision:
-    """What that text says."""
     words, shown = text.split(), " ".join(text.split())[:60]
     if words in (["force"], ["cancel"]):
         return Decision(text=shown, by=by, do=words[0])

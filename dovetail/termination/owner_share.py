@@ -46,7 +46,6 @@ class Turns:
 
     @property
     def is_free(self) -> bool:
-        """Whether one more may leave."""
         return self.taken < self.allowed
 
     def words(self, owner: Owner) -> str:

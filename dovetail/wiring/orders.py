@@ -24,8 +24,6 @@ Send = Callable[[str, str, bytes | None, str], tuple[int, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterObjects:
-    """Port by port."""
-
     claims: NodeClaims
     nodes: Nodes
     pools: NodePools

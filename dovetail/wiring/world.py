@@ -174,7 +174,6 @@ def _simulated(settings: Settings) -> World:
 
 
 def metrics_of(settings: Settings) -> Metrics | None:
-    """The Prometheus of the settings."""
     if not settings.prometheus:
         return None
     return Prometheus(

@@ -61,7 +61,6 @@ class StandIn:
     begun_answered: bool = False
 
     async def run(self) -> None:
-        """For ever."""
         try:
             while True:
                 await self.presence.until_away()

@@ -86,11 +86,9 @@ class _WithGauges(MetricExporter):
         return ScopeMetrics(scope=InstrumentationScope("dovetail.gauges"), metrics=found, schema_url="")
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
-        """Nothing waits here."""
         return self._sends.force_flush(timeout_millis)
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
-        """Close the connection."""
         self._sends.shutdown(timeout_millis, **kwargs)
 
 

@@ -60,8 +60,6 @@ def resource_of(cluster: str, version: str) -> Resource:
 
 
 class SpanSender:
-    """Sends spans."""
-
     def __init__(self, resource: Resource) -> None:
         self._ids, self._lock = _GivenIds(), threading.Lock()
         self._sent: OrderedDict[SpanId, None] = OrderedDict()
@@ -146,7 +144,6 @@ class LineSender(logging.Handler):
         )
 
     def close(self) -> None:
-        """Send what is left."""
         self._provider.shutdown()
         super().close()
 

@@ -17,8 +17,6 @@ class AnswerTooLarge(Exception):
 
 
 class AnswerSizeGuard(Interceptor):
-    """Measures every answer."""
-
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the next interceptor of the chain."""
         return _Inbound(next)

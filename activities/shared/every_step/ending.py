@@ -32,7 +32,6 @@ AGAIN_SECONDS: Final = 0.1
 
 
 def ended_by_stop() -> NotYet:
-    """What a wait fails with."""
     return NotYet("its worker stops, and another one goes on", AGAIN_SECONDS)
 
 

@@ -76,15 +76,12 @@ class FailingStep:
     last: float
 
     def line(self, now: float) -> str:
-        """For people."""
         times = "once" if self.times == 1 else f"{self.times} times in a row"
         return f"{self.step} of {self.workflow_id} has failed {times}, last {now - self.last:.0f} s ago: {self.text}"
 
 
 @dataclass(slots=True)
 class StepHealth:
-    """The record of one process."""
-
     now: Callable[[], float] = time.monotonic
     running: set[RunningStep] = field(default_factory=set)
     known: dict[_Key, FailingStep] = field(default_factory=dict)
@@ -99,7 +96,6 @@ class StepHealth:
         return found
 
     def end(self, step: RunningStep) -> None:
-        """It no longer runs here."""
         self.running.discard(step)
 
     def runs(self, step: str, workflow_id: str) -> bool:
@@ -168,7 +164,6 @@ class StepHealth:
                 yield f"the loop {loop} has not come to the end of a look for {age:.0f} s"
 
     def lines(self) -> list[str]:
-        """What fails, for people."""
         now = self.now()
         return [one.line(now) for one in self.failing()]
 

@@ -25,8 +25,6 @@ MOST_OBJECTS: Final = 10  # a plan may be about hundreds
 
 
 class StepNotices:
-    """Publishes them."""
-
     def __init__(self, notices: Notices, view: ClusterView) -> None:
         self.notices, self.view = notices, view
         self.publishing: set[asyncio.Task[None]] = set()

@@ -23,8 +23,6 @@ REST_FACTOR = 3.0  # times as long as a decision took, until the next: at most a
 
 
 class DecisionThread:
-    """One thread that decides."""
-
     def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
         """`seconds`: how long one decision may take before it is asked to answer with what it has."""
         self.seconds, self.clock = seconds, clock

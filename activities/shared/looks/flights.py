@@ -28,8 +28,6 @@ class Flights(Protocol):
 
 
 class NoFlights:
-    """Keeps nothing."""
-
     def decided(
         self,
         kind: DecisionKind,

@@ -22,7 +22,6 @@ class LastAnswer(Generic[T]):
         self._last: tuple[tuple[object, ...], T] | None = None
 
     def of(self, snapshot: Snapshot) -> T:
-        """The answer for this snapshot."""
         version = snapshot.version_of(self._kinds)
         if self._last is not None and version == self._last[0]:
             return self._last[1]

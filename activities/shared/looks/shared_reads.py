@@ -14,15 +14,11 @@ Found = TypeVar("Found", covariant=True)
 
 
 class Reads(Protocol[Found]):
-    """Whatever reads objects by name."""
-
     async def read(self, name: str) -> Found:
         """The object as the API server has it now."""
 
 
 class SharedReads(Generic[T]):
-    """Live reads by name."""
-
     def __init__(self, read: Callable[[str], Awaitable[T]]) -> None:
         self._read = read
         self._running: dict[str, asyncio.Task[T]] = {}

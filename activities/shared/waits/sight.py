@@ -27,7 +27,6 @@ class Sight:
     at_work: bool = False
 
     def sees(self, uids: Set[str], versions: Mapping[str, int]) -> None:
-        """These are waiting."""
         if not uids <= self.known:
             self.version, self.new = max((versions.get(kind, 0) for kind in self.kinds), default=0), True
             self.works()

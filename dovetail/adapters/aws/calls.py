@@ -119,7 +119,6 @@ class Calls:
         return None  # a cloud that carries dry runs out; none of them costs anything
 
     async def pages(self, service: str, operation: str, **parameters: Any) -> AsyncIterator[Json]:
-        """All pages of a list."""
         token: Json = {}
         while True:
             answer = await self.call(service, operation, **parameters, **token)

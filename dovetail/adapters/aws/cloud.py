@@ -41,8 +41,6 @@ class Parts:
 
 
 class AwsCloud:
-    """Instances."""
-
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._terminations = Terminations(parts.calls)

@@ -16,8 +16,6 @@ GATES: Final = {"NodeClassCEL": False}
 
 
 class AwsEnvironment(BaseModel):
-    """One field a variable."""
-
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
     region: str = Field("", alias="AWS_REGION", description="the region; without it as botocore finds it")
@@ -88,7 +86,6 @@ class AwsEnvironment(BaseModel):
 
 
 def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
-    """The adapter's settings."""
     return AwsSettings(
         cluster=shared.cluster,
         cluster_uid=shared.cluster_uid,

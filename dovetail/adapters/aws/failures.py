@@ -126,12 +126,10 @@ def refusal(subject: str, denied: Denied) -> Failure:
 
 
 def code_of(error: sdk.ClientError) -> str:
-    """The code."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def message_of(error: sdk.ClientError) -> str:
-    """The message, for people."""
     return str(error.response.get("Error", {}).get("Message", ""))
 
 

@@ -51,7 +51,6 @@ class BucketObjects:
         return list(await asyncio.gather(*[one(name) for name in names]))
 
     async def names(self, prefix: str) -> tuple[str, ...]:
-        """Page by page."""
         names: list[str] = []
         more: dict[str, str] = {}
         while True:
@@ -66,7 +65,6 @@ class BucketObjects:
         await self._call("delete_object", Key=self.prefix + name)
 
     async def close(self) -> None:
-        """End its connections."""
         if self._client is not None:
             await asyncio.to_thread(self._client.close)
 

@@ -92,7 +92,6 @@ def observe(name: str, amount: float, labels: Mapping[str, str] | None = None) -
 
 
 def called(service: str, operation: str, seconds: float, code: str) -> None:
-    """Count one call to AWS."""
     labels = {"service": service, "operation": operation}
     observe("aws_request_duration_seconds", seconds, labels)
     count("aws_requests_total", {**labels, "code": code})

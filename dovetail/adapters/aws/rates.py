@@ -19,8 +19,6 @@ LONGEST_WAIT: Final = 30.0  # a call that would wait longer is given back to its
 
 
 class Bucket:
-    """One operation's allowance."""
-
     def __init__(self, burst: float, per_second: float, clock: Callable[[], float]) -> None:
         self._burst, self._per_second, self._clock = burst, per_second, clock
         self._left, self._since = burst, clock()

@@ -20,8 +20,6 @@ class RateLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSettings:
-    """One cluster's settings."""
-
     cluster: str  # CLUSTER_NAME
     cluster_uid: str = ""  # of its namespace kube-system; empty: not known, and no instance is tagged with it
     region: str = ""  # AWS_REGION; empty: as botocore finds it

@@ -15,8 +15,6 @@ from dovetail.model import names as core
 
 
 class SizedInstances:
-    """Types of instances."""
-
     def __init__(self, offerings: OfferingsCache, overlays: PoolOverlays) -> None:
         self._offerings, self._overlays = offerings, overlays
 

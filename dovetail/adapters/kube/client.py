@@ -55,7 +55,6 @@ class Client:
         await self._load()
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._official is not None:
             await self._official.close()
 

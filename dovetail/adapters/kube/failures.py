@@ -52,7 +52,6 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """The message for people."""
         return str(self.body.get("message") or f"HTTP {self.status}")[:_LONGEST_MESSAGE]
 
     @property

@@ -68,7 +68,6 @@ class KarpenterLease:
             _log.error("%s, or let it only look: --beside-karpenter", self.trouble())
 
     async def keep(self) -> None:
-        """For ever."""
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS if self.holder else LOOK_SECONDS)
             await self.look()

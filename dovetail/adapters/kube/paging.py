@@ -35,7 +35,6 @@ async def pages(client: Caller, path: str, subject: str, query: dict[str, str] |
 
 
 async def list_all(client: Caller, path: str, subject: str, query: dict[str, str] | None = None) -> AsyncIterator[Json]:
-    """Every object of a list."""
     async for page in pages(client, path, subject, query):
         for raw in page.items:
             yield raw

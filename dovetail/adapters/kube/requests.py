@@ -47,8 +47,6 @@ class Request:
 
 
 class Caller(Protocol):
-    """Who sends requests."""
-
     async def call(self, request: Request) -> Answer:
         """One request and its answer; a failure where the status is neither success nor expected."""
         ...

@@ -172,7 +172,6 @@ class Cache:
             return store.seen >= write.version
 
     def kinds(self) -> tuple[Kind, ...]:
-        """What is watched."""
         return tuple(store.kind for store in self._stores.values())
 
     # Inside
@@ -230,7 +229,6 @@ class Listing:
         self._contents = Contents()
 
     def add(self, raw: Json) -> None:
-        """One object of the list."""
         try:
             identity = identify(self._store.kind, raw)
         except UnreadableObject as error:

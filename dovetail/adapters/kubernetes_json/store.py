@@ -118,8 +118,6 @@ class Contents:
 
 
 class Store:
-    """All objects of one kind."""
-
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.contents = Contents()

@@ -47,13 +47,10 @@ def always_usable(kind: str) -> str:
 
 
 def never_silent(kind: str) -> float:
-    """For the same."""
     return 0.0
 
 
 class CachedView:
-    """One cache as both ports."""
-
     def __init__(
         self,
         cache: Cache,

@@ -50,8 +50,6 @@ class KwokCloudParts:
 
 
 class KwokCloud:
-    """Instances."""
-
     def __init__(self, parts: KwokCloudParts, clock: Callable[[], float] = time.time) -> None:
         self._parts, self._clock = parts, clock
         self._types = {each.name: each for each in parts.types}

@@ -4,8 +4,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class KwokEnvironment(BaseModel):
-    """One field a variable."""
-
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
     instance_types_file: str = Field(

@@ -34,8 +34,6 @@ _REASONS: Final[Mapping[str, InterruptionReason]] = {
 
 
 class KwokInterruptions:
-    """Announcements."""
-
     def __init__(
         self, view: ClusterView, objects: RawObjects, shortages: KwokShortages, clock: Callable[[], float] = time.time
     ) -> None:

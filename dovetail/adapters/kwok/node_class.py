@@ -28,8 +28,6 @@ SHORTAGE_SECONDS: Final = 180.0  # for how long a refused offering is not asked 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KwokClass:
-    """One class."""
-
     name: str
     state: NodeClassState
     max_pods: int | None = None
@@ -103,7 +101,6 @@ class KwokShortages:
         self._until[pool] = self._clock() + SHORTAGE_SECONDS
 
     def known(self) -> frozenset[OfferingKey]:
-        """Those of this moment."""
         now = self._clock()
         self._until = {pool: until for pool, until in self._until.items() if until > now}
         return frozenset(self._until)

@@ -34,7 +34,6 @@ class WorldSettings:
 
 
 def read_settings(connection: sqlite3.Connection) -> WorldSettings:
-    """The settings in the file."""
     row = connection.execute("SELECT value FROM settings WHERE name = 'world'").fetchone()
     return WorldSettings(**orjson.loads(row["value"])) if row else WorldSettings()
 

@@ -52,13 +52,11 @@ class SimulatedWorld:
 
     @classmethod
     def open(cls, file: Path, clock: Callable[[], float] = time.time) -> Self:
-        """A world that exists."""
         if not file.exists():
             raise FileNotFoundError(f"there is no world in {file}")
         return cls(file, clock=clock)
 
     def close(self) -> None:
-        """Close the file."""
         self._store.close()
 
     # Objects
@@ -68,7 +66,6 @@ class SimulatedWorld:
         return self._write(lambda cluster: _applied(cluster, body))
 
     def patch(self, kind: str, key: str, patch: Json, subresource: str = "") -> Json:
-        """A merge patch."""
         return self._write(lambda cluster: cluster.patch(kind, key_in(kind, key), patch, subresource))
 
     def delete(self, kind: str, key: str, grace: int | None = None) -> None:
@@ -76,11 +73,9 @@ class SimulatedWorld:
         self._write(lambda cluster: cluster.delete(kind, key_in(kind, key), grace=grace))
 
     def get(self, kind: str, key: str) -> Json | None:
-        """One object."""
         return self._read(lambda cluster: cluster.read(kind, key_in(kind, key)))
 
     def objects(self, kind: str) -> list[Json]:
-        """All objects of a kind."""
         return self._read(lambda cluster: list(table.every(cluster.connection, kind)))
 
     def scale(self, deployment: str, replicas: int) -> Json:
@@ -101,7 +96,6 @@ class SimulatedWorld:
         return self._read(lambda cluster: rows.every(cluster.connection))
 
     def live_instances(self) -> list[InstanceRow]:
-        """Those that are not gone."""
         return self._read(lambda cluster: rows.unended(cluster.connection))
 
     def launch(self, call: LaunchCall) -> Launched:
@@ -127,12 +121,9 @@ class SimulatedWorld:
     # The world
 
     def settings(self) -> WorldSettings:
-        """The settings as they are."""
         return self._read(lambda cluster: read_settings(cluster.connection))
 
     def set(self, **changes: float | int | str) -> None:
-        """Change settings."""
-
         def step(cluster: Cluster) -> None:
             changed = dataclasses.replace(read_settings(cluster.connection), **changes)  # type: ignore[arg-type]
             write_settings(cluster.connection, changed)

@@ -34,8 +34,6 @@ HOURS_A_MONTH: Final = 730.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectAnswer:
-    """One object of the file."""
-
     kind: str
     name: str
     is_new: bool
@@ -55,8 +53,6 @@ class NodeSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessorAnswer:
-    """A node to come."""
-
     pool: str
     size: NodeSize
 
@@ -170,7 +166,6 @@ class ChangeAnswer:
 
 
 def change_answer(basis: Basis, supposed: Supposed, until: float) -> ChangeAnswer:
-    """Play the change forward."""
     look = basis.look
     settings = disruption_settings(look.settings)
     prices = _prices(Fleet(supposed.before, settings))

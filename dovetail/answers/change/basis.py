@@ -71,7 +71,6 @@ class _Recorded:
         self._objects = recording.objects
 
     async def raw(self, kind: str, name: str) -> Json | None:
-        """By kind and name."""
         return next((each for each in self._objects.get(kind, ()) if each["metadata"]["name"] == name), None)
 
 

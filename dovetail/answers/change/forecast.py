@@ -44,8 +44,6 @@ class StayingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastAnswer:
-    """Everything that is due."""
-
     cluster: str = ""
     source: str
     at: str
@@ -84,7 +82,6 @@ def _coming(each: Coming) -> ComingAnswer:
 
 
 def forecast_in(answer: ForecastAnswer, form: str) -> str:
-    """As text or as Markdown."""
     return forecast_markdown(answer) if form == "markdown" else forecast_text(answer)
 
 
@@ -114,7 +111,6 @@ def _lines(answer: ForecastAnswer) -> Iterator[str]:
 
 
 def forecast_markdown(answer: ForecastAnswer) -> str:
-    """As a table."""
     rows = [f"| {each.at} | {each.what} | {each.pool or 'all'} | {each.text} |" for each in answer.coming]
     head = [f"### Dovetail forecast until {answer.until}", "", f"{answer.source}", ""]
     table = ["| when | what | NodePool | |", "|---|---|---|---|", *rows] if rows else ["Nothing is due by itself."]

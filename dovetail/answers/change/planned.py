@@ -16,5 +16,4 @@ async def change_on(basis: Basis, documents: tuple[Document, ...], ahead: float)
 
 
 def change_in(answer: ChangeAnswer, form: str, *, diff: bool) -> str:
-    """As text or as Markdown."""
     return change_markdown(answer) if form == "markdown" else change_text(answer, diff=diff)

@@ -81,7 +81,6 @@ def _time(moment: float | None) -> str | None:
 
 
 def rollout_lines(rollout: RolloutAnswer) -> Iterator[str]:
-    """For people."""
     by = f" is made of it by DisruptionPolicy {rollout.policy}" if rollout.is_new else ""
     goes = "and goes" if by else " goes"
     steps = plural(len(rollout.steps), "step")

@@ -38,7 +38,6 @@ SHOWN_WORDS: Final = 200
 
 
 async def cluster_checks(world: World, settings: Settings, ready: Awaitable[None]) -> tuple[Check, ...]:
-    """All of them."""
     answers = await asyncio.gather(_server(world), _view(world, settings, ready), cloud_check(world))
     server, view, cloud = answers
     return (*server, *view, *cloud)

@@ -38,7 +38,6 @@ class DoctorAnswer:
 
 
 async def doctor(settings: Settings) -> DoctorAnswer:
-    """Make every check."""
     seen: Seen = asyncio.get_running_loop().create_future()
     temporal, cluster = await asyncio.gather(_temporal(settings, seen), _cluster(settings, seen))
     return DoctorAnswer(cluster=settings.cluster, checks=(*temporal, *cluster))

@@ -15,7 +15,6 @@ class Check:
 
 
 def fine(name: str, found: str) -> Check:
-    """It holds."""
     return Check(name=name, verdict="holds", found=found)
 
 

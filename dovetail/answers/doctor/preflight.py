@@ -20,7 +20,6 @@ RIGHTS: Final = "rights in the cloud"
 
 
 async def preflight_checks(world: World) -> tuple[Check, ...]:
-    """All of them."""
     server, cloud, rights = await asyncio.gather(_server(world), cloud_check(world), cloud_rights_check(world))
     return (*server, *cloud, rights)
 

@@ -163,7 +163,6 @@ def _why_dead(queue: str, signs: LifeSigns) -> str:
 
 
 def shown_workers(pollers: list[str]) -> str:
-    """How many, and the first."""
     return f"{plural(len(pollers), 'worker')}: {', '.join(pollers[:3])}"
 
 

@@ -11,7 +11,6 @@ WIDEST: Final = 22  # of the names beside which texts stand; above the text of a
 
 
 def doctor_text(answer: DoctorAnswer) -> str:
-    """The whole answer."""
     width = min(WIDEST, max(len(check.name) for check in answer.checks))
     lines = []
     for check in answer.checks:

@@ -16,7 +16,6 @@ TITLES: Final = {method.name: method.title for method in METHODS}
 
 
 def node_text(answer: NodeAnswer) -> str:
-    """The whole answer."""
     return "\n".join(_lines(answer))
 
 

@@ -9,7 +9,6 @@ from dovetail.model.places.placements import PoolRefusal
 
 
 def pod_text(answer: PodAnswer) -> str:
-    """The whole answer."""
     return "\n".join(_lines(answer))
 
 

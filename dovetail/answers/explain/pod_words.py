@@ -57,12 +57,10 @@ NODE_WORDS: Final[Mapping[str, str]] = {
 
 
 def pool_words(reason: Reason) -> str:
-    """Why a pool refuses."""
     return POOL_WORDS[reason]
 
 
 def node_words(reason: str) -> str:
-    """Why nodes refuse."""
     return NODE_WORDS.get(reason, reason.replace("_", " "))
 
 

@@ -29,7 +29,6 @@ _COLOURS: Final = {"silent": NEEDS_PERSON, "needs a person": NEEDS_PERSON, "unkn
 
 
 def fleet_text(found: FleetAnswer, screen: Screen, wide: bool = False) -> str:
-    """The whole screen."""
     if not found.clusters:
         return f"no cluster runs in the namespace {found.namespace}"
     rows = [_row(row, found.now) for row in found.clusters]

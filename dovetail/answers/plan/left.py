@@ -43,7 +43,6 @@ def left_now(look: Look) -> LeftAnswer:
 
 
 def left_text(left: LeftAnswer) -> str:
-    """One line."""
     if left.month <= 0:
         return _HEAD + ("nothing was found to save before time was up" if left.at_least else "nothing is left to save")
     least = "at least " if left.at_least else ""

@@ -14,7 +14,6 @@ MOST: Final = 10
 
 
 def plan_text(answer: PlanAnswer) -> str:
-    """The whole answer."""
     return "\n".join(_lines(answer))
 
 

@@ -35,7 +35,6 @@ class Bill:
     unpriced: int
 
     def all_spans(self) -> Iterator[CostSpan]:
-        """Of all pools."""
         return (span for found in self.spans.values() for span in found)
 
 

@@ -125,7 +125,6 @@ class _Missing:
     _closing: list[tuple[float, int]] = field(default_factory=list)  # when which credit ends
 
     def move(self, entry: Entry) -> None:
-        """Open its credit."""
         credit = self.known.credit(entry, len(self.credits))
         room, credit.room = credit.room, NOTHING
         for claim in credit.gains:

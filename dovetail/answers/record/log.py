@@ -52,8 +52,6 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswer:
-    """The entries, oldest first."""
-
     cluster: str
     since: str
     until: str | None

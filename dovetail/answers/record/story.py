@@ -33,8 +33,6 @@ from dovetail.messages.workflow_types import DISRUPT_NODES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing that happened."""
-
     at: float
     text: str
     seconds: float | None = None  # of a step that has ended here: how long it took

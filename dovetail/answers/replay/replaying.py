@@ -27,8 +27,6 @@ NOT_SET: Final = "DOVETAIL_FLIGHTS: not set, so that no decision is kept (docs/o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlightRow:
-    """A decision that is kept."""
-
     id: str
     at: float
     kind: str
@@ -155,7 +153,6 @@ def flights_text(answer: FlightsAnswer) -> str:
 
 
 def replay_text(answer: ReplayAnswer) -> str:
-    """The verdict first."""
     return "\n".join(_lines(answer))
 
 

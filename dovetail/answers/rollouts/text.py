@@ -44,7 +44,6 @@ def bar_of(target: int, leaving: int, total: int, cells: int = CELLS) -> str:
 
 
 def counts_words(shown: RolloutShown) -> str:
-    """How many nodes are where."""
     leaving = f", {shown.leaving} leaving" if shown.leaving else ""
     of = f" (NodePool {shown.pool})" if shown.pool else ""
     return f"{shown.target} of {shown.total} at the target{leaving}{of}"
@@ -84,7 +83,6 @@ def one_line(shown: RolloutShown, now: float, cells: int = 10) -> str:
 
 
 def rollout_colour(shown: RolloutShown) -> str:
-    """Of the first cell."""
     return NEEDS_PERSON if shown.needs_person else WAITS if shown.state in ("Judging", "Paused") else GOES_ON
 
 

@@ -77,7 +77,6 @@ class Api:
         return 200, EVENTS, self._statuses(asker)
 
     async def answer(self, target: str) -> Answer:
-        """Answer what has one answer."""
         path, _, words = target.partition("?")
         path = path.strip("/")
         if (file := file_of_page(path)) is not None:

@@ -71,8 +71,6 @@ class Asker:
 
 @dataclass(slots=True)
 class Budget:
-    """Of one worker."""
-
     clock: Callable[[], float] = time.monotonic
     processor: Callable[[], float] = time.process_time
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

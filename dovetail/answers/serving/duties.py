@@ -38,7 +38,6 @@ _log = logging.getLogger(__name__)
 
 
 def duties(settings: Settings, presence: TemporalPresence) -> Mapping[str, Work]:
-    """By their names."""
     if not settings.record or "control" not in settings.roles:
         return {}
     return {"the kept record": partial(keep_record, settings, presence)}
@@ -96,7 +95,6 @@ async def keep_trend(settings: Settings, world: "World", presence: TemporalPrese
 
 
 async def look_at_trend(source: "Source", past: "Trend") -> None:
-    """Once."""
     fleet = await source.priced()
     if fleet is None:
         return

@@ -21,8 +21,6 @@ def _loaded() -> "Callable[[Settings, World, Client | None], Awaitable[tuple[str
 
 
 def findings(settings: Settings, world: World, presence: TemporalPresence) -> Findings:
-    """Of this worker."""
-
     async def look() -> tuple[str, ...]:
         stopping = await asyncio.to_thread(_loaded)
         return await stopping(settings, world, presence.client)

@@ -42,7 +42,6 @@ def files_of_page() -> Mapping[str, Answer]:
 
 
 def _words() -> str:
-    """JSON is JavaScript."""
     made = {
         "nodes": page_columns(),
         "pools": POOL_WORDS,

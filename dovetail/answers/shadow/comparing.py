@@ -118,8 +118,6 @@ class _Wish:
 
 @dataclass(slots=True)
 class Comparing:
-    """What both did so far."""
-
     since: float
     looks: int = 0
     launches: deque[LaunchComparison] = field(default_factory=lambda: deque(maxlen=MOST))
@@ -155,7 +153,6 @@ class Comparing:
         self._launches_saving += comparison.saving or 0.0
 
     def left(self, gone: GoneClaim, now: float) -> None:
-        """A node began to leave."""
         if not gone.reason:
             self._counts["not_compared"] += 1
             return

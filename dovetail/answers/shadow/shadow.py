@@ -87,11 +87,9 @@ class Shadow:
         self.world.view.cache.listen("NodeClaim", heard)
 
     def report(self) -> ShadowReport:
-        """What was compared so far."""
         return self.comparing.report(self.now(), (NOTE,))
 
     def close(self) -> None:
-        """End its thread."""
         self._thread.close()
 
     async def watch_nodes(self) -> None:

@@ -16,7 +16,6 @@ MOST: Final = 10  # of each kind; -o json has all that is kept
 
 
 def shadow_text(report: ShadowReport) -> str:
-    """The whole report."""
     return "\n".join(_lines(report))
 
 
@@ -44,7 +43,6 @@ def _lines(report: ShadowReport) -> Iterator[str]:
 
 
 def _section(head: str, lines: Sequence[str]) -> Iterator[str]:
-    """The newest first."""
     if not lines:
         return
     yield ""

@@ -29,7 +29,6 @@ class Screen:
 
 
 def screen() -> Screen:
-    """The screen of this process."""
     terminal = sys.stdout.isatty()
     colours = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
     return Screen(width=_width(terminal), colours=colours)

@@ -97,6 +97,5 @@ def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
 
 
 def bar(share: float, cells: int = 20) -> str:
-    """How full something is."""
     full = max(0, min(cells, round(share * cells)))
     return "▇" * full + "░" * (cells - full)

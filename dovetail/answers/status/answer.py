@@ -83,8 +83,6 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStatus:
-    """One NodePool, with its nodes."""
-
     name: str
     nodes: int
     price: float
@@ -110,8 +108,6 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusAnswer:
-    """The whole answer."""
-
     source: str
     now: float
     scheduler: str  # planning, paused, or why it gives no answer
@@ -161,8 +157,6 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesAnswer:
-    """All of them."""
-
     source: str
     now: float
     nodes: tuple[NodeRow, ...] = ()

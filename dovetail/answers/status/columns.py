@@ -38,7 +38,6 @@ class NodeColumn(Column):
     page_label: bool = False  # stands before the value where the page is too narrow for heads
 
     def value(self, node: "NodeRow") -> Any:
-        """Of that node."""
         return getattr(node, self.field)
 
 

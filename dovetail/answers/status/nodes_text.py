@@ -19,7 +19,6 @@ BAR_CELLS: Final = 5
 
 
 def nodes_text(found: NodesAnswer, screen: Screen, wide: bool = False) -> str:
-    """A line a node."""
     if not found.nodes:
         return "no nodes"
     columns, rows = _table(found, "wide" if wide else "nodes")

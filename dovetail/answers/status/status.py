@@ -49,7 +49,6 @@ def _of_interest(snapshot: Snapshot) -> frozenset[str]:
 
 
 def totals_of(facts: FleetFacts) -> Totals:
-    """The whole cluster."""
     snapshot = facts.snapshot
     cpu, memory = facts.use_of()
     prices = facts.prices.values()

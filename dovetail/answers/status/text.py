@@ -41,7 +41,6 @@ _COLOURS: Final = {"held": WAITS, "disruption": GOES_ON, "termination": GOES_ON,
 
 
 def status_text(found: ClusterStatus, screen: Screen, wide: bool = False) -> str:
-    """The whole screen."""
     now = found.now
     most = (len(found.under_way), len(found.needs_person)) if wide else (MOST_MOVES, MOST_NEEDS)
     blocks = [

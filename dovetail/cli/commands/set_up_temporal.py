@@ -42,7 +42,6 @@ def _seconds(retention: str) -> int:
 
 
 async def _namespace(client: Client, retention: int) -> bool:
-    """Whether it was made now."""
     service = client.workflow_service
     try:
         await service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
@@ -64,7 +63,6 @@ async def _namespace(client: Client, retention: int) -> bool:
 
 
 async def _search_attributes(client: Client) -> list[str]:
-    """Those that were added now."""
     deadline = time.monotonic() + KNOWN_SECONDS
     while True:
         try:

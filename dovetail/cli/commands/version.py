@@ -22,8 +22,6 @@ VERSION: Final = "0.1.0"
 
 
 class PrintedVersion(argparse.Action):
-    """--version."""
-
     def __init__(self, **named: Any) -> None:
         super().__init__(**{**named, "nargs": 0})
 

@@ -55,7 +55,6 @@ SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def add_completion(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register it."""
     printed = commands.add_parser(
         "completion", help="print the completion of a shell: source <(dovetail completion bash)"
     )

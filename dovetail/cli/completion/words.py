@@ -44,7 +44,6 @@ class _Line:
         self.given: dict[str, str] = {}
 
     def read(self, word: str) -> None:
-        """Take one whole word."""
         if self.awaiting is not None:
             self._keep(self.awaiting, word)
             self.awaiting = None

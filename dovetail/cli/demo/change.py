@@ -37,8 +37,6 @@ NOTICE: Final = 3.0  # seconds: the window must be seen closed before it opens
 
 @dataclass(slots=True)
 class _Seen:
-    """A roll-out as it stands."""
-
     name: str = ""
     step: str = ""
     state: str = ""
@@ -55,7 +53,6 @@ class ChangeStory(Performance):
         self.opens = 0.0  # when the window does
 
     async def play(self) -> None:
-        """All scenes."""
         await self.open(self.node_pool(), policy(), *policies_that_guard_moves())
         await self.services_run()
         try:

@@ -28,7 +28,6 @@ class Performance:
         self.worker: subprocess.Popen[bytes] | None = None
 
     async def play(self) -> None:
-        """All scenes."""
         raise NotImplementedError
 
     async def leave_running(self) -> None:
@@ -49,7 +48,6 @@ class Performance:
         self.say("the NodePool is ready")
 
     def close(self) -> None:
-        """What held."""
         self.say("what was asserted, on the objects and on the cloud's ledger:")
         for fact in self.asserted:
             say(f"           - {fact}")
@@ -133,6 +131,5 @@ class Performance:
 
 
 def has_condition(body: Json, kind: str) -> bool:
-    """Whether that condition is True."""
     conditions = body.get("status", {}).get("conditions") or []
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)

@@ -28,7 +28,6 @@ class Story(Performance):
         self.client: Client | None = None
 
     async def play(self) -> None:
-        """All scenes."""
         await self.open(self.node_pool())
         self.client = await Client.connect(self.stage.temporal_address, data_converter=DATA_CONVERTER)
         await self.pods_get_nodes()
@@ -170,7 +169,6 @@ class Story(Performance):
             self.say(f"  NodeClaim {name}: workflow {claim_owner_id(self.stage.cluster, name)}")
 
     def node_pool(self, labels: dict[str, str] | None = None) -> Json:
-        """The story's pool."""
         template: Json = {
             "metadata": {"labels": {"colour": "blue", **(labels or {})}},
             "spec": {

@@ -37,8 +37,6 @@ class ServerEnded(CommandFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalServer:
-    """A server that runs."""
-
     process: subprocess.Popen[bytes]
     address: str
     ui: str
@@ -47,7 +45,6 @@ class TemporalServer:
     metrics: str = ""  # where it tells its figures
 
     async def client(self) -> Client:
-        """A client of it."""
         return await Client.connect(self.address, data_converter=DATA_CONVERTER)
 
     def stop(self) -> None:

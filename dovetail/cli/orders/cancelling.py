@@ -25,8 +25,6 @@ ANSWER_SECONDS: Final = 5.0  # for a worker's answer on the claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOrder:
-    """What a person types."""
-
     cluster: str
     node: str
     reason: str
@@ -53,7 +51,6 @@ def how_far(name: str) -> str:
 
 
 async def annotate(objects: "ClusterObjects", order: CancelOrder, claim: NodeClaim) -> None:
-    """As kubectl would do it."""
     reason, who = order.asked
     change = MetadataChange(annotations={names.CANCEL: reason, names.CANCEL_BY: who or None})
     if await revise_claim(objects.claims, claim, lambda _: change) is None:

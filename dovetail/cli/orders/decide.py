@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def add_decide(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register it."""
     from dovetail.cli.remote.asking import add_place
 
     decide = commands.add_parser("decide", parents=[shared], help="answer a drain that asks: force, wait or cancel")

@@ -12,7 +12,6 @@ WORDS = ("disruption", "expiry", "launches", "all")
 
 
 def add_pauses(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register them."""
     stop = commands.add_parser(
         "pause",
         parents=[shared],

@@ -39,7 +39,6 @@ class Progress:
 
 
 def add_replace(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register it."""
     from dovetail.cli.remote.asking import add_place
 
     replace = commands.add_parser(
@@ -158,7 +157,6 @@ async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> Non
 
 
 async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:
-    """Write it on the claim."""
     from dovetail.activities.shared.writes.revisions import revise_claim
     from dovetail.cli.orders.author import person
     from dovetail.model import names

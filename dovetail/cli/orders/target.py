@@ -34,8 +34,6 @@ class OtherWorkers(CommandFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The cluster of the kubeconfig."""
-
     cluster: str  # CLUSTER_NAME, else the context of the kubeconfig; empty where there is neither
     uid: str  # empty where this person may not read it
 

@@ -21,8 +21,6 @@ SECONDS: Final = 40.0  # a worker that is busy answers within 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back."""
-
     status: int
     kind: str  # the content type
     text: str
@@ -106,7 +104,6 @@ class Link:
             raise CommandFailed(f"{self.access.server}: no answer: {error or type(error).__name__}") from None
 
     def close(self) -> None:
-        """End the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -62,7 +62,6 @@ class Workers:
         return self._asked(f"{path}?{query}").text.rstrip("\n")
 
     def close(self) -> None:
-        """End the connection."""
         self._link.close()
 
     def _asked(self, path: str) -> Reply:

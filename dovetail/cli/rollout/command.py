@@ -29,7 +29,6 @@ SEEN_WITHIN: Final = 20  # seconds
 
 
 def add_rollout(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register it."""
     from dovetail.cli.shown.watching import add_every
 
     rollout = commands.add_parser(

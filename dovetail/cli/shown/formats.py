@@ -33,7 +33,6 @@ class _Format(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        """Keep it."""
         setattr(namespace, self.dest, TEXT if values == TABLE else values)
 
 
@@ -50,7 +49,6 @@ def rendered(found: "Document", how: str, others: Mapping[str, Shown]) -> str:
 
 
 def as_json(found: "Document") -> str:
-    """JSON for scripts."""
     import json
 
     return json.dumps(found, indent=2, ensure_ascii=False)

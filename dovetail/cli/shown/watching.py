@@ -39,7 +39,6 @@ class Watch:
         self._at: float | None = None  # when the last answer came
 
     def show(self, text: str, screen: "Screen") -> None:
-        """An answer."""
         self._text, self._at = text, time.time()
         self._print(screen)
 

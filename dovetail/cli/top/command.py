@@ -21,7 +21,6 @@ LINES = 40  # of one frame where no terminal says how many it has
 
 
 def add_top(commands: "Commands", shared: argparse.ArgumentParser) -> None:
-    """Register it."""
     top = commands.add_parser("top", parents=[shared], help="the cluster, live: nodes, what moves, keys to act")
     add_place(top)
     top.add_argument("--sort", default="price", help=SORT_HELP)

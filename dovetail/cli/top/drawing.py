@@ -39,8 +39,6 @@ ALWAYS: Final = "? keys  q quit"  # whatever the width: the way to all others, a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Of the terminal."""
-
     columns: int
     lines: int
 

@@ -14,8 +14,6 @@ MOST_WORDS: Final = 44
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One step."""
-
     words: str
     begins: float
     ends: float

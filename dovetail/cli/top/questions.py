@@ -80,7 +80,6 @@ class Questions:
         threading.Thread(target=self._ask_for_savings, daemon=True).start()
 
     def end(self) -> None:
-        """No further looks."""
         self._ended.set()
         self._seen.set()
         self._due.set()
@@ -158,7 +157,6 @@ def _place(given: argparse.Namespace) -> list[str]:
 
 
 def look(workers: Workers) -> Look:
-    """At everything."""
     return Look(
         status=read_document(ClusterStatus, workers.document("status")),
         nodes=read_document(NodesAnswer, workers.document("nodes")),

@@ -52,7 +52,6 @@ class Terminal:
         termios.tcsetattr(self._in, termios.TCSANOW, self._before)
 
     def size(self) -> Size:
-        """As it is now."""
         try:
             found = os.get_terminal_size(self._out)
         except OSError:

@@ -60,8 +60,6 @@ Typed = Callable[[str], None]
 
 
 class Top:
-    """The state behind the screen."""
-
     def __init__(self, view: View, questions: Questions) -> None:
         self.view = view
         self.questions = questions
@@ -77,7 +75,6 @@ class Top:
         self._keys = self._actions()
 
     def take(self, answer: Answer) -> None:
-        """Show an answer."""
         match answer:
             case Look(status=status, nodes=nodes) if status is not None and nodes is not None:
                 self._looked(status, nodes)
@@ -106,7 +103,6 @@ class Top:
         self._key = None
 
     def lines(self, size: Size, screen: Screen) -> list[str]:
-        """The frame."""
         self.columns = size.columns
         if self.shown is None:
             return [self.trouble[: size.columns]] + [""] * (size.lines - 1)
@@ -117,7 +113,6 @@ class Top:
         return frame(self.shown, self.view, size, screen)
 
     def press(self, key: str) -> None:
-        """One key."""
         if self.shown is None:
             self.ended = key == "q"
             return
@@ -132,7 +127,6 @@ class Top:
             act()
 
     def _actions(self) -> dict[str, Callable[[], None]]:
-        """By key."""
         moves = {
             "up": -1,
             "k": -1,
@@ -214,7 +208,6 @@ class Top:
         self.questions.ask(lambda workers: make(workers, item, columns))
 
     def _whole(self, path: str, words: Mapping[str, str]) -> None:
-        """Ask about the whole cluster."""
         columns = self.columns
         self._say(f"{path}: asking …")
         self.questions.ask(lambda workers: Text(title=path, lines=_text(workers, path, columns, words)))
@@ -260,7 +253,6 @@ class Top:
         self.questions.command("decide", name, *words)
 
     def _rollouts(self) -> None:
-        """Those of the last look."""
         assert self.shown is not None
         status = self.shown.status
         found = rollouts_block(status.rollouts, status.now, Screen(width=self.columns))
@@ -335,7 +327,6 @@ def _history(workers: Workers, node: NodeRow, columns: int) -> Text:
 
 
 def run_top(given: argparse.Namespace, view: View, colours: bool) -> int:
-    """Until the person leaves."""
     screen = Screen(colours=colours)
     with Terminal() as terminal:
         questions = Questions(given, terminal.wake)

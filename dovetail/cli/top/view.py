@@ -25,7 +25,6 @@ class Group:
 
     @property
     def price(self) -> float:
-        """All of them together."""
         return self.sums["price"]
 
 

@@ -66,7 +66,6 @@ def _handler(prefix: str, service: str, link: Callable[[], Link]) -> type[BaseHT
         """GET, below the secret part of the path."""
 
         def do_GET(self) -> None:
-            """Hand it on."""
             name = self.headers.get("Host", "").rpartition(":")[0]
             if name not in (HOST, "localhost") or not self.path.startswith(prefix):
                 self.send_error(404)

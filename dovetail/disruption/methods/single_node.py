@@ -65,7 +65,6 @@ class _Search:
         return computed.command
 
     def found(self, command: Command | None, timed_out: bool = False) -> Found:
-        """All of it."""
         return Found(
             commands=() if command is None else (command,),
             blocks=tuple(self.blocks),

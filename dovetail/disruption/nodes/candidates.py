@@ -47,7 +47,6 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The node's name."""
         return self.member.name
 
     @property

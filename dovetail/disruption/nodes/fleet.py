@@ -80,7 +80,6 @@ class Fleet:
 
     @cached_property
     def by_name(self) -> dict[str, Member]:
-        """Members by node name."""
         return {m.name: m for m in self.members}
 
     @cached_property

@@ -32,7 +32,6 @@ class Screening:
         return self.eventual if eventual else self.graceful
 
     def blocks(self, eventual: bool) -> tuple[tuple[Member, Block], ...]:
-        """The blocks of one class."""
         return tuple(b for b in self.blocked if not (eventual and b[0].name in self.waived))
 
 
@@ -104,7 +103,6 @@ def judged_blocks(fleet: Fleet, member: Member) -> tuple[Block, ...]:
 
 
 def screen(fleet: Fleet) -> Screening:
-    """Judge all nodes."""
     graceful: list[Candidate] = []
     eventual: list[Candidate] = []
     blocked: list[tuple[Member, Block]] = []

@@ -79,7 +79,6 @@ class Outlook:
 
     @property
     def departures(self) -> tuple[Departure, ...]:
-        """Every node that goes."""
         return tuple(each for wave in self.waves for each in wave.departures)
 
 

@@ -43,14 +43,10 @@ class Simulation:
 class Wave(Protocol):
     """Node after node leaves, each in the cluster without those before it."""
 
-    def take(self, candidate: Candidate) -> Simulation:
-        """Where this node's pods go."""
-        ...
+    def take(self, candidate: Candidate) -> Simulation: ...
 
 
 class Simulator(Protocol):
-    """What methods may ask."""
-
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What people are to know of the simulations, as notices."""

@@ -24,8 +24,6 @@ _NAMED: Final = 3
 
 @dataclass(slots=True)
 class _Counts:
-    """The pods of one owner."""
-
     ready: int = 0
     starting: int = 0
     unready: int = 0

@@ -35,8 +35,6 @@ class PodDisruptionBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeClaim:
-    """A PersistentVolumeClaim."""
-
     name: str
     namespace: str
     uid: str = ""

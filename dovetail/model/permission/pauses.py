@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # an order reads no policies
 
 
 class Activity(StrEnum):
-    """What can be paused."""
-
     DISRUPTION = "disruption"  # planned disruption, and the scaling down of static pools
     EXPIRY = "expiry"  # claims that have lived for their expireAfter
     LAUNCHES = "launches"  # new nodes, replacements included
@@ -71,7 +69,6 @@ class Pause:
 
     @property
     def words(self) -> str:
-        """What is paused, for people."""
         return " and ".join(sorted(self.what))
 
 
@@ -126,7 +123,6 @@ def named_activities(word: str) -> frozenset[Activity] | None:
 
 
 def pause_of_pool(pool: NodePool, now: float) -> Pause | None:
-    """The pool's own pause."""
     return pause_in(pool.annotations, pool.name, now)
 
 

@@ -118,8 +118,6 @@ class Workloads(Protocol):
 
 
 class OfSnapshot:
-    """The look-ups of a snapshot."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self._of = snapshot
 
@@ -312,7 +310,6 @@ class MoveChange:
 
     @property
     def begins(self) -> bool:
-        """Whether it begins a move."""
         return self.annotations.get(names.MOVE_FOR) is not None
 
 

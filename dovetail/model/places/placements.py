@@ -133,8 +133,6 @@ class EmptyPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The outcome of one pass."""
-
     new: tuple[NewNode, ...] = ()
     existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)  # node name, or claim name before it joins
     refused: tuple[RefusedPod, ...] = ()

@@ -73,7 +73,6 @@ class WhyGone:
 
 
 def ended_text(ending: Ending, words: str = "") -> str:
-    """As the annotation has it."""
     return f"{ending}: {words[:MOST_WORDS]}" if words else ending
 
 

@@ -55,7 +55,6 @@ class Breaker:
 
     @property
     def last(self) -> float:
-        """The last failure."""
         return self.failures[-1][0]
 
     def until(self, rule: BreakerRule) -> float | None:
@@ -78,7 +77,6 @@ class Breaker:
         return Breaker(reason=self.reason, failures=failures, opened=now if opens else None, tries=tries)
 
     def says(self, pool: str, rule: BreakerRule, now: float) -> str:
-        """What holds, for people."""
         until = self.until(rule) or now
         when = f"one is tried at {format_time(until)}" if now < until else "one is tried now"
         if self.probe is not None:
@@ -126,7 +124,6 @@ def breakers_of(pool: NodePool) -> Mapping[str, Breaker]:
 
 
 def open_breakers(pool: NodePool) -> tuple[Breaker, ...]:
-    """Those that hold."""
     return tuple(each for each in breakers_of(pool).values() if each.opened is not None)
 
 
@@ -143,7 +140,6 @@ def without_breaker(pool: NodePool, reason: str) -> NodePool:
 
 
 def without_probe(pool: NodePool, reason: str, mark: str) -> NodePool:
-    """The pool without that try."""
     known = breaker_of(pool, reason)
     if known is None or known.probe is None or known.probe[1] != mark:
         return pool

@@ -39,7 +39,6 @@ class Rate:
 
     @property
     def words(self) -> str:
-        """Its period, for people."""
         return f"{self.per / 3600:g}h" if self.per >= 3600 else f"{self.per / 60:g}m"
 
     def allowed(self, pool: NodePool) -> int:
@@ -112,7 +111,6 @@ def pace_of(rate: Rate, pool: NodePool, now: float) -> RateState:
 
 
 def without_begun(pool: NodePool, marks: Collection[str]) -> NodePool:
-    """The pool without those."""
     return _remembering(pool, [each for each in begun_of(pool) if not each.mark or each.mark not in marks])
 
 

@@ -36,7 +36,6 @@ class MovesBrake:
     until: float
 
     def says(self, pool: str) -> str:
-        """For people."""
         return (
             f"of {self.taken} nodes that consolidation took within a day {self.returned} were launched again: it rests "
             f"until {format_time(self.until)}; `dovetail resume --pool {pool}` ends that"

@@ -72,7 +72,6 @@ def _owner_of(pod: Pod) -> tuple[str, str]:
 
 
 def unused_launch(claim: str, at: float, uids: Iterable[str], whose: Whose | None = None) -> UnusedLaunch:
-    """The memory of one launch."""
     marks = tuple(sorted({pod_mark(uid) for uid in uids}))[:MOST_PODS]
     return UnusedLaunch(claim=claim, at=at, pods=marks, whose=whose or Whose())
 

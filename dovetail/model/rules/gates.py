@@ -24,8 +24,6 @@ _ALERT: Final = "alertname"
 
 
 class GateResult(StrEnum):
-    """What a gate says."""
-
     PASSING = "Passing"
     UNKNOWN = "Unknown"  # which never passes
     FAILING = "Failing"
@@ -82,7 +80,6 @@ class AlertsRule:
 
     @property
     def question(self) -> str:
-        """As it is asked."""
         ours = f"ALERTS{_firing(self.firing)}"
         return f"{ours} unless ALERTS{_firing(self.ignore)}" if self.ignore else ours
 
@@ -130,7 +127,6 @@ class AskedGate:
 
     @property
     def question(self) -> str:
-        """As it is asked."""
         if self.query is not None:
             return self.query.expression
         return (self.alerts or AlertsRule()).question

@@ -33,8 +33,6 @@ class Readiness:
 
 
 class HealthResult(StrEnum):
-    """What was seen."""
-
     PASSING = "Passing"
     FAILING = "Failing"
 

@@ -52,8 +52,6 @@ class TakenRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
-    """What a policy's status says."""
-
     pools: tuple[str, ...] = ()
     openings: tuple[Opening, ...] = ()
     rates: tuple[TakenRate, ...] = ()
@@ -159,7 +157,6 @@ class Closed:
 
     @property
     def says(self) -> str:
-        """For people."""
         return f"{self.reason} may not begin for NodePool {self.pool} {self.says_until}"
 
     @property

@@ -41,8 +41,6 @@ class Order(StrEnum):
 
 
 class RolloutState(StrEnum):
-    """How far its step is."""
-
     WAITING = "Waiting"  # for a change
     REPLACING = "Replacing"
     SOAKING = "Soaking"
@@ -334,7 +332,6 @@ class Rollout(RolloutStrategy):
 
     @property
     def words(self) -> str:
-        """Where it stands, for people."""
         if self.fault:
             return f"it cannot be understood: {self.fault}"
         if self.intent in (Intent.PAUSE, Intent.ABORT):
@@ -368,7 +365,6 @@ class PoolNodes:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.old + self.taken
 
 

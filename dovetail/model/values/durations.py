@@ -50,7 +50,6 @@ def parse_nanoseconds(text: str) -> int:
 
 
 def _part(text: str, whole: str, fraction: str, unit: str) -> int:
-    """One number with its unit."""
     number = integer(f"-{whole or 0}")  # negative, because that side holds one more
     if number is None or not (whole or fraction):
         raise _invalid(text)
@@ -68,5 +67,4 @@ def _invalid(text: str) -> DurationError:
 
 
 def parse_seconds(text: str) -> float:
-    """The duration in seconds."""
     return parse_nanoseconds(text) / NANOSECONDS

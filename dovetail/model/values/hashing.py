@@ -70,7 +70,6 @@ Value = None | str | Int | Raw | Struct | Mapping[str, "Value"] | tuple["Value",
 
 
 def hash_value(value: Value) -> int:
-    """The hash of a value."""
     match value:
         case None:
             return 0

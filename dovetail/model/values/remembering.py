@@ -56,7 +56,6 @@ class Recent(Generic[Key, Value]):
         self._size += size
 
     def clear(self) -> None:
-        """Forget everything."""
         self._old, self._young, self._size = {}, {}, 0
 
 

@@ -46,8 +46,6 @@ class _Why(NamedTuple):
 
 
 class Explainer:
-    """Reasons of one finished pass."""
-
     def __init__(self, run: Pass) -> None:
         self._run = run
         self._known: dict[Demand, tuple[tuple[PoolRefusal, ...], dict[str, int]]] = {}

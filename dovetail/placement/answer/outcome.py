@@ -26,7 +26,6 @@ class Progress:
 
     @classmethod
     def of(cls, run: Pass) -> "Progress":
-        """How far it is now."""
         return cls(len(run.drafts.made), {bit: len(pods) for bit, pods in run.nodes.placed.items()})
 
 

@@ -42,7 +42,6 @@ class TermsByLabel:
         return term in self._terms
 
     def add(self, term: Term) -> None:
-        """Add a term, once."""
         if term in self._terms:
             return
         self._terms[term] = None

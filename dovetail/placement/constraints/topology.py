@@ -211,8 +211,6 @@ class ClusterCounts:
 
 
 class Topology:
-    """The groups of one pass."""
-
     def __init__(
         self, cluster: ClusterCounts, removed: Sequence[int], moved: Sequence[Pod], settings: PlacementSettings
     ) -> None:

@@ -159,7 +159,6 @@ class Levels:
         return self._masks[count - 1] if count <= len(self._masks) else 0
 
     def count(self, host: int) -> int:
-        """How many pods are there."""
         found = self._changed.get(host)
         return self._base.get(host, 0) if found is None else found
 

@@ -79,7 +79,6 @@ class _Time:
         self._ends = [stopwatch((number + 1) / _ROUNDS * seconds) for number in range(_ROUNDS)]
 
     def is_up(self) -> bool:
-        """For all rounds."""
         return self._rings() or (self._should_stop is not None and self._should_stop())
 
     def is_short(self) -> bool:

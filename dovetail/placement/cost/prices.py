@@ -55,7 +55,6 @@ class _Offerings:
         return expected_price((p.price for p in takewhile(lambda p: not p.other, pools)), self._spot_chance), lowest
 
     def _of(self, state: State, reserved: bool) -> list[_Pool]:
-        """By price."""
         known = self._by_state.get((state, reserved))
         if known is None:
             known = self._by_state[state, reserved] = sorted(

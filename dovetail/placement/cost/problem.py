@@ -30,7 +30,6 @@ class HostRules:
 
     @property
     def groups(self) -> int:
-        """How many there are."""
         return len(self.closed_at)
 
     def refusing(self, count: Integers, binding: Flags) -> Flags:

@@ -77,7 +77,6 @@ class _Reader:
         self._next = self._depth = 0
 
     def whole(self) -> Evaluation:
-        """All of it."""
         found = self._choice()
         if self._next < len(self._tokens):
             raise ExpressionError(f"not understood from {self._tokens[self._next][1]!r} on")

@@ -45,8 +45,6 @@ class TypeGroup(NamedTuple):
 
 
 class DeviceInventory:
-    """The devices of a snapshot."""
-
     def __init__(self, snapshot: Snapshot, table: NodeTable) -> None:
         self.snapshot, self.table, self.matcher = snapshot, table, Matcher()
         self._needs = NeedsReader(snapshot)
@@ -61,7 +59,6 @@ class DeviceInventory:
         self._of_types: dict[int, tuple[tuple[DevicePool, ...], tuple[Device, ...]]] = {}
 
     def needs_of(self, pod: Pod) -> DeviceNeeds:
-        """What the pod needs."""
         return self._needs.of(pod)
 
     def _sort(self, slices: Iterable[ResourceSlice]) -> None:

@@ -28,7 +28,6 @@ class JudgedRequest:
 
     @property
     def words(self) -> str:
-        """What it asks for."""
         count = "all devices" if self.source.count is None else f"{self.source.count} of the devices"
         asked = " and ".join(self.source.selectors)
         return f"{count} of class {self.source.device_class}{f' with {asked}' if asked else ''}"
@@ -67,7 +66,6 @@ class NeedsReader:
         self._known: dict[object, DeviceNeeds] = {}
 
     def of(self, pod: Pod) -> DeviceNeeds:
-        """What the pod needs."""
         try:
             found = [(use.name, *self._asked(pod, use)) for use in pod.shape.device_claims]
         except _FaultyClaimError as fault:

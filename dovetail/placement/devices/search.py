@@ -24,7 +24,6 @@ class Looks:
         self._left = 0
 
     def begin(self) -> None:
-        """Another search begins."""
         self._left = min(_LOOKS_AT_ONCE, self._in_all)
 
     def look(self) -> bool:

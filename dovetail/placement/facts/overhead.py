@@ -45,7 +45,6 @@ class Daemon:
 
     @property
     def ports(self) -> tuple[HostPort, ...]:
-        """The host ports it takes."""
         return self.pod.shape.host_ports
 
 

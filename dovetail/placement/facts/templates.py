@@ -98,8 +98,6 @@ class Capacities:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Template:
-    """One NodePool, compiled."""
-
     number: int
     pool: NodePool
     table: TypeTable

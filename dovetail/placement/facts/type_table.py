@@ -182,8 +182,6 @@ def allocatable(source: InstanceType, offering: Offering | None = None) -> dict[
 
 
 class TypeTable:
-    """The rows of one template."""
-
     def __init__(self, types: Sequence[CompiledType], dimensions: Sequence[str], well_known: frozenset[str]) -> None:
         self.types = tuple(types)
         self.sources = [item.source for item in types]

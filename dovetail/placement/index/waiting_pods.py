@@ -35,8 +35,6 @@ _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPods:
-    """The pods of a pass."""
-
     pending: tuple[Pod, ...]
     leaving: tuple[Pod, ...]  # on leaving nodes
     promised: tuple[Pod, ...]  # planned onto a claim that is not launched yet

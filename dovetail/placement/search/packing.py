@@ -44,6 +44,5 @@ class ClosingPacking:
         self._closed = (1 << drafts) - 1
 
     def __call__(self, nodes: NodePlacer, drafts: DraftPlacer, demand: Demand, pod: Pod) -> Packed:
-        """Place the pod."""
         demand.dead |= self._closed
         return emptiest_first(nodes, drafts, demand, pod)

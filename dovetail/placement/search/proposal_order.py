@@ -152,5 +152,4 @@ class DraftOrder:
                 return
 
     def in_order(self) -> list[int]:
-        """All drafts in order."""
         return [draft for level in self._levels for draft in level.drafts]

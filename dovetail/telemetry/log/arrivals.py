@@ -59,7 +59,6 @@ def launch_failed(claim: NodeClaim, reason: str, error: str) -> None:
 
 
 def registered(claim: NodeClaim, node: str) -> None:
-    """The node has joined."""
     say(words.REGISTERED_CLAIM, claim.name, provider_id=claim.provider_id, Node=named(node))
 
 

@@ -79,7 +79,6 @@ def drained(claim: NodeClaim) -> None:
 
 
 def terminated_instance(claim: str, provider_id: str) -> None:
-    """The instance is gone."""
     say(words.TERMINATED_INSTANCE, claim, provider_id=provider_id)
 
 

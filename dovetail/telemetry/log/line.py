@@ -30,8 +30,6 @@ step_fields: ContextVar[Mapping[str, str] | None] = ContextVar("step_fields", de
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What was done once."""
-
     log_line: LogLine
     controller: str
     name: str = ""  # of the object that the line is about
@@ -106,7 +104,6 @@ class JsonLines(logging.Formatter):
         self.commit = commit
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         return json.dumps(fields_of(record, self.commit), separators=(",", ":"), default=str)
 
 
@@ -114,7 +111,6 @@ class TextLines(logging.Formatter):
     """The same for a terminal: moment, level, logger, message, then key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         said = fields_of(record, "")
         head = [said.pop(name) for name in ("time", "level", "logger", "message")]
         said = {key: value for key, value in said.items() if value not in ("", None)}

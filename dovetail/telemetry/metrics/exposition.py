@@ -70,7 +70,6 @@ def _histogram(name: str, point: HistogramDataPoint) -> Iterator[str]:
 
 
 def measured(samples: Iterable[Sample], help_texts: Mapping[str, str] = HELP, prefix: str = PREFIX) -> Iterator[str]:
-    """The lines of gauges."""
     ordered = sorted(samples, key=lambda sample: sample.name)
     for name, family in groupby(ordered, key=lambda sample: sample.name):
         yield from head(prefix + name, help_texts[name], "gauge")
@@ -89,7 +88,6 @@ def _labels(attributes: Mapping[str, object] | None) -> list[tuple[str, str]]:
 
 
 def line(name: str, labels: Iterable[tuple[str, str]], value: float) -> str:
-    """One series."""
     text = inside(labels)
     return f"{name}{{{text}}} {number(value)}" if text else f"{name} {number(value)}"
 

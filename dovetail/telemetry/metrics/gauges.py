@@ -147,7 +147,6 @@ def pod_place(node: Node | None, *, managed: bool) -> Labels:
 
 
 def _amounts(name: str, resources: Resources, labels: Mapping[str, str]) -> Iterator[Sample]:
-    """A series for each resource."""
     for resource, value in _by_resource(resources):
         yield Sample(name=name, labels=(*labels.items(), ("resource_type", resource)), value=value)
 

@@ -42,14 +42,12 @@ class Instruments:
         self.histogram(name).record(max(0.0, amount), dict(labels))
 
     def counter(self, name: str) -> Counter:
-        """The counter of that name."""
         if name not in self.made:
             self.made[name] = self.meter.create_counter(self.prefix + name, description=self.counters[name])
         found: Counter = self.made[name]
         return found
 
     def histogram(self, name: str) -> Histogram:
-        """The histogram of that name."""
         if name not in self.made:
             words, bounds = self.histograms[name]
             self.made[name] = self.meter.create_histogram(

@@ -57,7 +57,6 @@ class Summaries:
             found.add(self._now(), max(0.0, amount))
 
     def lines(self) -> Iterator[str]:
-        """As Prometheus reads them."""
         with self._lock:
             yield from [text for name in sorted(self._series) for text in self._family(name)]
 

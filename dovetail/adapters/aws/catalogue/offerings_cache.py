@@ -30,8 +30,6 @@ class NoTypes(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What offerings are made from."""
-
     settings: AwsSettings
     region_types: RegionTypes
     prices: Prices
@@ -65,8 +63,6 @@ class _Offered:
 
 
 class OfferingsCache:
-    """Offerings by class."""
-
     def __init__(self, sources: Sources, classes: NodeClasses) -> None:
         self.sources, self._classes = sources, classes
         self.shifted_ids: frozenset[str] = frozenset()  # zones that traffic is shifted away from (AWS-155)

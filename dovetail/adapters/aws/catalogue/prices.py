@@ -58,7 +58,6 @@ class Prices:
             self.revision += 1
 
     def learn_spot(self, prices: dict[tuple[str, str], float]) -> None:
-        """A whole new history."""
         if self._spot != prices:
             self._spot = prices
             self.revision += 1

@@ -162,7 +162,6 @@ class Shortages:
         self._take({s: end for s, end in found.items() if end > self._until.get(s, 0.0)}, first)
 
     async def forget(self, sold: Shortage) -> None:
-        """There is capacity again."""
         if self._until.pop(sold, None) is None:
             return
         self._revision += 1

@@ -21,8 +21,6 @@ POLL_SECONDS: Final = 30.0
 
 
 class ZonalShift:
-    """The shifted zones."""
-
     def __init__(self, calls: Calls, cluster: str, clock: Callable[[], float]) -> None:
         self._calls, self._cluster, self._clock = calls, cluster, clock
         self._arn = ""

@@ -40,7 +40,6 @@ class Sizes:
 
     @property
     def pods(self) -> int:
-        """The kubelet's maxPods."""
         return self.capacity["pods"]
 
 

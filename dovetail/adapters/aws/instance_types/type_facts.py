@@ -30,8 +30,6 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeFacts:
-    """One instance type."""
-
     name: str
     architectures: tuple[str, ...]
     usage: frozenset[str]
@@ -99,7 +97,6 @@ def known_facts() -> Mapping[str, Any]:
 
 
 def read_type(raw: Json) -> TypeFacts:
-    """One entry of DescribeInstanceTypes."""
     name: str = raw["InstanceType"]
     processor, network = raw.get("ProcessorInfo") or {}, raw.get("NetworkInfo") or {}
     storage, ebs = raw.get("InstanceStorageInfo") or {}, raw.get("EbsInfo") or {}

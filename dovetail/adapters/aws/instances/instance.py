@@ -80,7 +80,6 @@ def is_zone_of(zone: str, region: str) -> bool:
 
 
 def read_instance(raw: Json, *, reserved_capacity: bool = True) -> InstanceFacts:
-    """One entry of DescribeInstances."""
     placement = raw.get("Placement") or {}
     tags = from_tags(raw.get("Tags"))
     kind, reservation = _capacity_type(raw, reserved_capacity=reserved_capacity)
@@ -123,7 +122,6 @@ def _capacity_type(raw: Json, *, reserved_capacity: bool) -> tuple[str, str | No
 
 
 def instance_of(facts: InstanceFacts, sized: SizedType | None, annotations: Mapping[str, str]) -> Instance:
-    """As the port describes it."""
     capacity = _capacity(facts, sized)
     overhead = sized.sizes.overhead if sized else {}
     return Instance(

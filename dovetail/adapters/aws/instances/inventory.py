@@ -23,8 +23,6 @@ _LIVE: Final[Json] = {"Name": "instance-state-name", "Values": list(LIVE_STATES)
 
 
 class Inventory:
-    """Instances by id."""
-
     def __init__(
         self,
         calls: Calls,

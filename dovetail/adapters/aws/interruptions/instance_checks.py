@@ -84,7 +84,6 @@ def _reasons(row: Json, now: float) -> frozenset[InterruptionReason]:
 
 
 def read_status(row: Json, now: float) -> list[Interruption]:
-    """What one instance's status says."""
     found: list[Interruption] = []
     categories: tuple[tuple[str, InterruptionReason], ...] = (
         ("InstanceStatus", "instance_status"),

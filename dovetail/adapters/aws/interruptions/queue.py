@@ -31,8 +31,6 @@ _FOREIGN: Final = Interruption(id="", reason="no_op", instances=(), at=0.0)
 
 
 class WarningQueue:
-    """The messages of one queue."""
-
     def __init__(self, calls: Calls, name: str, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._queue, self._clock = calls, name, clock
         self._url = ""

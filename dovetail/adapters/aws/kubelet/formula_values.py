@@ -97,14 +97,12 @@ def binary(sign: str, left: Part, right: Part) -> Part:
 
 
 def negative(part: Part) -> Part:
-    """-part."""
     if part.type not in ("int", "double"):
         raise FormulaError(f"no '-' for {part.type}")
     return _applied(part.type, (lambda a: _whole(-a)) if part.type == "int" else (lambda a: -a), (part,))
 
 
 def inverse(part: Part) -> Part:
-    """!part."""
     return _applied("bool", lambda a: not a, (_truth(part, "!"),))
 
 

@@ -30,7 +30,6 @@ class FormulaInputs:
     pods: int  # as many as it takes without maxPods
 
     def variables(self, pods: int) -> Json:
-        """By name."""
         return {
             "instance_type": self.instance_type,
             "vcpus": self.vcpus,
@@ -49,7 +48,6 @@ class WrittenFormula(NamedTuple):
 
 
 def formulas_in(kubelet: Mapping[str, Any]) -> Iterator[WrittenFormula]:
-    """The formulas, by field."""
     if isinstance(kubelet.get("maxPods"), str):
         yield WrittenFormula("maxPods", str(kubelet["maxPods"]))
     for field in RESERVED:

@@ -41,8 +41,6 @@ class LaunchGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenLaunch:
-    """One fleet."""
-
     node_class: str
     class_hash: str
     fleet: FleetTerms

@@ -58,8 +58,6 @@ class LaunchParts:
 
 
 class Launcher:
-    """Launches."""
-
     def __init__(
         self,
         calls: Calls,

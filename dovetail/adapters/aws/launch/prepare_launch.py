@@ -70,8 +70,6 @@ class _Chosen:
 
 
 class LaunchPreparer:
-    """Works launches out."""
-
     def __init__(
         self, classes: NodeClasses, offerings: OfferingsCache, cluster: Cluster, region: str, overlays: PoolOverlays
     ) -> None:

@@ -26,8 +26,6 @@ NAME_PREFIX: Final = "karpenter.k8s.aws/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateInputs:
-    """Everything that shapes a template."""
-
     node_class: NodeClass
     region: str
     terms: LaunchTerms
@@ -63,7 +61,6 @@ def user_data_bytes(data: Json) -> int:
 
 
 def template_data(inputs: TemplateInputs) -> Json:
-    """LaunchTemplateData."""
     spec = inputs.node_class.spec
     data: Json = {
         "ImageId": inputs.terms.image,
@@ -142,7 +139,6 @@ def _is_first(row: Json) -> bool:
 
 
 def _shared(inputs: TemplateInputs) -> Json:
-    """What every interface has."""
     spec = inputs.node_class.spec
     shared: Json = {"Groups": list(inputs.node_class.security_groups)}
     if spec.ip_prefix_count is not None:

@@ -36,8 +36,6 @@ DEPENDENCIES: Final = (IMAGES, PROFILE, GROUPS, SUBNETS)  # what validation need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One condition's state."""
-
     status: Literal["True", "False", "Unknown"]
     reason: str
     message: str = ""
@@ -47,12 +45,10 @@ UNKNOWN: Final = Verdict(status="Unknown", reason="AwaitingReconciliation", mess
 
 
 def true(kind: str) -> Verdict:
-    """It holds."""
     return Verdict(status="True", reason=kind)
 
 
 def false(reason: str, message: str) -> Verdict:
-    """It does not, and why."""
     return Verdict(status="False", reason=reason, message=message)
 
 
@@ -115,7 +111,6 @@ def _condition(kind: str, verdict: Verdict, old: Json | None, generation: int, s
 
 
 def verdict_of(before: Iterable[Json], kind: str) -> Verdict:
-    """What the object says now."""
     for condition in before:
         if condition.get("type") == kind:
             return Verdict(

@@ -37,8 +37,6 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClass:
-    """One class at one version."""
-
     name: str
     uid: str
     generation: int
@@ -124,7 +122,6 @@ class UnreadableClass:
 
     @property
     def version(self) -> str:
-        """Of the object."""
         return str((self.raw.get("metadata") or {}).get("resourceVersion", ""))
 
 
@@ -194,12 +191,10 @@ class NodeClasses:
         self._read: dict[str, _Read] = {}
 
     def get(self, name: str) -> NodeClass | UnreadableClass | None:
-        """The class of that name."""
         raw = self._raw().get(name)
         return None if raw is None else self._once(name, raw)
 
     def every(self) -> list[NodeClass | UnreadableClass]:
-        """All classes, by name."""
         return [self._once(name, raw) for name, raw in sorted(self._raw().items())]
 
     def state(self, reference: NodeClassRef) -> NodeClassState:

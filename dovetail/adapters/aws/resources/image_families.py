@@ -15,8 +15,6 @@ def _disk(device: str, size: str) -> Json:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One image family."""
-
     name: str
     windows_build: str = ""  # set: a Windows family
     eni_density: bool = True  # pods are limited by network interfaces (AWS-56)

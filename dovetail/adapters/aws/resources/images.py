@@ -70,8 +70,6 @@ class Parameters:
 
 
 class Images:
-    """Images by class."""
-
     def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._refresh, self._clock = calls, refresh, clock
         self._parameters = Parameters(calls, clock)
@@ -153,8 +151,6 @@ def _moment(text: str) -> float:
 
 
 class _Query(NamedTuple):
-    """One call of DescribeImages."""
-
     filters: list[Json]
     more: Json
 

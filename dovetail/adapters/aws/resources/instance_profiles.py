@@ -35,8 +35,6 @@ class RoleMissing(ValueError):
 
 
 class Profiles:
-    """Instance profiles."""
-
     def __init__(self, calls: Calls, settings: AwsSettings, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._settings, self._clock = calls, settings, clock
         self._good: dict[tuple[str, str], float] = {}  # (profile, role) → until when it need not be looked at

@@ -21,8 +21,6 @@ _KEEP_SECONDS: Final = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementGroup:
-    """One group."""
-
     id: str
     name: str
     strategy: str
@@ -30,8 +28,6 @@ class PlacementGroup:
 
 
 class PlacementGroups:
-    """Groups by selector."""
-
     def __init__(self, calls: Calls, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._clock = calls, clock
         self._found: dict[tuple[str, str], Dated[PlacementGroup | None]] = {}

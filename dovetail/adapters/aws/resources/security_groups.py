@@ -17,15 +17,11 @@ _MARGIN_SECONDS: Final = 1.0  # classes are resolved once a minute; an answer mu
 
 
 class SecurityGroup(NamedTuple):
-    """One group."""
-
     id: str
     name: str
 
 
 class SecurityGroups:
-    """Groups by class."""
-
     def __init__(self, calls: Calls, refresh: float, clock: Callable[[], float] = time.time) -> None:
         self._calls, self._keep, self._clock = calls, refresh - _MARGIN_SECONDS, clock
         self._found: dict[tuple[str, int], Dated[list[SecurityGroup]]] = {}

@@ -9,7 +9,6 @@ from dovetail.model.values.json import Json
 
 
 def tag_filters(tags: Mapping[str, str] | None) -> list[Json]:
-    """One filter per tag."""
     return [
         {"Name": "tag-key", "Values": [key]} if value == "*" else {"Name": f"tag:{key}", "Values": [value]}
         for key, value in sorted((tags or {}).items())

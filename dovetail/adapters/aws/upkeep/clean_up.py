@@ -44,7 +44,6 @@ class CleanUp:
         self._next = clock() + ROUND_SECONDS
 
     async def of_class(self, node_class: NodeClass) -> None:
-        """Everything of one class."""
         await self._profiles.delete_all(node_class)
         for row in await self._templates_with(names.NODE_CLASS, node_class.name):
             await self._delete(row["LaunchTemplateName"])

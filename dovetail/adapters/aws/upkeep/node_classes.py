@@ -61,8 +61,6 @@ class ClusterNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepParts:
-    """What the upkeep works with."""
-
     classes: NodeClasses
     objects: RawObjects
     claims: NodeClaims | None
@@ -87,8 +85,6 @@ class _Due:
 
 
 class Ec2NodeClassUpkeep:
-    """The port NodeClassUpkeep."""
-
     def __init__(self, parts: UpkeepParts, cluster: ClusterNow, clock: Callable[[], float] = time.time) -> None:
         self._parts, self._cluster, self._clock = parts, cluster, clock
         self._due: dict[str, _Due] = {}

@@ -22,8 +22,6 @@ _ROUND_SECONDS: Final = 600.0
 
 
 class Partitions:
-    """Fills in partitions."""
-
     def __init__(self, inventory: Inventory, claims: NodeClaims, clock: Callable[[], float] = time.time) -> None:
         self._inventory, self._claims, self._clock = inventory, claims, clock
 

@@ -34,8 +34,6 @@ class SupposedSources:
 
 
 class AwsSupposedClasses:
-    """The port SupposedClasses."""
-
     def __init__(
         self,
         classes: NodeClasses,

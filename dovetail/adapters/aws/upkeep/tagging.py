@@ -29,8 +29,6 @@ SETTLED_SECONDS: Final = 5.0
 
 
 class Tagging:
-    """Tags instances."""
-
     def __init__(
         self,
         calls: Calls,

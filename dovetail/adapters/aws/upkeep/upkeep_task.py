@@ -17,8 +17,6 @@ _log = logging.getLogger(__name__)
 
 
 class UpkeepTask(Protocol):
-    """One concern."""
-
     async def keep(self, claims: Sequence[NodeClaim]) -> float:
         """Look; the moment at which to look again although nothing has changed."""
 

@@ -67,8 +67,6 @@ class _Remembered:
 
 
 class Validation:
-    """Verdicts, remembered."""
-
     def __init__(
         self,
         calls: Calls,

@@ -22,8 +22,6 @@ class BadUserData(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:
-    """One instance's start."""
-
     cluster: str
     endpoint: str
     ca_bundle: str
@@ -39,7 +37,6 @@ class Bootstrap:
 
     @property
     def ipv6(self) -> bool:
-        """Whether the cluster speaks IPv6."""
         return any(":" in address for address in self.dns)
 
     @property

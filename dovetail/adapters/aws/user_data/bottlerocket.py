@@ -18,7 +18,6 @@ _RELEASE: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 def bottlerocket(start: Bootstrap) -> str:
-    """The TOML."""
     try:
         document: Json = tomllib.loads(start.own)
     except (ValueError, RecursionError) as error:  # of thousands of digits and of brackets, too

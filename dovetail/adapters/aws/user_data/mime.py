@@ -19,8 +19,6 @@ _BOUNDARY: Final = "//"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part."""
-
     content_type: str
     body: str
 
@@ -47,7 +45,6 @@ def read_parts(text: str) -> list[Part]:
 
 
 def write_parts(parts: Iterable[Part]) -> str:
-    """One text of them all."""
     head = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'
     bodies = "".join(f"--{_BOUNDARY}\nContent-Type: {part.content_type}\n\n{part.body.rstrip()}\n\n" for part in parts)
     return f"{head}{bodies}--{_BOUNDARY}--\n"

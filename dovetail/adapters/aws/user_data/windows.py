@@ -4,7 +4,6 @@ from dovetail.adapters.aws.user_data.bootstrap import Bootstrap, kubelet_flags
 
 
 def windows(start: Bootstrap) -> str:
-    """The block."""
     call = [
         "& $EKSBootstrapScriptFile",
         f"-EKSClusterName '{start.cluster}'",

@@ -9,8 +9,6 @@ from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
 
 
 class KubeCapacityBuffers:
-    """CapacityBuffers on the API server."""
-
     def __init__(self, client: Caller) -> None:
         self._client = client
 

@@ -20,8 +20,6 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
 
 class KubeNodeClaims:
-    """NodeClaims on the API server."""
-
     def __init__(self, client: Caller) -> None:
         self._client = client
         self._claims = Collection[NodeClaim](client, NODE_CLAIM.name, NODE_CLAIM.path, parse_node_claim)

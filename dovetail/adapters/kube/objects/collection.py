@@ -38,7 +38,6 @@ class Collection(Generic[Object]):
         return None if raw is None else self.latest.remember(self.parsed(raw))
 
     async def read_raw(self, name: str) -> Json | None:
-        """The object as JSON."""
         answer = await self.client.call(self._request("GET", name, {NOT_FOUND}))
         return None if answer.status == NOT_FOUND else answer.body
 

@@ -25,8 +25,6 @@ FORBIDDEN_CHANGE: Final = {"metadata": {"labels": {"dovetail.sh/may-not": "be-wr
 
 
 class KubeDeployments:
-    """Deployments on the API server."""
-
     def __init__(self, client: Caller, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
         self._refused_at = float("-inf")

@@ -68,7 +68,6 @@ class LatestAnswers(Generic[Object]):
         return newer if version_of(newer) > version_of(value) else None
 
     def drop(self, name: str) -> None:
-        """The object is gone."""
         self._answers.pop(name, None)
 
     def _forget(self) -> None:

@@ -10,8 +10,6 @@ from dovetail.ports.objects import MetadataChange
 
 
 class KubeNamespaces:
-    """Namespaces on the API server."""
-
     def __init__(self, client: Caller) -> None:
         self._namespaces = Collection[Namespace](client, NAMESPACE.name, NAMESPACE.path, parse_namespace)
 

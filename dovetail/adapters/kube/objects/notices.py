@@ -30,8 +30,6 @@ _AT_ONCE: Final = 10
 
 
 class KubeNotices:
-    """Events on the API server."""
-
     def __init__(
         self, client: Client, clock: Callable[[], float] = time.time, node_classes: Iterable[Kind] = ()
     ) -> None:

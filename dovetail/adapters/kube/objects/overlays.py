@@ -10,8 +10,6 @@ from dovetail.model.objects.overlays import NodeOverlay
 
 
 class KubeNodeOverlays:
-    """NodeOverlays on the API server."""
-
     def __init__(self, client: Caller) -> None:
         self._overlays = Collection[NodeOverlay](client, NODE_OVERLAY.name, NODE_OVERLAY.path, parse_node_overlay)
 

@@ -27,8 +27,6 @@ _UNSUPPORTED: Final = 500
 
 
 class KubePods:
-    """Pods on the API server."""
-
     def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
         self._client, self._clock = client, clock
 

@@ -12,8 +12,6 @@ from dovetail.ports.objects import MetadataChange, PoolStatus
 
 
 class KubeNodePools:
-    """NodePools on the API server."""
-
     def __init__(self, client: Caller) -> None:
         self._pools = Collection[NodePool](client, NODE_POOL.name, NODE_POOL.path, parse_node_pool)
 

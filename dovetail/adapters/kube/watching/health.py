@@ -29,11 +29,9 @@ class StreamHealth:
     trouble: str = ""  # what went wrong last, until it works again
 
     def heard(self) -> None:
-        """The stream has received something."""
         self.heard_at = time.monotonic()
 
     def opened(self) -> None:
-        """The stream is open."""
         self.connected = True
         self.refused = False
         self.trouble = ""

@@ -49,7 +49,6 @@ class Stream:
         self._opened_at: float | None = None  # of the last stream that was open, until one has expired
 
     async def run(self) -> None:
-        """For ever."""
         while True:
             try:
                 await self._list_and_watch()

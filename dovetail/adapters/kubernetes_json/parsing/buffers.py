@@ -23,7 +23,6 @@ from dovetail.model.values.resources import QuantityError, parse_resources
 
 
 def parse_capacity_buffer(raw: ReadOnlyJson) -> CapacityBuffer:
-    """One CapacityBuffer."""
     with reading("CapacityBuffer", raw) as place:
         meta = raw["metadata"]
         buffer = CapacityBuffer(
@@ -76,7 +75,6 @@ def _status(raw: ReadOnlyJson) -> BufferStatus:
 
 
 def parse_pod_template(raw: ReadOnlyJson) -> PodSource:
-    """A PodTemplate."""
     with reading("PodTemplate", raw):
         return _source(raw, raw.get("template"))
 

@@ -33,7 +33,6 @@ _NOT_UNDERSTOOD: Final = ("allowMultipleAllocations", "consumesCounters", "nodeN
 
 
 def parse_resource_slice(raw: ReadOnlyJson) -> ResourceSlice:
-    """A ResourceSlice."""
     with reading("ResourceSlice", raw) as place:
         place.field = "metadata"
         name = name_of(raw["metadata"])
@@ -103,7 +102,6 @@ def _choice(raw: ReadOnlyJson | None) -> NodeChoice:
 
 
 def parse_resource_claim(raw: ReadOnlyJson) -> ResourceClaim:
-    """A ResourceClaim."""
     with reading("ResourceClaim", raw) as place:
         place.field = "metadata"
         metadata = raw["metadata"]
@@ -143,7 +141,6 @@ def _allocation(raw: ReadOnlyJson) -> Allocation:
 
 
 def parse_claim_template(raw: ReadOnlyJson) -> ResourceClaimTemplate:
-    """A ResourceClaimTemplate."""
     with reading("ResourceClaimTemplate", raw) as place:
         place.field = "metadata"
         metadata = raw["metadata"]
@@ -153,7 +150,6 @@ def parse_claim_template(raw: ReadOnlyJson) -> ResourceClaimTemplate:
 
 
 def parse_device_class(raw: ReadOnlyJson) -> DeviceClass:
-    """A DeviceClass."""
     with reading("DeviceClass", raw) as place:
         place.field = "metadata"
         name = name_of(raw["metadata"])

@@ -26,7 +26,6 @@ def lasting(text: str | None) -> float | None:
 
 
 def parse_node(raw: ReadOnlyJson) -> Node:
-    """One Node."""
     with reading("Node", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))
@@ -58,7 +57,6 @@ def parse_node(raw: ReadOnlyJson) -> Node:
 
 
 def parse_node_claim(raw: ReadOnlyJson) -> NodeClaim:
-    """One NodeClaim."""
     with reading("NodeClaim", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))

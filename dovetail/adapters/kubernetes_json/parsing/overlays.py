@@ -18,7 +18,6 @@ from dovetail.model.values.time import optional_time
 
 
 def parse_node_overlay(raw: ReadOnlyJson) -> NodeOverlay:
-    """One NodeOverlay."""
     with reading("NodeOverlay", raw) as place:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         name, created = name_of(meta), optional_time(meta.get("creationTimestamp"))

@@ -52,13 +52,11 @@ _HOLDS_EXPIRY: Final[Expiry | None] = Expiry(hard_after=inf)
 
 
 def parse_policy(raw: ReadOnlyJson) -> Policy:
-    """One DisruptionPolicy."""
     with reading("DisruptionPolicy", raw):
         return _policy(raw)
 
 
 def parse_freeze(raw: ReadOnlyJson) -> Freeze:
-    """One Freeze."""
     with reading("Freeze", raw):
         return _freeze(raw)
 

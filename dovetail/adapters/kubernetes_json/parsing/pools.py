@@ -17,7 +17,6 @@ from dovetail.model.values.time import optional_time
 
 
 def parse_node_pool(raw: ReadOnlyJson) -> NodePool:
-    """One NodePool."""
     with reading("NodePool", raw) as place:
         meta, spec, status = raw["metadata"], raw["spec"] or {}, raw.get("status") or {}
         name = name_of(meta)

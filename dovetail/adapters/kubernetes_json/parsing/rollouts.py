@@ -40,7 +40,6 @@ from dovetail.model.values.time import optional_time, time_or_none
 
 
 def parse_rollout(raw: ReadOnlyJson) -> Rollout:
-    """One NodeRollout."""
     with reading("NodeRollout", raw):
         return _rollout(raw)
 
@@ -101,7 +100,6 @@ def _strategy(given: NodeRolloutStrategy) -> _Strategy:
 
 
 def parse_alerts(given: FiringAlerts, place: str) -> AlertsRule:
-    """Which alerts may not fire."""
     if "alertstate" in f"{given.firing}{given.ignore or ''}":
         raise Fault(f"{place}: alertstate cannot be chosen, alerts that fire are meant")
     return AlertsRule(firing=given.firing, ignore=given.ignore or "")
@@ -193,7 +191,6 @@ def _failure(raw: ReadOnlyJson | None) -> RolloutFailure | None:
 
 
 def parse_verdict(raw: ReadOnlyJson) -> GateVerdict:
-    """What was answered last."""
     return GateVerdict(
         name=text_of(raw["name"]),
         result=GateResult(raw["result"]),

@@ -25,7 +25,6 @@ def parse_expression(raw: ReadOnlyJson) -> Expression:
 
 
 def parse_expressions(raw: Iterable[ReadOnlyJson] | None) -> tuple[Expression, ...]:
-    """A list of requirements."""
     return tuple([parse_expression(entry) for entry in raw]) if raw else ()
 
 
@@ -44,7 +43,6 @@ def equality_selector(labels: Mapping[str, str] | None) -> LabelSelector | None:
 
 
 def parse_node_term(raw: ReadOnlyJson, weight: int = 0) -> NodeTerm:
-    """One node selector term."""
     return NodeTerm(
         expressions=parse_expressions(raw.get("matchExpressions")),
         weight=weight,
@@ -58,7 +56,6 @@ def parse_node_terms(raw: ReadOnlyJson | None) -> tuple[NodeTerm, ...]:
 
 
 def parse_toleration(raw: ReadOnlyJson) -> Toleration:
-    """One toleration."""
     return Toleration(
         key=text_of(raw.get("key") or ""),
         operator=text_of(raw.get("operator") or "Equal"),
@@ -69,14 +66,12 @@ def parse_toleration(raw: ReadOnlyJson) -> Toleration:
 
 
 def parse_taint(raw: ReadOnlyJson) -> Taint:
-    """One taint."""
     return Taint(
         key=text_of(raw["key"]), effect=text_of(raw.get("effect") or ""), value=text_of(raw.get("value") or "")
     )
 
 
 def parse_taints(raw: Iterable[ReadOnlyJson] | None) -> tuple[Taint, ...]:
-    """A list of taints."""
     return tuple([parse_taint(entry) for entry in raw]) if raw else ()
 
 

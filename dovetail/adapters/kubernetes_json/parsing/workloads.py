@@ -95,7 +95,6 @@ def _pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
 
 
 def parse_pdb(raw: ReadOnlyJson) -> PodDisruptionBudget:
-    """A PodDisruptionBudget."""
     return _read("PodDisruptionBudget", raw, _pdb)
 
 
@@ -116,7 +115,6 @@ def _volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
 
 
 def parse_volume_claim(raw: ReadOnlyJson) -> VolumeClaim:
-    """A PersistentVolumeClaim."""
     return _read("PersistentVolumeClaim", raw, _volume_claim)
 
 
@@ -139,7 +137,6 @@ def _volume(raw: ReadOnlyJson) -> Volume:
 
 
 def parse_volume(raw: ReadOnlyJson) -> Volume:
-    """A PersistentVolume."""
     return _read("PersistentVolume", raw, _volume)
 
 
@@ -159,7 +156,6 @@ def _storage_class(raw: ReadOnlyJson) -> StorageClass:
 
 
 def parse_storage_class(raw: ReadOnlyJson) -> StorageClass:
-    """A StorageClass."""
     return _read("StorageClass", raw, _storage_class)
 
 
@@ -173,7 +169,6 @@ def _csi_node(raw: ReadOnlyJson) -> CsiNode:
 
 
 def parse_csi_node(raw: ReadOnlyJson) -> CsiNode:
-    """A CSINode."""
     return _read("CSINode", raw, _csi_node)
 
 
@@ -188,12 +183,10 @@ def _attachment(raw: ReadOnlyJson) -> VolumeAttachment:
 
 
 def parse_volume_attachment(raw: ReadOnlyJson) -> VolumeAttachment:
-    """A VolumeAttachment."""
     return _read("VolumeAttachment", raw, _attachment)
 
 
 def parse_namespace(raw: ReadOnlyJson) -> Namespace:
-    """A Namespace."""
     return _read("Namespace", raw, _namespace_object)
 
 

@@ -9,7 +9,6 @@ from dovetail.ports.objects import ClaimStatus, NewClaim
 
 
 def render_claim(claim: NewClaim) -> Json:
-    """The object to create."""
     meta: Json = {
         "name": claim.name,
         "labels": dict(claim.labels),

@@ -42,7 +42,6 @@ def taints(values: Iterable[Taint], standing: Iterable[Json]) -> list[Json]:
 
 
 def expression(value: Expression) -> Json:
-    """One requirement."""
     rendered: Json = {"key": value.key, "operator": value.operator}
     if value.values:
         rendered["values"] = list(value.values)
@@ -69,7 +68,6 @@ def node_class(value: NodeClassRef) -> Json:
 
 
 def condition(value: Condition) -> Json:
-    """One status condition."""
     rendered: Json = {
         "type": value.type,
         "status": value.status,

@@ -22,7 +22,6 @@ from dovetail.model.values.time import format_time
 
 
 def render_status(status: PolicyStatus) -> Json:
-    """The whole status."""
     return {
         "nodePools": list(status.pools),
         "openings": [_opening(each) for each in status.openings],

@@ -23,8 +23,6 @@ class _Subject:
 
 
 class SimulatedCapacityBuffers:
-    """CapacityBuffer objects."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

@@ -18,8 +18,6 @@ from dovetail.ports.objects import ClaimStatus, MetadataChange, NewClaim
 
 
 class SimulatedNodeClaims:
-    """NodeClaim objects."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

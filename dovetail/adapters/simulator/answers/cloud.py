@@ -32,8 +32,6 @@ _UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 
 
 class SimulatedCloud:
-    """Instances."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

@@ -10,8 +10,6 @@ from dovetail.ports.objects import MetadataChange
 
 
 class SimulatedNamespaces:
-    """Namespace objects."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

@@ -22,8 +22,6 @@ from dovetail.ports.objects import Eviction, MetadataChange
 
 
 class SimulatedNodes:
-    """Node objects."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

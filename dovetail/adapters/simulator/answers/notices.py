@@ -24,8 +24,6 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedNotices:
-    """Events in the file."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._recent = RecentNotices()

@@ -11,8 +11,6 @@ from dovetail.ports.objects import MetadataChange, PoolStatus
 
 
 class SimulatedNodePools:
-    """NodePool objects."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 

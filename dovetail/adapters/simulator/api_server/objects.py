@@ -20,7 +20,6 @@ def key_of(body: Json) -> str:
 
 
 def read(connection: sqlite3.Connection, kind: str, key: str) -> Json | None:
-    """One object."""
     row = connection.execute("SELECT body FROM objects WHERE kind = ? AND key = ?", (kind, key)).fetchone()
     return None if row is None else orjson.loads(row["body"])
 

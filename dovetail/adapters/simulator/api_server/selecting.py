@@ -10,7 +10,6 @@ from dovetail.model.values.json import ReadOnlyJson
 
 
 def satisfies(labels: Mapping[str, str], key: str, operator: str, values: Iterable[str]) -> bool:
-    """Whether labels satisfy one expression."""
     value, wanted = labels.get(key), list(values)
     match operator:
         case "In":

@@ -45,7 +45,6 @@ class Store:
         connection.executescript(SCHEMA)
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection."""
         mine: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if mine is None:
             # check_same_thread is off only so that close() may close all of them.

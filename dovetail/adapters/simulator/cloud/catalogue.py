@@ -97,7 +97,6 @@ def default_catalogue() -> WorldCatalogue:
 
 
 def read_catalogue(connection: sqlite3.Connection) -> WorldCatalogue:
-    """What this world sells."""
     row = connection.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
     return declared(row["value"]) if row else default_catalogue()
 

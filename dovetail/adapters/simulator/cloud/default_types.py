@@ -68,7 +68,6 @@ class SimulatedOffering:
 
 @cache
 def default_types() -> dict[str, SimulatedType]:
-    """All types by name."""
     return {
         each.name: each
         for family, gib in _GIB_PER_CPU.items()

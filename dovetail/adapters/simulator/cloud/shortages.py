@@ -20,6 +20,5 @@ def remember(connection: sqlite3.Connection, pools: Iterable[CapacityPool], unti
 
 
 def known(connection: sqlite3.Connection, now: float) -> frozenset[CapacityPool]:
-    """The shortages of this moment."""
     rows = connection.execute("SELECT instance_type, zone, capacity_type FROM shortages WHERE until > ?", (now,))
     return frozenset(CapacityPool(row["instance_type"], row["zone"], row["capacity_type"]) for row in rows)

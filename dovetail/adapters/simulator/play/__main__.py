@@ -21,7 +21,6 @@ _PARENT_SECONDS = 0.5
 
 
 def main() -> int:
-    """Parse, open, run."""
     parser = argparse.ArgumentParser(
         prog="python -m dovetail.adapters.simulator.play", description=__doc__.splitlines()[0]
     )

@@ -43,8 +43,6 @@ MAX_TICKS: Final = 100
 
 
 class Player:
-    """Moves one world."""
-
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock

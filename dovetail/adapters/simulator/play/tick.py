@@ -43,11 +43,9 @@ class Mirror:
         return self._sorted[kind]
 
     def get(self, kind: str, key: str) -> Json | None:
-        """One object."""
         return self._kinds.get(kind, {}).get(key)
 
     def all(self) -> Iterator[Json]:
-        """All objects."""
         for held in self._kinds.values():
             yield from held.values()
 
@@ -81,12 +79,10 @@ def conditions_of(body: Json) -> list[dict[str, Any]]:
 
 
 def condition_of(body: Json, kind: str) -> dict[str, Any] | None:
-    """The condition of that type."""
     return next((c for c in conditions_of(body) if c.get("type") == kind), None)
 
 
 def is_true(body: Json, kind: str) -> bool:
-    """Whether that condition is True."""
     condition = condition_of(body, kind)
     return condition is not None and condition.get("status") == "True"
 

@@ -35,7 +35,6 @@ class Guide:
         self._standing = {pod.uid: bit for bit, pods in before.nodes.placed.items() for pod in pods}
 
     def carry_out(self) -> Pass:
-        """The pass, finished."""
         before, run = self.before, self.run
         placed = sorted(before.placed_pods(), key=self._when)
         refused = [each.pod for each in before.refused.values()]

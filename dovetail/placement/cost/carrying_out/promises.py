@@ -11,7 +11,6 @@ from dovetail.placement.search.solve import Pass
 
 
 def keeps_promises(run: Pass, before: Pass) -> bool:
-    """Whether nobody is worse off."""
     return (
         _places_all(run, before)
         and _keeps_nodes(run, before)

@@ -27,7 +27,6 @@ class Cover:
 
     @property
     def cost(self) -> float:
-        """Of the mix now."""
         return float(self.prices @ self.parts)
 
     @property

@@ -174,5 +174,4 @@ class Search:
 
     @property
     def cost(self) -> float:
-        """Of the bins now."""
         return _cost(self.bins)

@@ -154,7 +154,6 @@ class _PodLines:
 
 
 def written(lines: Iterator[str]) -> bytes:
-    """Lines as they are sent."""
     return "".join([f"{line}\n" for line in lines]).encode()
 
 

@@ -19,7 +19,6 @@ _DISRUPTING: Final = frozenset({"expired", "garbage_collected", "unhealthy"})
 
 
 def claim_created(claim: NodeClaim, reason: str) -> None:
-    """A claim was created."""
     relaxed = claim.annotations.get(names.MIN_VALUES_RELAXED, "false")
     count("nodeclaims_created_total", {"reason": reason, **_pool(claim.labels), "min_values_relaxed": relaxed})
 
@@ -48,7 +47,6 @@ def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
 
 
 def node_created(claim: NodeClaim) -> None:
-    """A node has registered."""
     count("nodes_created_total", {**_pool(claim.labels), "zone": claim.labels.get(names.ZONE, "")})
 
 

@@ -73,8 +73,6 @@ _CONTROLLER_OF_LOOP: Final = {"provisioning": "provisioner", "disruption": "disr
 
 
 class Run(NamedTuple):
-    """A step that runs."""
-
     step: str
     attempt: int
     began: float
@@ -100,7 +98,6 @@ def started(step: str, attempt: int, waited: float) -> None:
 
 
 def ended(step: str, seconds: float, *, failed: bool = False, for_good: bool = False) -> None:
-    """An attempt has ended."""
     labels = {"controller": controller_of(step)}
     RECONCILES.count("reconcile_total", {**labels, "result": "error" if failed else "success"})
     if failed:
@@ -123,7 +120,6 @@ def round_ended(loop: str, seconds: float) -> None:
 
 
 def running_lines(running: Iterable[Run], now: float) -> Iterator[str]:
-    """What runs at this moment."""
     runs = list(running)
     yield from measured(_active(runs), RUNTIME_HELP, "controller_runtime_")
     yield from measured(_unfinished(runs, now), QUEUE_HELP, "workqueue_")

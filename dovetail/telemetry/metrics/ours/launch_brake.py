@@ -44,7 +44,6 @@ def without_further_claims(pods: int) -> None:
 
 
 def launch_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """The gauges of each pool."""
     for name, pool in sorted(snapshot.pools.items()):
         labels = (("nodepool", name),)
         yield Sample(name="launches_stopped", labels=labels, value=float(stop_of(pool) is not None))

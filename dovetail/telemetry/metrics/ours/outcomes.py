@@ -66,7 +66,6 @@ def last_day(pool: str, figures: Mapping[str, float | None]) -> None:
 
 
 def plans_held(number: int) -> None:
-    """So many plans wait now."""
     INSTRUMENTS.gauge("plans_held").set(number)
 
 
