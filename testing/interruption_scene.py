@@ -19,7 +19,7 @@ from temporalio.worker import Worker
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.shared.every_step.heartbeats import HeartbeatInterceptor
 from dovetail.messages.inputs import ClaimInput
@@ -93,11 +93,11 @@ class Scene:
         claims: Any = FakeClaims(self.world)
         view: Any = self
         answering = AnswerInterruptions(view, claims, queue, time.time)
-        answers = DirectAnswers(answering, TellInterruptions(self.notices, view), time.time, lambda: False)
+        answers = DirectAnswers(answering, InterruptionNotices(self.notices, view), time.time, lambda: False)
         steps: list[Any] = [
             WatchInterruptions(self.cluster, queue, time.time, answers).watch_interruptions,
             answering.answer_interruptions,
-            answers.telling.tell_interruptions,
+            answers.notices.tell_interruptions,
         ]
         async with AsyncExitStack() as stack:
             for name in ("control", "waits"):

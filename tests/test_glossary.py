@@ -1,7 +1,10 @@
-"""The glossary is kept: words that it does not use are no names in the product, and a class name means one thing."""
+"""The glossary is kept: words that it does not use are no names in the product and stand in no docstring or comment, a
+docstring says more than a name does, and a class name means one thing."""
 
 import ast
+import io
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +14,32 @@ from tests.test_architecture import product_files
 
 # Parts of names that the glossary replaces by plain words, or that say nothing.
 NOT_USED = frozenset(
-    {"brought", "deed", "deeds", "desk", "heed", "heeded", "told", "whoever", "keeper", "purse", "victim"}
+    {
+        "born",
+        "brought",
+        "dear",
+        "dearest",
+        "deed",
+        "deeds",
+        "desk",
+        "heed",
+        "heeded",
+        "ill",
+        "keeper",
+        "lately",
+        "poor",
+        "purse",
+        "tell",
+        "telling",
+        "tells",
+        "told",
+        "victim",
+        "whoever",
+    }
 )
+STORED = frozenset({"tell_interruptions"})  # Temporal has it in histories
+# The same in sentences: a docstring or comment has a plain word for each.
+NOT_WRITTEN = re.compile(r"\b(whoever|told|deeds?|desk|heed(ed|s)?|purse|victim)\b", re.IGNORECASE)
 NO_MODULES = frozenset({"utils", "helpers", "common", "manager", "base", "misc"})
 # Class names that stand for two things or more. The list only shrinks: a new class gets a name of its own.
 MANY_MEANINGS = frozenset(
@@ -106,13 +133,44 @@ def words_of(name: str) -> set[str]:
 
 def banned_in(file: Path) -> list[str]:
     """Names of a file in which a word stands that the glossary does not use."""
-    return sorted({name for name in names_in(ast.parse(file.read_text())) if words_of(name) & NOT_USED})
+    return sorted({name for name in names_in(ast.parse(file.read_text())) if words_of(name) & NOT_USED} - STORED)
+
+
+def sentences_in(source: str) -> Iterator[str]:
+    """The comments and docstrings of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
+            yield token.string
 
 
 def test_words_that_the_glossary_does_not_use_are_no_names() -> None:
     found = {str(file.relative_to(ROOT)): banned for file in product_files() if (banned := banned_in(file))}
     assert found == {}
     assert words_of("was_told") & NOT_USED and words_of("ToldOnce") & NOT_USED and not words_of("tolden") & NOT_USED
+
+
+def test_words_that_the_glossary_does_not_use_stand_in_no_docstring_or_comment() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {sentence}"
+        for file in product_files()
+        for sentence in sentences_in(file.read_text())
+        if NOT_WRITTEN.search(sentence)
+    ]
+    assert found == []
+    assert [bool(NOT_WRITTEN.search(text)) for text in sentences_in("a = 1  # as told\n")] == [True]
+
+
+def test_a_docstring_says_more_than_the_name() -> None:
+    """One or two words that all stand in the name, articles apart, tell a reader nothing."""
+    found = [
+        f"{file.relative_to(ROOT)}: {node.name}"
+        for file in product_files()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and len(node.body) > 1
+        if (said := (ast.get_docstring(node) or "").lower().strip(".").split())
+        if set(said) - {"a", "an", "the", "of", "all"} <= words_of(node.name)
+    ]
+    assert found == []
 
 
 def test_no_module_is_named_for_nothing() -> None:

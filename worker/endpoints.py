@@ -41,7 +41,8 @@ class Answers:
         return 503 if stuck else 200, PLAIN, "\n".join(lines) + "\n"
 
     async def ready(self) -> Answer:
-        """It may act, and Temporal hands out steps. Broken watches of some kinds are named, and the rest goes on."""
+        """Whether it may act and Temporal hands out steps. Broken watches of some kinds are named, and do not stop the
+        rest."""
         why = await self.watch.unready()
         if why:
             return 503, PLAIN, f"{why}\n"

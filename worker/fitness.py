@@ -1,4 +1,4 @@
-"""Says on every NodePool that this worker stands aside, for as long as it does.
+"""Publishes on every NodePool that this worker takes no steps, for as long as it takes none.
 
 A person whose pods stay pending looks at the NodePools first; the log, /readyz and `doctor` say the same.
 """
@@ -13,13 +13,13 @@ from dovetail.wiring.world import World
 LOOK_SECONDS = 10.0
 
 
-async def keep_telling(world: World) -> None:
+async def keep_publishing(world: World) -> None:
     while True:
-        await tell(world)
+        await publish_unfitness(world)
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def tell(world: World) -> None:
+async def publish_unfitness(world: World) -> None:
     """A notice on each pool, where the worker may not act now."""
     why = world.why_unfit()
     if not why:

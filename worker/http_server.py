@@ -37,7 +37,7 @@ _unsaid = logging.Logger("requests", logging.CRITICAL)  # what strangers send th
 
 
 class Connections(web.Server):
-    """Those to one port. The ones that say nothing are known with the oldest first: it makes room for others."""
+    """The connections to one port. Silent ones are known, the oldest first: the oldest makes room for a new one."""
 
     def __init__(self, reply: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
         super().__init__(
@@ -61,11 +61,12 @@ class Connections(web.Server):
         super().connection_lost(handler, exc)
 
     def rests(self, transport: asyncio.BaseTransport) -> None:
-        """It has been answered, or has not said anything yet. What is still to be sent is not waited for longer."""
+        """Start the time limit of a connection that has been answered or has not sent anything yet. What remains to be
+        sent is not waited for any longer."""
         self.silent[transport] = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self.drop, transport)
 
     def works(self, transport: asyncio.BaseTransport | None) -> None:
-        """It has said what it wants, or is gone."""
+        """End the time limit: the connection has sent its request, or is gone."""
         timer = self.silent.pop(transport, None) if transport is not None else None
         if timer is not None:
             timer.cancel()

@@ -3,8 +3,8 @@
 Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute, or when a pod
 shows that nobody answers (unanswered.py). But a process
 that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
-that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are told to
-look again, and the steps that it had in hand are failed, which Temporal tries again at once.
+that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are asked
+to look again, and the steps that it had in hand are failed, which Temporal tries again at once.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ async def steps_in_hand(client: Client, singletons: list[str]) -> Held:
 
 
 def silent_workers(held: Held, now: float) -> frozenset[str]:
-    """Those that have a step in hand of which nothing was heard for a while."""
+    """The workers that hold a step of which nothing was heard for a while."""
     since = now - SILENT_SECONDS
     return frozenset(
         step.last_worker_identity

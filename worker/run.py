@@ -51,7 +51,7 @@ from dovetail.worker.absence.connecting import until_connected
 from dovetail.worker.beside import look_on
 from dovetail.worker.elsewhere import Elsewhere
 from dovetail.worker.endpoints import endpoints_of
-from dovetail.worker.fitness import keep_telling
+from dovetail.worker.fitness import keep_publishing
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
 from dovetail.worker.sandbox import runner
@@ -166,7 +166,7 @@ async def serve(
             await endpoint.start()
         await world.ready()
         background = [
-            supervised("fitness", partial(keep_telling, world)),
+            supervised("fitness", partial(keep_publishing, world)),
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
             supervised("what was saved", partial(count_savings, settings, world, presence, speaks)),
@@ -231,7 +231,7 @@ async def serve_tasks(client: Client, wiring: Wiring, watch: SelfWatch, stop: as
     await end_lost_steps(client, settings.cluster, world.view, settings.pod)
     running = [asyncio.create_task(worker.run()) for worker in workers]
     watch.polls_with(workers)
-    link.tell(partial(_use, workers, presence))
+    link.add_follower(partial(_use, workers, presence))
     singletons = Singletons(link, wiring, presence)
     background = [
         supervised("singletons", partial(singletons.watch, refused)),

@@ -65,7 +65,7 @@ class _AtItsPlace(WorkflowInstance):
         return completion
 
     def _note(self, command: WorkflowCommand) -> None:
-        """For whom a command's payloads are, and those of the answer to it."""
+        """Note which workflow a command's payloads, and those of its answer, belong to."""
         kind = command.WhichOneof("variant")
         if kind == "start_child_workflow_execution":
             child = command.start_child_workflow_execution

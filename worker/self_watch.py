@@ -38,7 +38,7 @@ class SelfWatch:
     """Everything that a worker knows of its own health."""
 
     view: ClusterView
-    why_unfit: Callable[[], str] = str  # why this worker stands aside; empty where it may act
+    why_unfit: Callable[[], str] = str  # why this worker may not act; empty where it may
     steps: StepHealth = field(default_factory=StepHealth)
     presence: TemporalPresence
     stand_in: StandIn | None = None  # None: this worker serves no steps that cannot wait
@@ -49,7 +49,7 @@ class SelfWatch:
         self.workers = workers
 
     def stuck(self) -> list[str]:
-        """Why a restart is worth a try; empty while the worker is alive, or stands aside on purpose."""
+        """Why a restart is worth a try; empty while the worker is alive, or takes no steps on purpose."""
         return [] if self.why_unfit() else list(self.steps.stuck())
 
     def troubles(self) -> list[str]:
@@ -73,7 +73,7 @@ class SelfWatch:
         return 0 if self.stand_in is None else self.stand_in.departures.in_hand
 
     def ages(self) -> list[str]:
-        """For how long each loop that works here has not seen everything."""
+        """How long each loop that runs here has not seen everything."""
         return [f"{loop}: last look {age:.0f} s ago" for loop, age in sorted(self.steps.ages().items())]
 
     async def unready(self) -> str:

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Singletons:
-    """Those of one cluster, as this worker sees them through its link."""
+    """One cluster's singletons, as this worker sees them through its link."""
 
     def __init__(self, link: Link, wiring: Wiring, presence: TemporalPresence) -> None:
         self._link, self._wiring, self._presence = link, wiring, presence

@@ -38,7 +38,7 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
 
 
 def _in_lines(words: Iterator[str]) -> Iterator[str]:
-    """In as few lines as the log takes whole."""
+    """The report in as few lines as the log takes whole."""
     line = ""
     for word in words:
         if line and len(line) + 1 + len(word) > MOST_CHARACTERS - len("settings:"):

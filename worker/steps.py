@@ -26,7 +26,7 @@ from dovetail.activities.disruption.returned_moves import ReturnedMoves
 from dovetail.activities.identity.judge_version import Findings, JudgeVersion, nobody_looks
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.launch.await_registered_and_initialized import AwaitRegisteredAndInitialized, JoinPorts
 from dovetail.activities.launch.kept_places import KeptPlaces
@@ -189,11 +189,11 @@ class Wiring:
         w, queue = self.world, self.world.interruptions
         if queue is None:
             return None
-        answering, telling = (
+        answering, notices = (
             AnswerInterruptions(w.view, w.claims, queue, self.now),
-            TellInterruptions(w.notices, w.view),
+            InterruptionNotices(w.notices, w.view),
         )
-        return DirectAnswers(answering, telling, self.now, self.is_away, w.why_unfit)
+        return DirectAnswers(answering, notices, self.now, self.is_away, w.why_unfit)
 
     def _control(self) -> list[object]:
         """The steps that act, and those that wait on the cluster."""
@@ -240,7 +240,7 @@ class Wiring:
         if queue is None or answers is None:
             return []
         watching = WatchInterruptions(self.settings.cluster, queue, self.now, answers, self.client)
-        return [watching, answers.answering, answers.telling]
+        return [watching, answers.answering, answers.notices]
 
     def _plan(self) -> list[object]:
         """The steps that decide, and those that look over everything."""

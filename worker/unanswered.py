@@ -3,7 +3,7 @@
 The singletons' idle waits beat once in a minute at most, so that rest costs little, and a killed worker would be missed
 only then. But every worker sees the same cluster: a pod that nobody answers, a claim that was deleted and stays. Where
 that lasts for three seconds, a worker that does not hold the wait itself asks Temporal who does, and what that one has
-told since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it
+said since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it
 thinks and whatever it has answered. One that has said nothing new meanwhile is gone, and all singletons that wait in it
 are poked: they ask for their waits anew, and a worker that lives takes them.
 
@@ -102,7 +102,7 @@ def departures_in(cluster: str, view: ClusterView, catalogues: Catalogues) -> Ma
 
 
 def waits_of(cluster: str, view: ClusterView, catalogues: Catalogues) -> tuple[Wait, ...]:
-    """Those whose subjects can be seen."""
+    """The waits whose subjects can be seen."""
     return (
         Wait(
             workflow_id=scheduler_id(cluster),
@@ -202,7 +202,7 @@ class Unanswered:
     singletons: Sequence[str]  # poked together: who is gone for one is gone for all
     client: Callable[[], Client]
     holds: Callable[[str, str], bool]  # whether that step of that workflow runs here
-    silent: Callable[[], bool]  # while Temporal is away, or this worker stands aside
+    silent: Callable[[], bool]  # while Temporal is away, or this worker takes no steps
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     doubts: list[Doubt] = field(init=False)
@@ -217,7 +217,7 @@ class Unanswered:
             await self.sleep(max(LOOK_SECONDS, took * LOOK_SHARE))
 
     async def look(self) -> float:
-        """Once; the seconds that it took to see who waits."""
+        """Look once; answers the seconds that it took to see who waits."""
         began = self.now()
         seen = [doubt for doubt in self.doubts if self._sees(doubt)]
         took = self.now() - began

@@ -33,7 +33,7 @@ class Values(CompositePayloadConverter):
         self.encodings = frozenset(converter.encoding for converter in self.converters.values())
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """As the SDK does. What is encoded for others is reported as that."""
+        """Decode as the SDK does. What is encoded for others is reported as that."""
         try:
             return super().from_payloads(payloads, type_hints)
         except KeyError:

@@ -99,7 +99,8 @@ class DisruptNodes:
 
     @workflow.signal
     async def cancel(self, reason: str = "", by: str = "") -> None:
-        """The same for the `temporal` command and scripts. A signal cannot be refused, so a late one gets a notice."""
+        """A cancel by signal, for the `temporal` command and scripts. A signal cannot be refused, so a late one gets a
+        notice."""
         if not self.committed:
             self.call_off(reason or "by signal", by)
             return
@@ -135,7 +136,7 @@ class DisruptNodes:
             raise asyncio.CancelledError(self.cancel_reason)
 
     def record(self, error: BaseException) -> DisruptionRecord:
-        """How it ended, where it did not come as far as the delete."""
+        """Record how it ended where it did not reach the delete."""
         command = self.given.command
         if self.cancel_reason or is_cancelled_exception(error):
             why = self.cancel_reason or workflow.cancellation_reason() or "cancelled"
@@ -198,7 +199,7 @@ class DisruptNodes:
         return outcome.claims
 
     async def await_replacements(self, claims: tuple[ClaimRef, ...]) -> None:
-        """All initialised, or the command is undone."""
+        """Wait until all are initialised. Raises Undone where one of them failed."""
         request = ReadyRequest(claims=claims, until=workflow.now().timestamp() + REPLACEMENT_SECONDS)
         outcome = await workflow.execute_activity_method(
             AwaitProgress.await_ready,

@@ -18,7 +18,7 @@ from dovetail.workflows.renewal import renew
 
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
-    from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+    from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
     from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
     from dovetail.messages.interruptions import AnswerInput, InterruptionsInput
     from dovetail.messages.workflow_types import ANSWER_INTERRUPTION, INTERRUPTIONS
@@ -85,7 +85,7 @@ class AnswerInterruption:
             nodes = {claim.name: node for claim, node in met}
             await start_terminations(given.cluster, tuple(ordered), URGENT, nodes)
         await workflow.execute_activity_method(
-            TellInterruptions.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
+            InterruptionNotices.tell_interruptions, answered, summary="publish notices", **quick(given.cluster)
         )
         deleted = [name for each in answered for name in each.deleted]
         return f"deleted {', '.join(deleted)}" if deleted else "nothing to delete"

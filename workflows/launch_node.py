@@ -94,7 +94,7 @@ class LaunchNode:
         if joined.kind != "done":
             return await self.unjoined(joined)
         if joined.unmarked:
-            await self.tell_unmarked(joined.node)
+            await self.publish_taint_missing(joined.node)
             return await self.initialise()
         return "initialised"
 
@@ -112,7 +112,7 @@ class LaunchNode:
             return await self.unjoined(initialised)
         return "initialised"
 
-    async def tell_unmarked(self, node: str) -> None:
+    async def publish_taint_missing(self, node: str) -> None:
         """EVT-7: a notice that pods may have been bound too early."""
         await workflow.execute_activity_method(
             PublishNotices.publish,

@@ -50,7 +50,7 @@ class Loops:
         self.woken: dict[str, asyncio.Event] = {}
 
     async def run(self, **turns: Turn) -> None:
-        """All of them, each until its workflow is leaving."""
+        """Run all loops, each until its workflow is leaving."""
         await asyncio.gather(*[asyncio.create_task(self.go_on(name, turn)) for name, turn in turns.items()])
 
     async def go_on(self, name: str, turn: Turn) -> None:
@@ -80,7 +80,7 @@ class Loops:
             self.show()
 
     async def pause(self, name: str, seconds: float) -> None:
-        """For so long, or until the loop is woken or leaves."""
+        """Wait this long, or until the loop is woken or leaves."""
         woken = self.woken[name] = asyncio.Event()
         try:
             with contextlib.suppress(TimeoutError):  # the pause is over

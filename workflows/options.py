@@ -74,7 +74,7 @@ def watching(cluster: str) -> StepOptions:
 
 
 def ending(cluster: str) -> StepOptions:
-    """The same for a wait after which its workflow only ends."""
+    """The options of a wait after which its workflow only ends."""
     return _options(cluster, "watches", timedelta(days=7), _RETRIES, ENDS)
 
 
@@ -104,7 +104,7 @@ def judging(queue: str) -> StepOptions:
 
 
 def impatient(options: StepOptions) -> StepOptions:
-    """The same step, failing at once where a person has to put something right."""
+    """The same options, failing at once where a person has to put something right."""
     changed = options.copy()
     changed["retry_policy"] = replace(options["retry_policy"], non_retryable_error_types=FOR_A_PERSON)
     return changed

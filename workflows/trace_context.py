@@ -34,20 +34,20 @@ with workflow.unsafe.imports_passed_through():
     Headers = Mapping[str, Payload]
 
 FOR_EVER: Final = (SCHEDULER, CARETAKER, INTERRUPTIONS)
-TELL: Final = "dovetail_tell_span"
+RECORD_SPAN: Final = "dovetail_record_span"
 
 
 class TraceContext(Interceptor):
-    """Around every workflow. `share`: of the traces, how many are kept; `tell` takes each span of a workflow."""
+    """Around every workflow. `share`: of the traces, how many are kept; `record` takes each span of a workflow."""
 
-    def __init__(self, share: float, tell: Callable[[Span], None]) -> None:
-        self.share, self.tell = share, tell
+    def __init__(self, share: float, record: Callable[[Span], None]) -> None:
+        self.share, self.record = share, record
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
         """The class that is put around each."""
-        input.unsafe_extern_functions[TELL] = self.tell
+        input.unsafe_extern_functions[RECORD_SPAN] = self.record
         return _inbound(self.share)
 
 
@@ -74,12 +74,12 @@ def _inbound(share: float) -> type[WorkflowInboundInterceptor]:
             try:
                 answer = await super().execute_workflow(input)
             except workflow.ContinueAsNewError:
-                _tell(given, share, "continued")
+                _record(given, share, "continued")
                 raise
             except Exception as error:
-                _tell(given, share, "", error=str(error) or type(error).__name__)
+                _record(given, share, "", error=str(error) or type(error).__name__)
                 raise
-            _tell(given, share, str(getattr(answer, "outcome", answer)))
+            _record(given, share, str(getattr(answer, "outcome", answer)))
             return answer
 
     return Inbound
@@ -105,7 +105,7 @@ def _handed_on(headers: Headers, share: float) -> Headers:
     return headers if own is None else {**headers, HEADER: header_of(own)}
 
 
-def _tell(given: object, share: float, outcome: str, error: str = "") -> None:
+def _record(given: object, share: float, outcome: str, error: str = "") -> None:
     """The span of this run, where this is the task that ends it and no replay."""
     own, parent = _own(share)
     if own is None or not own.kept or workflow.unsafe.is_replaying():
@@ -136,7 +136,7 @@ def _tell(given: object, share: float, outcome: str, error: str = "") -> None:
         )
     )
     for span in spans:
-        workflow.extern_functions()[TELL](span)
+        workflow.extern_functions()[RECORD_SPAN](span)
 
 
 def _decided(given: DisruptInput, own: SpanId, share: float) -> Span:

@@ -100,8 +100,8 @@ class DeleteClaims:
         return write
 
     async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
-        """A plan deletes what carries its own mark. A launch gives up what has not become a node. Whoever may write to
-        Temporal's namespace may ask for the deletion of any claim."""
+        """A plan deletes what carries its own mark. A launch gives up what has not become a node. Everybody who may
+        write to Temporal's namespace may ask for the deletion of any claim."""
         if not ref.uid:
             raise Refused(f"NodeClaim/{ref.name}", "no UID says which claim of that name is meant, so none is deleted")
         known = self.lookups.claim(ref.name) if planned else None  # a mark that the cache shows is nobody else's

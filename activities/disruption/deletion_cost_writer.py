@@ -32,7 +32,7 @@ class DeletionCostWriter:
         self.turn: asyncio.Task[None] | None = None
 
     def write_beside(self, snapshot: Snapshot) -> float:
-        """Begin a turn where one is due and none is under way. Returns when the cluster is to be looked at again for
+        """Begin a turn where one is due and none is under way. Returns when to look at the cluster again for
         its sake: after a turn not before something changes."""
         if self.now() < self.next:
             return self.next

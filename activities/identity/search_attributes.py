@@ -1,7 +1,7 @@
 """The search attributes by which people find workflows.
 
 Registered and checked when a worker starts; six of the ten of their kind that a namespace on a SQL database has. A
-workflow has them from its start, whoever starts it: its parent, a worker, or a step of the Caretaker's.
+workflow has them from its start, no matter what starts it: its parent, a worker, or a step of the Caretaker's.
 """
 
 from typing import Final, TypedDict, Unpack

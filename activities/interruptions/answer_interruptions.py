@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outcome(NamedTuple):
-    """What was met and answered; whether its claim goes for it."""
+    """What was met and answered, and whether its claim is deleted for it."""
 
     met: Met
     deleted: bool

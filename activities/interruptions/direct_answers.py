@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.messages.interruptions import Interruption
 from dovetail.ports.failures import Failure, Retryable
 from dovetail.telemetry.metrics.ours.absence import answered_directly
@@ -31,13 +31,13 @@ class DirectAnswers:
     def __init__(
         self,
         answering: AnswerInterruptions,
-        telling: TellInterruptions,
+        notices: InterruptionNotices,
         now: Callable[[], float],
         is_away: Callable[[], bool],
         why_unfit: Callable[[], str] = str,
     ) -> None:
         self.is_away, self._why_unfit = is_away, why_unfit
-        self.answering, self.telling, self._now = answering, telling, now
+        self.answering, self.notices, self._now = answering, notices, now
         self._begun: list[tuple[float, tuple[Interruption, ...]]] = []
 
     async def answer(self, warnings: Sequence[Interruption]) -> None:
@@ -49,7 +49,7 @@ class DirectAnswers:
         if unfit:
             raise Retryable("worker", f"no warning is answered: {unfit}")
         answered = await self.answering.answer_interruptions(meant)
-        await self.telling.tell_interruptions(answered)
+        await self.notices.tell_interruptions(answered)
         answered_directly(len(meant))
         deleted = [name for each in answered for name in each.deleted]
         _log.warning("%d warnings are answered without Temporal; deleted: %s", len(meant), ", ".join(deleted) or "-")

@@ -1,8 +1,9 @@
 """Which warnings have to be borne out by the cloud before they delete a claim (decision 77). Pure.
 
-Whoever may write to the queue, or to Temporal's namespace, may warn of anything. Capacity that is taken back shows
-nowhere before the instance ends, and leaves two minutes: such a warning is believed, but only of instances of that
-capacity type, while it is fresh, and of so many at once. What goes beyond waits for its turn, or for the cloud's word.
+Everybody who may write to the queue, or to Temporal's namespace, may warn of anything. Capacity that is taken back
+shows nowhere before the instance ends, and leaves two minutes: such a warning is believed, but only of instances of
+that capacity type, while it is fresh, and of so many at once. What goes beyond waits for its turn, or for the cloud's
+word.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -14,7 +14,7 @@ from dovetail.ports.view import ClusterView
 READS = NODES
 
 
-class TellInterruptions:
+class InterruptionNotices:
     def __init__(self, notices: Notices, view: ClusterView) -> None:
         self.notices, self.view = notices, view
 

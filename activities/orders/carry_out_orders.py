@@ -41,7 +41,7 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import ordered
 VOLUNTARY: Final = {"expired": Cause.EXPIRED_HARD, "static_scale_down": Cause.SCALED_DOWN}
 
 
-# Workers whose clocks are further apart stand aside: what one of them finds expired is nearly so for each other one.
+# Workers whose clocks are further apart take no steps: what one of them finds expired is nearly so for each other one.
 CLOCKS_APART: Final = 30.0
 
 
@@ -146,7 +146,7 @@ class CarryOutOrders:
                 )
             case "unhealthy":
                 nodes = await self.marking.nodes.list_by_provider_id(claim.provider_id)
-                return "" if any(_is_ill(node, order) for node in nodes) else "its Node is well"
+                return "" if any(_is_unhealthy(node, order) for node in nodes) else "its Node is well"
             case "static_scale_down":
                 pools = self.marking.pauses.pools if self.marking.pauses is not None else None
                 pool = await pools.read(claim.labels.get(names.NODE_POOL, "")) if pools is not None else None
@@ -191,7 +191,7 @@ class CarryOutOrders:
         return StepOutcome(message=f"terminated {order.provider_id}")
 
 
-def _is_ill(node: Node, order: DeleteClaim) -> bool:
+def _is_unhealthy(node: Node, order: DeleteClaim) -> bool:
     """Whether the condition for which it is to be repaired is not the one of a node that is well: only Ready and what a
     monitor calls "…Ready" are True then."""
     condition = node.condition(order.condition)

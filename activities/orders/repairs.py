@@ -1,4 +1,4 @@
-"""Which nodes are to be repaired, and which are held back because too many are unhealthy.
+"""Which nodes to repair, and which are held back because too many are unhealthy.
 
 What counts as unhealthy is the cloud's to say; a cloud that names no policy repairs nothing. A notice is published for
 each node that is held back, at most every 15 minutes (EVT-12).

@@ -52,7 +52,7 @@ class RefusedClaims:
     claims: NodeClaims
     now: Callable[[], float]
     pods: frozenset[str] = frozenset()  # whose claims were refused when they were last asked for
-    pools: dict[str, str] = field(default_factory=dict)  # pool -> why it gets no claim, whoever it is for
+    pools: dict[str, str] = field(default_factory=dict)  # pool -> why it gets no claim for any pod
     waiting: dict[str, str] = field(default_factory=dict)  # pod -> such a pool
     alone: dict[str, dict[str, str]] = field(default_factory=dict)  # pod -> pool -> why it gets none for this pod
     pause: float = FIRST_SECONDS

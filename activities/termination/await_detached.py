@@ -109,7 +109,8 @@ class AwaitDetached:
         await self.holds.look(LeavingClaim(claim=claim, began=began_at(claim), nodes=nodes, hold=hold), memory)
 
     def _held(self, departure: Departure) -> dict[str, tuple[VolumeAttachment, ...]]:
-        """The attachments to wait for, by node. A node that is gone holds none, whoever has its name now."""
+        """The attachments to wait for, by node. A node that is gone holds none, even if another one has its name
+        now."""
         return {node.name: self._holding(node.name) for node in nodes_left(self.lookups, departure)}
 
     def _holding(self, node: str) -> tuple[VolumeAttachment, ...]:

@@ -203,7 +203,7 @@ class BeginAndEndDeparture:
         return await self.cloud.find(provider_id=provider_id) is not None
 
     def _ended(self, claim: NodeClaim, provider_id: str) -> WhyGone:
-        """Why it goes; of one that never joined, where a person can see how far it came."""
+        """Why it leaves; of one that never joined, where a person can see how far it came."""
         ended = ended_of(claim, self.known.lookups.has_pool)
         if ended.because != Ending.UNREGISTERED or not provider_id:
             return ended

@@ -27,7 +27,7 @@ class EvictionRequest:
     """Why a pod is to leave, the pool whose share of the evictions it uses, and whether it was asked for before.
 
     `accepted`: so it was, and the watch has not shown it yet, as with an API server that is slow. Asking again is
-    harmless then, and neither counted nor told a second time.
+    harmless then, and neither counted nor published a second time.
     """
 
     pool: str

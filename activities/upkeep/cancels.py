@@ -50,7 +50,7 @@ class CancelUpkeep:
         keys = {(claim.uid, claim.annotations.get(names.OWNER, "")) for claim in called_off}
         self.asked = {key: at for key, at in self.asked.items() if key in keys}
         due = [write for claim in asked if (write := self._answer(claim)) is not None]
-        due += [partial(self._tell, claim, why, by) for claim, why, by in others if self._is_due(claim)]
+        due += [partial(self._signal, claim, why, by) for claim, why, by in others if self._is_due(claim)]
         begins = (freeze.begins for freeze in snapshot.freezes.values() if freeze.undoes)
         coming = (moment for moment in begins if moment is not None and moment > self.now())
         return Look(due=due, again=earliest(*[at + AGAIN_SECONDS for at in self.asked.values()], *coming))
@@ -61,14 +61,14 @@ class CancelUpkeep:
             return partial(self._too_late, claim)
         if not owner:
             return partial(self._rest, claim)
-        return partial(self._tell, claim, cancel_reason(claim)) if self._is_due(claim) else None
+        return partial(self._signal, claim, cancel_reason(claim)) if self._is_due(claim) else None
 
     def _is_due(self, claim: NodeClaim) -> bool:
-        """Whether its disruption has not been told a short time ago."""
+        """Whether its disruption was not signalled a short time ago."""
         last = self.asked.get((claim.uid, claim.annotations[names.OWNER]))
         return last is None or self.now() - last >= AGAIN_SECONDS
 
-    async def _tell(self, claim: NodeClaim, why: str, by: str = "") -> None:
+    async def _signal(self, claim: NodeClaim, why: str, by: str = "") -> None:
         """The disruption undoes what it did, takes its mark off and lets the node rest; the next look answers."""
         owner = claim.annotations[names.OWNER]
         self.asked[claim.uid, owner] = self.now()

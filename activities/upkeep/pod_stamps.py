@@ -61,7 +61,7 @@ class PodStamps:
         return (self.before or {}).get(node) is not self.now.get(node)
 
     def due(self, claim: NodeClaim, pool: NodePool, moment: float) -> float | None:
-        """The stamp that is to be written now (DIS-163); None for none."""
+        """The stamp to write now (DIS-163); None for none."""
         moved = self._moved(claim, moment)
         known = self.unwritten.pop(claim.uid, None)
         if moved is None and known is None:

@@ -32,7 +32,7 @@ DEPENDS_ON: Final = frozenset({"NodeClaim", "Node", "NodePool", "NodeRollout"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolWrites:
-    """What is to be written to one pool; None leaves it. The record follows from the condition and comes after it."""
+    """What to write to one pool; None leaves it. The record follows from the condition and comes after it."""
 
     usage: Resources | None = None
     conditions: tuple[Condition, ...] | None = None
@@ -49,7 +49,7 @@ class PoolStatuses:
         self.settled: tuple[object, ...] | None = None  # by what nothing was to be written
 
     async def wanted(self, snapshot: Snapshot) -> tuple[dict[str, PoolWrites], float | None]:
-        """What is to be written, by pool, and when to look again although nothing has changed; None: after a change."""
+        """What to write, by pool, and when to look again although nothing has changed; None: after a change."""
         ours = [p for _, p in sorted(snapshot.pools.items()) if snapshot.is_ours(p.template.node_class)]  # NPL-15
         references = dict.fromkeys(pool.template.node_class for pool in ours)
         classes = {reference: await self.catalogues.node_class(reference) for reference in references}

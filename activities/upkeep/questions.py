@@ -36,7 +36,7 @@ class MetricQuestions:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def want(self, questions: Mapping[str, float]) -> None:
-        """What is to be asked from now on, and how often; nothing else is."""
+        """What to ask from now on, and how often; nothing else is asked."""
         self._wanted = dict(questions)
         for known in (self.answers, self._begun):
             for gone in known.keys() - questions.keys():

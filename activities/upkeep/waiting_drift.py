@@ -12,7 +12,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.notices.waiting_drift import drift_waits
 from dovetail.ports.objects import Notices
 
-MOST: Final = 20  # nodes of a NodePool that are told; the gauge counts all
+MOST: Final = 20  # nodes of a NodePool that get a notice; the gauge counts all
 
 
 class WaitingDriftUpkeep:

@@ -39,7 +39,7 @@ def moment_text(moment: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """At most two units: 2d3h, 4m10s, 12s; tenths below ten seconds."""
+    """A duration in at most two units: 2d3h, 4m10s, 12s; tenths below ten seconds."""
     if abs(seconds) < 10 and seconds != int(seconds):
         return f"{seconds:.1f}s"
     left, parts = round(abs(seconds)), []
@@ -51,7 +51,7 @@ def duration_text(seconds: float) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """The same in whole seconds, of what two clocks may disagree about: not before now."""
+    """An age in whole seconds, never negative: the two clocks that it is taken from may differ."""
     return duration_text(max(0, round(seconds)))
 
 

@@ -44,7 +44,7 @@ class Link:
         """The client that is to be used now."""
         return self.client
 
-    def tell(self, follower: Callable[[Client], None]) -> None:
+    def add_follower(self, follower: Callable[[Client], None]) -> None:
         """Give each new client to this one too."""
         self._followers.append(follower)
 

@@ -16,7 +16,7 @@ from dovetail.notices.notice import Notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Nodes to disrupt, in order, and the nodes that must stand before they go."""
+    """Nodes to disrupt, in order, and the nodes that must be ready before they leave."""
 
     reason: DisruptionReason
     candidates: tuple[Candidate, ...]

@@ -1,7 +1,8 @@
 """Which pods should a ReplicaSet that shrinks give up first? (the gate PodDeletionCostManagement, of Karpenter 1.15)
 
 Those on nodes that leave anyway, then those on the nodes that disruption would take next: drifted ones, then the others
-by what they are worth, each as far as its pool's budgets let nodes go. Pods of all other nodes carry no deletion cost.
+by what they are worth, each as far as its pool's budgets let nodes leave. Pods of all other nodes carry no deletion
+cost.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Which nodes are unhealthy for so long that they are to be replaced?
+"""Which nodes have been unhealthy for so long that they must be replaced?
 
 What counts as unhealthy, and for how long, is the cloud's to say (CLD-7). A repaired node leaves at once: its deadline
 is now, whatever its pods ask for. Where more than a fifth of the nodes are unhealthy at once, none is repaired: that is

@@ -53,7 +53,7 @@ class Go:
     kind: Literal["go"] = "go"
     plan: DisruptionPlan
     held: int = -1
-    others: tuple[Due, ...] = ()  # held plans that go at the same time
+    others: tuple[Due, ...] = ()  # held plans that are carried out at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRefusal:
-    """Why the API server takes no NodeClaim of a pool for these pods. `whole`: it takes none, whoever it is for."""
+    """Why the API server takes no NodeClaim of a pool for these pods. `whole`: it takes none for any pod."""
 
     pool: str
     why: str
@@ -158,7 +158,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionCommand:
-    """One DisruptNodes workflow: targets that go together, and what must stand before they go."""
+    """One DisruptNodes workflow: targets that leave together, and what must be ready before they do."""
 
     reason: str  # Empty, Drifted, Underutilized, Expired, Requested
     method: str

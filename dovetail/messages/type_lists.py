@@ -1,6 +1,6 @@
 """Lists of instance types are long, so a plan stores each once and a node refers to its list by index.
 
-Whoever hands a part of a plan on hands on the lists of that part alone: forty unlike nodes with the lists of the whole
+A part of a plan is handed on with the lists of that part alone: forty unlike nodes with the lists of the whole
 plan each would be forty times the lists.
 """
 

@@ -9,12 +9,12 @@ from dovetail.model.pods import Pod
 from dovetail.notices.about import STANDING_WINDOW, notice_about
 from dovetail.notices.notice import Notice
 
-NAMED: Final = 5  # pods, each with its owner, that are told
+NAMED: Final = 5  # pods that get a notice, each with its owner
 OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 
 
 def drain_held(nodes: Iterable[Node], pods: Iterable[Pod], words: str) -> Iterator[Notice]:
-    """On the Node, on the pods that hold it, and on what owns them: whoever looks at one of these is to find it."""
+    """On the Node, on the pods that hold it, and on their owners: a person who looks at any of these should find it."""
     for node in nodes:
         yield notice_about(node, "DrainHeld", f"Its drain is {words}", "Warning", distinct=words)
     seen = set[str]()

@@ -39,8 +39,8 @@ JOINING_SECONDS: Final = 300.0  # in which a node that has no fault joins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierClaims:
-    """By UID: the claim that a pod waits for, how many claims were made for a pod that gets no further one, and pods
-    for which nothing is launched now."""
+    """What earlier launches mean for pods, by UID: the claim that a pod waits for, how many claims were made for a pod
+    that gets no further one, and the pods for which nothing is launched now."""
 
     awaited: Mapping[str, str] = field(default_factory=dict)
     exhausted: Mapping[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class EarlierClaims:
         return uid in self.awaited or uid in self.exhausted or uid in self.held or uid in self.refused
 
     def kind(self, uid: str) -> Literal["awaited", "refused", "exhausted"]:
-        """Which of them holds for a pod."""
+        """Which of the three applies to a pod."""
         if uid in self.awaited:
             return "awaited"
         return "refused" if uid in self.refused and uid not in self.exhausted else "exhausted"
@@ -196,7 +196,7 @@ def launch_in_vain(claim: NodeClaim, pods: Mapping[str, Pod], now: float) -> Unu
 
 
 def used_claims(snapshot: Snapshot, on_node: Mapping[str, Iterable[Pod]]) -> frozenset[str]:
-    """The claims on whose nodes pods run that no DaemonSet and no node brought along."""
+    """The claims on whose nodes pods run that are neither a DaemonSet's nor the node's own."""
     return frozenset(
         claim.name
         for claim in snapshot.claims.values()

@@ -2,8 +2,8 @@
 
 Judged from what stands in the cluster and in the pools' annotations alone, so that every worker and every restart comes
 to the same answer. Launches whose nodes came up and whose pods all have one owner are that owner's; of what is left, a
-namespace's; only what is left then, and nodes that never came up, are the NodePool's. Whoever has many of them, or many
-dollars, is stopped; all pools with a part in it are for twice as much over all.
+namespace's; only what is left then, and nodes that never came up, are the NodePool's. An owner with many of them, or
+many dollars, is stopped; all pools with a part in it are for twice as much over all.
 
 An owner or a namespace is held for some minutes after its last launch, twice as long with each that was of no use
 again; then one of its pods may have a node, and no annotation says so: what is remembered of launches does.
@@ -43,7 +43,7 @@ class _Brake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Brakes:
-    """By mark; and the launches that are the pools'."""
+    """The brakes by mark, and the launches that count against the pools."""
 
     owners: Mapping[str, _Brake]
     namespaces: Mapping[str, _Brake]
@@ -76,7 +76,7 @@ def pools_to_resume(snapshot: Snapshot) -> tuple[str, ...]:
 def pods_held_back(
     pods: Iterable[Pod], snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], settings: PlacementSettings
 ) -> dict[str, str]:
-    """By UID: why nothing is launched for these pods. Of those whose rest is over, the oldest pod is not held."""
+    """Why nothing is launched for these pods, by UID. Of an owner whose rest is over, the oldest pod is not held."""
     brakes = _brakes(launches_of(snapshot, on_node, settings.well_known), settings.brake)
     if not brakes.owners and not brakes.namespaces:
         return {}
@@ -138,6 +138,6 @@ def _why(launches: Sequence[Launch], settings: BrakeSettings, times: int) -> str
 
 
 def _named(launches: Iterable[Launch]) -> str:
-    """Whose pods they were for, as far as that is known."""
+    """The owners of the pods that they were for, as far as that is known."""
     known = dict.fromkeys(launch.whose.name for launch in launches if launch.whose.name)
     return f" ({', '.join(list(known)[:3])})" if known else ""

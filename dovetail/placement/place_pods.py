@@ -82,8 +82,8 @@ def _run(
 
 
 def _with_served(placement: Placement, unplaced: Sequence[Pod], earlier: EarlierClaims) -> Placement:
-    """With the pods that get no node because claims were made for them before. One that only waits needs no Event, nor
-    does one that runs."""
+    """The placement with the pods that get no node because claims were made for them before. A pod that only waits
+    needs no Event, nor does one that runs."""
     if not unplaced:
         return placement
     ignored = [

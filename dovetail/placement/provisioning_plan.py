@@ -72,7 +72,7 @@ def _asking_again(index: Index, should_stop: Callable[[], bool]) -> tuple[tuple[
 
 
 def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
-    """Of each pool that the brake has stopped and that is tried again, one node alone (PLQ-33)."""
+    """One node alone for each pool that the brake has stopped and that is tried again (PLQ-33)."""
     stopped = {pool.name for pool in index.pools if stop_of(pool) is not None}
     if not stopped.intersection(node.pool for node in proposed):
         return proposed
@@ -82,8 +82,8 @@ def _tried_alone(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[Prop
 
 
 def _keeping_places(proposed: tuple[ProposedNode, ...], index: Index) -> tuple[ProposedNode, ...]:
-    """In pools under the policy cost nodes are full as planned: a pod that is bound elsewhere takes another's room, so
-    each is nominated for the node that was made for it (PLQ-36)."""
+    """The plan with each pod of pools under the policy cost nominated for the node that was made for it (PLQ-36): those
+    nodes are full as planned, so a pod that is bound elsewhere takes another's room."""
     if not index.settings.cost.keep_places or not is_asked_for(index.pools, index.settings.cost):
         return proposed
     pools, mark = cost_pools(index), ((names.KEEP_PLACES, "true"),)

@@ -18,7 +18,7 @@ CLAIMS_PER_POD = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrakeSettings:
-    """From when on nothing is launched for an owner, a namespace or a pool; 0 turns that off."""
+    """From when on nothing is launched for an owner, a namespace or a pool; 0 turns a rule off."""
 
     launches: int = 10  # unexplained ones within an hour, where they are half of all launches
     dollars: float = 100.0  # an hour, added within ten minutes by unexplained launches

@@ -91,7 +91,7 @@ def _pending(snapshot: Snapshot, planned: frozenset[str]) -> frozenset[str]:
 
 
 def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:
-    """Those of these pods for which no claim is on its way, launched or not: nothing has been decided for them yet."""
+    """The pods for which no claim is on its way, launched or not: nothing has been decided for them yet."""
     if not uids:
         return uids
     promised: set[str] = set()
@@ -135,7 +135,7 @@ def _buffers(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _room(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    """All that new room may come from: pools with their generation and whether they are ready, nodes, launched
+    """Everything that new room may come from: pools with their generation and whether they are ready, nodes, launched
     claims."""
     for pool in snapshot.pools.values():
         yield "pool", pool.name, str(pool.generation), str(pool.is_true(names.READY))

@@ -46,7 +46,7 @@ class Launch:
 def launches_of(
     snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_known: frozenset[str]
 ) -> tuple[Launch, ...]:
-    """All within the hour, since their pools were last resumed."""
+    """All launches of the last hour, since their pools were last resumed."""
     return (*_ended(snapshot), *_standing(snapshot, on_node, well_known))
 
 
@@ -64,13 +64,13 @@ def _standing(snapshot: Snapshot, on_node: Mapping[str, Sequence[Pod]], well_kno
         no_use = claim.name in unexplained
         pods = [pod for uid in planned_pods(claim) if (pod := snapshot.pods.get(uid)) is not None]
         counted = [pod for pod in pods if _is_pending(pod)] if no_use else pods
-        dear = no_use and snapshot.now - claim.created <= DOLLARS_SECONDS
+        counts_dollars = no_use and snapshot.now - claim.created <= DOLLARS_SECONDS
         yield Launch(
             pool=claim.labels[names.NODE_POOL],
             at=claim.created,
             whose=Whose() if no_use and _has_failed_to_join(claim, snapshot.now) else whose_pods(counted),
             unexplained=no_use,
-            dollars=_dollars(claim, snapshot.catalogues, well_known) if dear else 0.0,
+            dollars=_dollars(claim, snapshot.catalogues, well_known) if counts_dollars else 0.0,
         )
 
 

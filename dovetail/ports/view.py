@@ -36,7 +36,7 @@ class ClusterView(Protocol):
         """The kinds whose watch is broken now, and why. An optional kind that is not installed is not among them."""
 
     def silent_for(self, kind: str) -> float:
-        """Seconds since the watch of that kind has brought anything; 0 where it never has."""
+        """Seconds since the watch of that kind last delivered anything; 0 where it never has."""
 
     def revision(self) -> int:
         """A number that rises with every change; not where an object has a new version and says what it said."""
@@ -107,7 +107,7 @@ class MoveLookups(Protocol):
     """What bears on moving pods by a roll-out of their Deployment, as last seen."""
 
     def moves(self) -> Moves:
-        """What is to be done about each pod now."""
+        """What to do about each pod now."""
 
     def moves_from(self, node: str) -> tuple[Deployment, ...]:
         """The Deployments that say that their pod is being moved from the node of that UID."""

@@ -2,7 +2,7 @@
 
 Asked at the start of a departure and at each look of the drain. The deadline is the deletion plus the claim's
 termination grace period, written on the claim once and never moved later (LIF-51, TRM-6, DUR-30). An annotation that
-cannot be read is reported and left aside; upstream stops the termination for it.
+cannot be read is reported and ignored; upstream stops the termination for it.
 """
 
 from dovetail.model.names import TERMINATION_DEADLINE
@@ -33,7 +33,7 @@ def deadline_of(claim: NodeClaim) -> float | None:
 
 
 def deadline_to_write(claim: NodeClaim) -> str | None:
-    """The annotation's value where it is to be written; one that is there is never changed (LIF-51)."""
+    """The annotation's value where it must be written; one that is there is never changed (LIF-51)."""
     if TERMINATION_DEADLINE in claim.annotations:
         return None
     deadline = deadline_of(claim)

@@ -66,7 +66,7 @@ class HookTerms:
 
     @property
     def ends(self) -> float | None:
-        """When they hold no longer by themselves, interruptions aside."""
+        """When they stop holding by themselves, unless an interruption ends them before."""
         proceeds = max(self.since + self.rules.timeout, self.waits_until) if self.rules.proceeds else None
         return min((each for each in (proceeds, self.deadline) if each is not None), default=None)
 

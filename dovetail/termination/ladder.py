@@ -42,7 +42,7 @@ class HeldSince:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainHold:
     """What holds a drain now. `pods`: all that it waits for; `protected`: whether one of them asks not to be disrupted;
-    `held`: those that people are told of; `reason`: why the node leaves."""
+    `held`: the pods that notices name; `reason`: why the node leaves."""
 
     blockers: frozenset[Blocker]
     reason: str

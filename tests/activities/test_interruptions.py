@@ -11,7 +11,7 @@ from pytest import MonkeyPatch
 from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import InstanceChecks
 from dovetail.background.supervised import stop, supervised, task_troubles
 from dovetail.messages.interruptions import Answered, Interruption, InterruptionReason, Warned
@@ -103,7 +103,7 @@ def a_warning(reason: InterruptionReason, instance: str = "i-0a") -> Interruptio
 async def answered(world: World, warning: Interruption) -> list[str]:
     """What was done, and the reasons of what was said."""
     result = await AnswerInterruptions(world, world, world, lambda: NOW).answer_interruptions((warning,))  # type: ignore[arg-type]
-    await TellInterruptions(world, world).tell_interruptions(result)  # type: ignore[arg-type]
+    await InterruptionNotices(world, world).tell_interruptions(result)  # type: ignore[arg-type]
     return world.done + sorted(f"{notice.kind} {notice.reason}" for notice in world.said)
 
 

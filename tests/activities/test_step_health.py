@@ -191,7 +191,7 @@ async def test_what_a_person_must_mend_is_told_at_once_and_all_else_after_three_
     world = World()
     notices = StepNotices(FakeNotices(world), StillView())  # type: ignore[arg-type]
     departure = Departure(claim=ClaimRef(name="a", uid="1"), nodes=("n",), node_uids=("2",))
-    notices.tell(failing(times), departure, error)
+    notices.publish_failure(failing(times), departure, error)
     await asyncio.gather(*notices.publishing)
     assert [(n.kind, n.name, n.uid, n.reason) for n in world.notices] == (
         [("NodeClaim", "a", "1", "StepFailing"), ("Node", "n", "2", "StepFailing")] if told else []
@@ -201,7 +201,7 @@ async def test_what_a_person_must_mend_is_told_at_once_and_all_else_after_three_
 async def test_a_step_without_an_object_of_its_own_is_told_of_on_the_pools() -> None:
     world = World()
     notices = StepNotices(FakeNotices(world), StillView())  # type: ignore[arg-type]
-    notices.tell(failing(), None, Forbidden("x", "y"))
+    notices.publish_failure(failing(), None, Forbidden("x", "y"))
     await asyncio.gather(*notices.publishing)
     assert [(n.kind, n.name) for n in world.notices] == [("NodePool", "pool")]
     assert worked_on("a text") == ()

@@ -184,7 +184,7 @@ BREAKING: Final = (
         what="a node that came without its taint is not spoken of",
         noticed_by="a-node-that-came-without-its-taint-is-reported@0.1.0",
         file="launch_node.py",
-        edits=(("            await self.tell_unmarked(joined.node)\n", ""),),
+        edits=(("            await self.publish_taint_missing(joined.node)\n", ""),),
         types=("LaunchNode",),
     ),
     Change(

@@ -53,7 +53,7 @@ async def test_while_nothing_changes_the_client_stays(linked: Secured) -> None:
 
 async def test_a_new_certificate_is_used_by_a_new_client_that_all_get(linked: Secured) -> None:
     link, told = await a_link(), list[Client]()
-    link.tell(told.append)
+    link.add_follower(told.append)
     renewed = linked.authority.client("renewed")
     renewed.put_over(linked.pair)
 

@@ -43,8 +43,10 @@ def test_a_span_arrives_as_it_was_told(collector: Collector) -> None:
     observed = observed_by(read_settings({ENDPOINT: "as the environment has it", "CLUSTER_NAME": "prod"}))
     assert observed.spans is not None
     below = FIRST.within("step")
-    observed.spans.tell(span("first"))
-    observed.spans.tell(span("below", below, parent=FIRST, attributes={"pods": 3, "": ""}, links=(FIRST,), error="why"))
+    observed.spans.record(span("first"))
+    observed.spans.record(
+        span("below", below, parent=FIRST, attributes={"pods": 3, "": ""}, links=(FIRST,), error="why")
+    )
     observed.close()
 
     [first, second] = collector.trace(FIRST.trace)
@@ -59,8 +61,8 @@ def test_a_span_that_is_told_twice_arrives_once_and_one_that_is_not_kept_never(c
     observed = observed_by(read_settings({ENDPOINT: "set"}))
     assert observed.spans is not None
     for _ in range(2):
-        observed.spans.tell(span("first"))
-    observed.spans.tell(span("other", SpanId(trace="12" * 16, span="34" * 8, kept=False)))
+        observed.spans.record(span("first"))
+    observed.spans.record(span("other", SpanId(trace="12" * 16, span="34" * 8, kept=False)))
     observed.close()
     assert [each.name for each in collector.spans] == ["first"]
 
@@ -69,7 +71,7 @@ def test_the_name_of_the_service_can_be_chosen(collector: Collector, monkeypatch
     monkeypatch.setenv("OTEL_SERVICE_NAME", "nodes")
     observed = observed_by(read_settings({ENDPOINT: "set"}))
     assert observed.spans is not None
-    observed.spans.tell(span("first"))
+    observed.spans.record(span("first"))
     observed.close()
     assert collector.spans[0].resource["service.name"] == "nodes"
 

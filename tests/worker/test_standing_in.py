@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
 from dovetail.activities.interruptions.direct_answers import REMEMBERED_SECONDS, DirectAnswers
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
@@ -151,7 +151,7 @@ class Stage:
         queue: Any = self.queue
         answering = AnswerInterruptions(view, self.claims, queue, now)
         self.answers = DirectAnswers(
-            answering, TellInterruptions(notices, view), now, lambda: self.presence.is_away, lambda: self.unfit
+            answering, InterruptionNotices(notices, view), now, lambda: self.presence.is_away, lambda: self.unfit
         )
         self.unfit = ""
         self.stand_in = StandIn(

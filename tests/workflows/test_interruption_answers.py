@@ -7,7 +7,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
 from dovetail.activities.interruptions.answer_interruptions import AnswerInterruptions
-from dovetail.activities.interruptions.tell_interruptions import TellInterruptions
+from dovetail.activities.interruptions.tell_interruptions import InterruptionNotices
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture
 from dovetail.messages.interruptions import Answered, AnswerInput, Interruption, InterruptionsInput
@@ -21,7 +21,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (AnswerInterruptions, BeginAndEndDeparture, TellInterruptions)
+STEPS = (AnswerInterruptions, BeginAndEndDeparture, InterruptionNotices)
 
 
 def a_warning(number: int) -> Interruption:

@@ -83,14 +83,14 @@ class StandIn:
 
     async def _look(self) -> None:
         """Everything that is due; what fails holds up nothing else."""
-        for act in (self._answer_what_was_begun, self._read, self._take_up, self._tell):
+        for act in (self._answer_what_was_begun, self._read, self._take_up, self._publish_absence):
             try:
                 await act()
             except Failure as failure:
                 _log.warning("without Temporal: %s", failure)
 
     async def _answer_what_was_begun(self) -> None:
-        """Once: what workflows were to answer when it went away."""
+        """Answer, once, the warnings that workflows were to answer when Temporal fell silent."""
         if self.warnings is not None and not self.begun_answered:
             await self.warnings.answers.answer_what_was_begun()
         self.begun_answered = True
@@ -127,7 +127,7 @@ class StandIn:
         again."""
         return self.presence.is_away and not self.why_unfit()
 
-    async def _tell(self) -> None:
+    async def _publish_absence(self) -> None:
         """A notice on each pool, where a person looks whose pods stay pending."""
         message = (
             "Temporal does not answer: no node is launched or disrupted. Nodes that are interrupted or being deleted "

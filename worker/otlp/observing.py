@@ -40,8 +40,8 @@ class Observed:
         """What stands around steps, and what around workflows. `since`: since when a pod waits, by its UID."""
         if self.spans is None:
             return [], []
-        tell = self.spans.tell
-        return [StepTraces(self.share, tell, now, since)], [TraceContext(self.share, tell)]
+        record = self.spans.record
+        return [StepTraces(self.share, record, now, since)], [TraceContext(self.share, record)]
 
     def close(self) -> None:
         """Send what is left, as far as the collector takes it."""

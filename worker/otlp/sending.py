@@ -69,7 +69,7 @@ class SpanSender:
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("dovetail")
 
-    def tell(self, span: Span) -> None:
+    def record(self, span: Span) -> None:
         """Put the span among those that are sent next. The event loop and the threads of workflows call it.
 
         A workflow may end twice: where something has happened to it meanwhile, the server has it take its last task
@@ -100,7 +100,7 @@ class SpanSender:
 
 
 def _nanoseconds(seconds: float) -> int:
-    """To the microsecond: a float holds no more of a moment of today."""
+    """A moment in nanoseconds, exact to the microsecond: a float of today's date holds no more."""
     return round(seconds * 10**6) * 1000
 
 
@@ -149,7 +149,7 @@ class LineSender(logging.Handler):
 
 
 def _attributes(said: dict[str, Any]) -> dict[str, Any]:
-    """Without references as objects of their own: a collector's search wants plain values."""
+    """Attributes whose values are plain: a collector's search cannot use nested references."""
     return {
         key: value["name"] if isinstance(value, dict) and value.keys() == {"name"} else value
         for key, value in said.items()

@@ -67,7 +67,7 @@ class _Progress:
         return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
 
     async def until_next(self, seconds: float) -> None:
-        """The pause to the next heartbeat, shorter where something is to be said."""
+        """The pause to the next heartbeat, shorter where there is something to say."""
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
         while (left := min(end, end if self.say_at is None else self.say_at) - clock()) > 0:
@@ -247,7 +247,7 @@ class _HeartbeatInbound(ActivityInboundInterceptor):
     def _failed(self, step: RunningStep, argument: object, error: Exception) -> None:
         failing = self.health.failed(step, error)
         if failing is not None and self.notices is not None:
-            self.notices.tell(failing, argument, error)
+            self.notices.publish_failure(failing, argument, error)
 
 
 def _count_end(step: RunningStep, error: Exception, translated: Exception) -> None:

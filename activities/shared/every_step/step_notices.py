@@ -29,7 +29,7 @@ class StepNotices:
         self.notices, self.view = notices, view
         self.publishing: set[asyncio.Task[None]] = set()
 
-    def tell(self, failing: FailingStep, argument: object, error: Exception) -> None:
+    def publish_failure(self, failing: FailingStep, argument: object, error: Exception) -> None:
         """Publish, where there is reason to and where it has not been published already."""
         if not (isinstance(error, Permanent) or needs_a_person(error) or failing.times > MANY_ATTEMPTS):
             return

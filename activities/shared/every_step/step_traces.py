@@ -38,11 +38,11 @@ class StepTraces(Interceptor):
     def __init__(
         self,
         share: float,
-        tell: Callable[[Span], None],
+        record: Callable[[Span], None],
         now: Callable[[], float],
         since: Callable[[str], float | None] = lambda uid: None,
     ) -> None:
-        self.share, self.tell, self.now, self.since = share, tell, now, since
+        self.share, self.record, self.now, self.since = share, record, now, since
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the next interceptor of the chain."""
@@ -60,23 +60,23 @@ class _Inbound(ActivityInboundInterceptor):
         argument = input.args[0] if input.args else None
         if parent is None or not parent.kept:
             answer = await super().execute_activity(input)
-            self._tell_decisions(argument, answer)
+            self._record_decisions(argument, answer)
             return answer
         token = step_fields.set({**(step_fields.get() or {}), "trace_id": parent.trace, "span_id": _step(parent).span})
         try:
             answer = await super().execute_activity(input)
         except Exception as error:
-            self._tell_failure(parent, argument, error)
+            self._record_failure(parent, argument, error)
             raise
         else:
-            self._tell_step(parent, argument, answer)
+            self._record_step(parent, argument, answer)
             return answer
         finally:
             step_fields.reset(token)
 
-    def _tell_step(self, parent: SpanId, argument: object, answer: object) -> None:
+    def _record_step(self, parent: SpanId, argument: object, answer: object) -> None:
         info = activity.info()
-        self.traces.tell(
+        self.traces.record(
             Span(
                 name=info.activity_type,
                 id=_step(parent),
@@ -87,13 +87,13 @@ class _Inbound(ActivityInboundInterceptor):
             )
         )
         if isinstance(argument, CreateRequest) and not argument.owner and argument.seen is not None:
-            self._tell_provisioning(parent, argument, argument.seen)
+            self._record_provisioning(parent, argument, argument.seen)
 
-    def _tell_failure(self, parent: SpanId, argument: object, error: Exception) -> None:
+    def _record_failure(self, parent: SpanId, argument: object, error: Exception) -> None:
         if isinstance(error, ApplicationError) and error.type == NotYet.__name__:
             return
         info, own = activity.info(), _step(parent)
-        self.traces.tell(
+        self.traces.record(
             Span(
                 name=f"{info.activity_type} attempt",
                 id=own.within("attempt", info.attempt),
@@ -105,7 +105,7 @@ class _Inbound(ActivityInboundInterceptor):
             )
         )
 
-    def _tell_provisioning(self, first: SpanId, request: CreateRequest, seen: Seen) -> None:
+    def _record_provisioning(self, first: SpanId, request: CreateRequest, seen: Seen) -> None:
         """The first span of a plan for pending pods: from when the first of them began to wait until its claims were
         there; below it their waits, and the decision. The launches follow in traces' own time."""
         planned = [pod for proposed in request.proposed for pod in proposed.pods]
@@ -114,7 +114,7 @@ class _Inbound(ActivityInboundInterceptor):
         began = min([seen.taken_at, *[since for _, since in known]])
         cluster = (activity.info().workflow_id or "").rpartition("/")[0]
         link = of_decision(scheduler_id(cluster), seen, self.traces.share)
-        self.traces.tell(
+        self.traces.record(
             Span(
                 name="provision",
                 id=first,
@@ -125,7 +125,7 @@ class _Inbound(ActivityInboundInterceptor):
         )
         for pod, since in known[:MOST_PODS]:
             name = f"{pod.namespace}/{pod.name}"
-            self.traces.tell(
+            self.traces.record(
                 Span(
                     name="pod waits",
                     id=first.within("pod", pod.uid),
@@ -135,7 +135,7 @@ class _Inbound(ActivityInboundInterceptor):
                     attributes={"k8s.pod.name": name, "k8s.pod.uid": pod.uid},
                 )
             )
-        self.traces.tell(
+        self.traces.record(
             Span(
                 name="decide",
                 id=first.within("decide"),
@@ -146,18 +146,18 @@ class _Inbound(ActivityInboundInterceptor):
             )
         )
 
-    def _tell_decisions(self, argument: object, answer: object) -> None:
+    def _record_decisions(self, argument: object, answer: object) -> None:
         match answer:
             case Hold():
-                self._tell_decision("decide disruption", answer.plan)
+                self._record_decision("decide disruption", answer.plan)
             case Go():
                 for plan, held in ((answer.plan, answer.held), *[(due.plan, due.held) for due in answer.others]):
                     first = _held(argument, held)
-                    self._tell_decision("look again" if first else "decide disruption", plan, first)
+                    self._record_decision("look again" if first else "decide disruption", plan, first)
             case ProvisioningPlan():
-                self._tell_decision("decide provisioning", answer)
+                self._record_decision("decide provisioning", answer)
 
-    def _tell_decision(
+    def _record_decision(
         self, name: str, plan: DisruptionPlan | ProvisioningPlan, first: DisruptionPlan | None = None
     ) -> None:
         """A trace of its own: several disruptions may come of one decision. `first`: the plan as it was held."""
@@ -168,7 +168,7 @@ class _Inbound(ActivityInboundInterceptor):
         links = (of_decision(planner, first.seen, share),) if first is not None else ()
         attributes = _of_plan(plan)
         began, ended = plan.seen.taken_at, plan.seen.decided_at
-        self.traces.tell(Span(name=name, id=own, began=began, ended=ended, attributes=attributes, links=links))
+        self.traces.record(Span(name=name, id=own, began=began, ended=ended, attributes=attributes, links=links))
 
 
 def _step(parent: SpanId) -> SpanId:

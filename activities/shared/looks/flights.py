@@ -35,13 +35,13 @@ class NoFlights:
         plan: Choice | ProvisioningPlan,
         first: frozenset[str] = frozenset(),
     ) -> None:
-        """Let it go."""
+        """Keep nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFollowers:
     """What hears of each decision: the metrics, and what keeps its inputs. `beside`: begun with each look at the
-    cluster for a disruption; it says when the cluster is to be looked at again for its sake. `called_off`: a plan that
+    cluster for a disruption; it says when to look at the cluster again for its sake. `called_off`: a plan that
     was held, and the node for which a person has called it off."""
 
     decisions: Decisions = field(default_factory=Decisions)

@@ -1,7 +1,7 @@
 """What is paused, frozen or closed, as the API server has it now: asked before something voluntary is begun.
 
-A decision reads the same from its snapshot. Between the two somebody may have paused, and a person who has been told
-"paused" must not see a node go a moment later.
+A decision reads the same from its snapshot. Between the two somebody may have paused, and a person who has read
+"paused" must not see a node leave a moment later.
 """
 
 from collections.abc import Callable, Iterable, Mapping

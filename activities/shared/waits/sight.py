@@ -23,7 +23,7 @@ class Sight:
     kinds: tuple[str, ...]
     known: Set[str] = field(default_factory=frozenset)
     version: int = 0
-    new: bool = False  # somebody has not been told yet that they are seen
+    new: bool = False  # somebody does not know yet that they are seen
     at_work: bool = False
 
     def sees(self, uids: Set[str], versions: Mapping[str, int]) -> None:

@@ -20,7 +20,7 @@ async def delete_claim(claims: NodeClaims, claim: ClaimRef) -> Write:
 
 
 async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> Write:
-    """Write on it why it goes, then delete it."""
+    """Write on the claim why it is deleted, then delete it."""
     await write_ending(claims, claim, ending, words)
     return await delete_claim(claims, reference(claim))
 

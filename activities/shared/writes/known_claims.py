@@ -37,8 +37,9 @@ class KnownClaims:
     async def leaving(self, ref: ClaimRef) -> NodeClaim | None:
         """The claim of that UID, which somebody has deleted; None where it is gone.
 
-        Whoever may write to Temporal's namespace may ask for any step: none of those that end a node does anything to a
-        claim that stays. A deletion is never taken back, so one that was seen once needs no look at the server.
+        Everybody who may write to Temporal's namespace may ask for any step: none of those that end a node does
+        anything to a claim that stays. A deletion is never taken back, so one that was seen once needs no look at the
+        server.
         """
         if not ref.name or not ref.uid:
             raise Refused("NodeClaim", "none is named that leaves, so nothing is ended")

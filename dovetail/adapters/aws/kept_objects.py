@@ -1,7 +1,7 @@
 """The port KeptObjects over a bucket of S3.
 
-With a client of its own: the cut-down description of AWS's services has no S3, which most workers never call. Whoever
-names a bucket gives the worker's role the four actions on it (docs/operations.md).
+With a client of its own: the cut-down description of AWS's services has no S3, which most workers never call. An
+operator who names a bucket gives the worker's role the four actions on it (docs/operations.md).
 """
 
 import asyncio

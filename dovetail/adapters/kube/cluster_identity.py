@@ -54,7 +54,7 @@ class ClusterIdentity:
             _log.error("%s", self.trouble() or "the API server is of the right cluster again")
 
     async def keep(self) -> None:
-        """For ever, once it has been read."""
+        """Look again and again until cancelled, once there is a UID to compare with."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self.uid:

@@ -57,11 +57,11 @@ class KarpenterLease:
         holders = [_holder(lease) for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
         before, self.holder = self.holder, ", ".join(sorted(holders))
         if self.holder and not before:
-            self._tell_of_it()
+            self._log_karpenter()
         elif before and not self.holder:
             _log.info("Karpenter has ended; this worker goes on%s", " looking only" if self._expected else "")
 
-    def _tell_of_it(self) -> None:
+    def _log_karpenter(self) -> None:
         if self._expected:
             _log.info("Karpenter runs in this cluster (%s); this worker writes nothing", self.holder)
         else:

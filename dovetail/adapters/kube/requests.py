@@ -31,7 +31,7 @@ class Request:
 
     @property
     def content_type(self) -> str:
-        """How the body is to be read."""
+        """How to read the body."""
         return self.patch_type if self.method == "PATCH" else "application/json"
 
     @property

@@ -43,7 +43,7 @@ class ServerClock:
         self._notice()
 
     async def keep(self, ask: Callable[[], Awaitable[object]]) -> None:
-        """For ever: ask for an answer whenever none has come for a while."""
+        """Ask for an answer whenever none has come for a while, until cancelled."""
         while True:
             silent = self._monotonic() - self._heard_at
             if silent >= ASK_SECONDS:

@@ -75,7 +75,7 @@ class Cache:
         self._ring(before)
 
     def replace(self, kind: str, raws: Iterable[Json], version: int) -> None:
-        """A whole list at its version, in one go."""
+        """A whole list at its version, at once."""
         listing = self.listing(kind)
         for raw in raws:
             listing.add(raw)

@@ -58,7 +58,7 @@ class CachedView:
         clock: Callable[[], float] = time.time,
         silent: Callable[[str], float] = never_silent,
     ) -> None:
-        """`silent`: for how many seconds the watch of a kind has brought nothing."""
+        """`silent`: for how many seconds the watch of a kind has delivered nothing."""
         self.cache = cache
         self._problem = problem  # of a kind: empty while it can be trusted, else why it cannot
         self._clock, self.silent_for = clock, silent

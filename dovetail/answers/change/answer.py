@@ -87,7 +87,7 @@ class DriftedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveAnswer:
-    """Nodes that go at one time; times in RFC 3339. Waves of different NodePools may overlap."""
+    """Nodes that begin to leave at one time; times in RFC 3339. Waves of different NodePools may overlap."""
 
     number: int
     begins: str
@@ -119,7 +119,7 @@ class Homeless:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Dollars an hour: all nodes of NodePools before and after, and of these the ones that go and that come."""
+    """Dollars an hour: all nodes of NodePools before and after, and of these the ones that leave and that come."""
 
     before: float
     after: float
@@ -145,7 +145,7 @@ class ChangeAnswer:
     all_nodes: int
     no_longer_drifted: tuple[str, ...] = ()
     waves: tuple[WaveAnswer, ...] = ()
-    rollouts: tuple[RolloutAnswer, ...] = ()  # by which it goes, if each question is answered at once
+    rollouts: tuple[RolloutAnswer, ...] = ()  # by which it is rolled out, if each question is answered at once
     moved_pods: int = 0  # that must move, each counted once
     moves: int = 0  # their moves: a pod whose new node leaves too moves again
     paces: tuple[PaceAnswer, ...] = ()

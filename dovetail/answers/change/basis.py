@@ -112,7 +112,7 @@ class RecordedCatalogues:
         )
 
     async def drift(self, claim: NodeClaim) -> str:
-        """As the cloud had judged it when the recording was made."""
+        """What the cloud had judged when the recording was made."""
         condition = claim.condition(names.DRIFTED)
         drifted = condition is not None and condition.status == "True" and condition.reason not in _OURS
         return condition.reason if condition is not None and drifted else ""

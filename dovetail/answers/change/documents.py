@@ -182,7 +182,8 @@ def _last_applied(live: Json) -> Json | None:
 
 
 def _merged(given: Json, live: Json, before: Json) -> Json:
-    """As kubectl apply merges: what the file names, what it never named, and without what it names no longer."""
+    """The object as kubectl apply would leave it: the file's fields, the fields that the file never named, and none of
+    those that it no longer names."""
     kept = {key: value for key, value in live.items() if key not in before or key in given}
     for key, value in given.items():
         inner = live.get(key)

@@ -86,7 +86,7 @@ def forecast_in(answer: ForecastAnswer, form: str) -> str:
 
 
 def forecast_text(answer: ForecastAnswer) -> str:
-    """For a terminal, day by day."""
+    """The forecast for a terminal, day by day."""
     return "\n".join(_lines(answer))
 
 

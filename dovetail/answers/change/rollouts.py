@@ -39,7 +39,7 @@ class RolloutAnswer:
 
 
 def rollouts_of(found: Outlook, known: frozenset[str]) -> tuple[RolloutAnswer, ...]:
-    """Those of an outlook. `known`: the NodeRollouts that are there already."""
+    """The roll-outs of an outlook. `known`: the NodeRollouts that exist already."""
     answers = []
     for (name, _), steps in groupby(found.steps, key=lambda step: (step.rollout, step.pool)):
         each = list(steps)

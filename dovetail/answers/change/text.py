@@ -15,7 +15,8 @@ LEAST: Final = 0.00005  # dollars an hour: what is shown has four digits
 
 
 def change_text(answer: ChangeAnswer, *, diff: bool = False) -> str:
-    """For a terminal. `diff`: every node that changes, as a line that goes and lines that come."""
+    """The answer for a terminal. `diff`: every node that changes, as a line for what leaves and lines for what
+    comes."""
     return "\n".join(_lines(answer, diff))
 
 
@@ -154,7 +155,7 @@ def trouble_lines(answer: ChangeAnswer) -> Iterator[str]:
 
 
 def diff_lines(answer: ChangeAnswer) -> Iterator[str]:
-    """Every node that goes, with those that come for it, in the order of the waves."""
+    """Every node that leaves, with those that replace it, in the order of the waves."""
     number: int | None = None
     for node in answer.nodes:
         if node.wave != number and node.wave is not None:
@@ -175,7 +176,7 @@ def size_text(size: NodeSize) -> str:
 
 
 def change_markdown(answer: ChangeAnswer) -> str:
-    """For a comment on a pull request: the verdict, the figures, then the details folded away."""
+    """The answer for a comment on a pull request: the verdict, the figures, then the details folded away."""
     return "\n".join(_markdown(answer))
 
 

@@ -77,7 +77,7 @@ async def _cluster_before(settings: Settings, seen: Seen) -> tuple[Check, ...]:
 
 
 async def doctor_of_worker(settings: Settings, world: World, client: Client | None) -> DoctorAnswer:
-    """The same checks by a worker, with the view and the connection that it has."""
+    """The same checks, made by a worker with its own view and connection."""
     seen = ClusterSeen(cluster_uid=world.cluster_uid, reads_queue=world.interruptions is not None)
     cluster = cluster_checks(world, settings, _ready(world))
     temporal, found = await asyncio.gather(_temporal_of_worker(client, settings.cluster, seen), cluster)

@@ -29,7 +29,7 @@ def failed(name: str, found: str, advice: str) -> Check:
 
 
 def skipped(name: str, found: str) -> Check:
-    """It cannot be checked now."""
+    """A check that cannot be made now."""
     return Check(name=name, verdict="skipped", found=found)
 
 

@@ -51,7 +51,7 @@ def _alone(world: World) -> Check:
 
 
 async def cloud_rights_check(world: World) -> Check:
-    """By dry runs of what a worker will ask for."""
+    """Tries the cloud's rights by dry runs of what a worker will ask for."""
     if world.rehearsal is None:
         return skipped(RIGHTS, "this cloud can only be asked by doing")
     try:

@@ -136,7 +136,7 @@ async def _answers(client: Client, identity: str) -> bool:
 
 
 def _silence(step: PendingActivityInfo) -> str:
-    """For how long nobody has worked on the step; empty where somebody does, or where it waits for its next attempt."""
+    """How long nobody has worked on the step; empty where somebody does, or where it waits for its next attempt."""
     if step.state == STARTED:
         heard = max(step.last_heartbeat_time.ToSeconds(), step.last_started_time.ToSeconds())
     else:

@@ -35,7 +35,7 @@ CHECK_SECONDS: Final = 15.0  # a server that answered a moment ago answers withi
 
 
 async def temporal_checks(client: Client, cluster: str, seen: ClusterSeen = NO_CLUSTER) -> tuple[Check, ...]:
-    """All of them. `seen`: what of the cluster bears on them."""
+    """Every check of Temporal. `seen`: what in the cluster bears on them."""
     signs = asyncio.ensure_future(life_signs(client, (scheduler_id(cluster), caretaker_id(cluster))))
     checks: tuple[tuple[str, Callable[[], Awaitable[Check]]], ...] = (
         ("search attributes", lambda: _attributes(client)),
@@ -66,7 +66,7 @@ async def namespace_checks(client: Client, cluster: str, seen: ClusterSeen) -> t
 
 
 def link_check(client: Client) -> Check:
-    """Where the server is, and whether somebody on the way could read and change what is said."""
+    """Names the server, and says whether somebody on the way could read and change what is sent."""
     config = client.service_client.config
     found = f"{config.target_host}, namespace {client.namespace}, {link_words(client)}"
     if is_encrypted(client) or is_local(client):

@@ -37,7 +37,7 @@ BEING_TERMINATED: Final = "being terminated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question and its answer. An empty `why` means that it lets the node go."""
+    """One question and its answer. An empty `why` means that it does not hold the node."""
 
     asked: str
     why: str = ""
@@ -120,7 +120,7 @@ class NodeAnswer:
     budgets: tuple[BudgetAnswer, ...] = ()
     move: Move | None = None
     step: str = ""  # what is planned for it together with others
-    rollout: str = ""  # with which step of a roll-out it goes, and what that waits for
+    rollout: str = ""  # the step of a roll-out in which it is replaced, and what that step waits for
     notes: tuple[str, ...] = ()
     pauses: tuple[str, ...] = ()
 
@@ -214,7 +214,7 @@ def _state(node: Node | None, claim: NodeClaim | None) -> str:
 
 
 def _workflow(look: Look, claim: NodeClaim | None) -> str:
-    """Which workflow works on it, as far as the objects say."""
+    """The workflow that works on the node, as far as the objects say."""
     if claim is None:
         return ""
     owner = claim.annotations.get(names.OWNER, "")
@@ -229,7 +229,7 @@ def _method(answer: Answer, found: NodeExplanation) -> Check:
 
 
 def _windows(found: NodeExplanation, pool: NodePool | None, now: float) -> dict[str, float]:
-    """By reason: when the window of the budget that binds closes."""
+    """When the window of the binding budget closes, by reason."""
     states = judge_budgets(pool.disruption.budgets, now) if pool is not None else ()
     ends = [(state.budget, state.until) for state in states if state.active and state.until is not None]
     return {a.reason: end for a in found.allowances for budget, end in ends if budget is a.binding}
@@ -305,7 +305,7 @@ def choosy_pods(pods: list[Pod]) -> tuple[HeldPod, ...]:
 
 
 def pods_that_wait(look: Look, claim: NodeClaim | None, pods: list[Pod]) -> tuple[HeldPod, ...]:
-    """Of a node that leaves: the pods whose owner has as many on their way as it may have, by the pods alone."""
+    """The pods of a leaving node whose owner already has as many on their way as it may have, by the pods alone."""
     share, now = look.settings.owner_share, look.snapshot.now
     if claim is None or claim.deleting_since is None or not claim.is_true(names.DISRUPTION_REASON) or not share:
         return ()

@@ -67,7 +67,7 @@ def _passed_over(found: NodeExplanation, until: Mapping[str, float]) -> str:
 
 
 def budget_words(allowance: Allowance, until: float | None) -> str:
-    """What a budget that lets no more nodes go says, until when, and what ends it."""
+    """What a budget that lets no more nodes leave says, until when, and what ends it."""
     if allowance.errors:
         return f"a budget of NodePool {allowance.pool} cannot be read, so none may go: {allowance.errors[0]}"
     if allowance.held and allowance.left <= 0:

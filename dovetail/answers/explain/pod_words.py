@@ -99,7 +99,7 @@ def expression_text(expression: Expression) -> str:
 
 
 def toleration_text(toleration: Toleration) -> str:
-    """The same for a toleration; one without a key tolerates everything."""
+    """A toleration as a manifest has it; one without a key tolerates everything."""
     key = toleration.key or "everything"
     value = f"={toleration.value}" if toleration.value else ""
     return f"{key}{value}:{toleration.effect}" if toleration.effect else f"{key}{value}"

@@ -15,7 +15,7 @@ from dovetail.placement.place_pods import Index
 
 
 def pools_left_out(index: Index) -> tuple[tuple[str, str], ...]:
-    """By name: each pool that no new node is made for, and why."""
+    """Each pool that no new node is made for, with the reason, by name."""
     snapshot = index.snapshot
     usable = {pool.name for pool in index.pools}
     words = {name: _words(snapshot, pool) for name, pool in snapshot.pools.items() if name not in usable}

@@ -52,7 +52,7 @@ def helps(snapshot: Snapshot, refused: RefusedPod, settings: PlacementSettings) 
 
 
 def place_text(placement: Placement, pod: Pod) -> str:
-    """Where the placement puts that pod, in words; empty where it has no place."""
+    """Where the placement puts that pod, in words; empty where it found no place."""
     for node in placement.new:
         if any(p.uid == pod.uid for p in node.pods):
             return f"a new node of NodePool {node.pool}, cheapest type {node.types[0].name}"

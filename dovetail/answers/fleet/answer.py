@@ -23,7 +23,7 @@ class ClusterRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetAnswer:
-    """All of them, those in trouble first."""
+    """All clusters, those in trouble first."""
 
     namespace: str
     now: float

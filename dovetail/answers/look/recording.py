@@ -216,7 +216,7 @@ def _fields(body: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _types() -> dict[str, Any]:
-    """Of the fields of a snapshot, but for what counts changes of the view that it comes from."""
+    """The types of a snapshot's fields, without those that count changes of the view it comes from."""
     hints = get_type_hints(Snapshot)
     return {each.name: hints[each.name] for each in fields(Snapshot) if each.name != "changed"}
 

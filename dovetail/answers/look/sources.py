@@ -51,7 +51,7 @@ class Look:
 
 
 async def look(settings: Settings, file: Path | None) -> Look:
-    """At the recorded snapshot where a file is named, else at the cluster."""
+    """Look at the recorded snapshot where a file is named, else at the cluster."""
     if file is not None:
         recording = await asyncio.to_thread(read_recording, file)
         return look_at(recording, settings, recorded_in(recording, file))
@@ -60,7 +60,7 @@ async def look(settings: Settings, file: Path | None) -> Look:
 
 
 async def look_through(world: World, settings: Settings) -> Look:
-    """At a world that is open, with what the Scheduler remembers just now."""
+    """Look at an open world, with what the Scheduler remembers at this moment."""
     state, note = await scheduler_state(settings, world.cluster_uid)
     return await look_now(settings, world, state, note)
 
@@ -68,7 +68,7 @@ async def look_through(world: World, settings: Settings) -> Look:
 async def look_now(
     settings: Settings, world: World, state: SchedulerState | None, note: str = "", reads: Kinds | None = None
 ) -> Look:
-    """At a world that is open, with the Scheduler's memory. `reads`: the kinds that must be up to date; None: all."""
+    """Look at an open world, with the Scheduler's memory. `reads`: the kinds that must be up to date; None: all."""
     snapshot = with_memory(await whole_snapshot(world.view, world.catalogues, reads), state)
     return Look(
         snapshot=snapshot,
@@ -95,7 +95,7 @@ async def opened(settings: Settings) -> AsyncIterator[World]:
 
 
 def look_at(recording: Recording, settings: Settings, source: str) -> Look:
-    """At a recording, under the settings that it was made under; its cluster's name is the recorded one."""
+    """Look at a recording, under the settings and the cluster name that it was made with."""
     return Look(
         snapshot=recording.snapshot,
         settings=recording.over(settings).model_copy(update={"cluster": recording.cluster}),
@@ -130,7 +130,7 @@ async def record(settings: Settings, file: Path) -> Recording:
 
 
 def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
-    """With what only the Scheduler knows, as its own planner receives it."""
+    """The snapshot with what only the Scheduler knows, as its own planner receives it."""
     if state is None:
         return for_disruption(snapshot, {}, frozenset())
     state = state.forget(snapshot.now)
@@ -139,7 +139,7 @@ def with_memory(snapshot: Snapshot, state: SchedulerState | None) -> Snapshot:
 
 
 def _refused_pods(snapshot: Snapshot, state: SchedulerState) -> dict[str, str]:
-    """By UID: what the API server says of a NodeClaim for a pod that waits."""
+    """What the API server says of a NodeClaim for each waiting pod, by UID."""
     found = dict.fromkeys(state.refused_pods, "a NodeClaim for it was refused, and is asked for again")
     by_pod: dict[str, dict[str, str]] = {}
     for each in state.claim_refusals:
@@ -159,7 +159,7 @@ async def scheduler_state(settings: Settings, cluster_uid: str) -> tuple[Schedul
 
 
 async def state_from(client: Client, cluster: str, cluster_uid: str) -> tuple[SchedulerState | None, str]:
-    """The same over a connection that is there."""
+    """The Scheduler's state over an open connection."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             state = await client.get_workflow_handle(scheduler_id(cluster)).query("status", result_type=SchedulerState)

@@ -78,7 +78,7 @@ def _heard(silent: float, now: float) -> float | None:
 
 
 def workers_missing(snapshot: "Snapshot", namespace: str, pod: str) -> Iterator[OwnTrouble]:
-    """Of the pods beside the worker's own, those that should work and do not: made by the same owner, and not ready."""
+    """The pods of the worker's own owner that should be ready and are not."""
     own = next((p for p in snapshot.pods.values() if p.name == pod and p.namespace == namespace), None)
     owner = _owner_of(own) if own is not None else ""
     if not owner:

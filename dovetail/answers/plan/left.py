@@ -27,7 +27,7 @@ class LeftAnswer:
 
 
 def left_now(look: Look) -> LeftAnswer:
-    """By the settings with which the planner decides."""
+    """What is left to save, by the settings with which the planner decides."""
     found = left_to_save(look.snapshot, disruption_settings(look.settings))
     free, held = found.free, found.held
     answer = LeftAnswer(

@@ -55,7 +55,7 @@ class CommandAnswer:
     look_again_after: float
     becomes: tuple[str, ...] = ()  # of each replacement: its cheapest type and its pool
     pods: int = 0  # that would move
-    price: float = 0.0  # of the nodes that go, an hour
+    price: float = 0.0  # of the nodes that leave, an hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def plan_now(look: Look) -> PlanAnswer:
 
 
 def _budgets(look: Look) -> tuple[BudgetAnswer, ...]:
-    """Of every pool that has nodes, for every reason that budgets know."""
+    """The budgets of every pool that has nodes, for every reason that budgets know."""
     found = allowances(look.snapshot, disruption_settings(look.settings))
     return tuple(
         BudgetAnswer(

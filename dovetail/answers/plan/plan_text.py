@@ -1,5 +1,5 @@
-"""`dovetail plan` as text: first what pending pods get, then which nodes go, who is left out and why, and what is left
-to save."""
+"""`dovetail plan` as text: first what pending pods get, then which nodes leave, which are left out and why, and what is
+left to save."""
 
 from collections.abc import Iterator
 from itertools import groupby

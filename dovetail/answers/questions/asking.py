@@ -50,7 +50,7 @@ class Answered:
         return {**document(self.kind, self.cluster, self.answer), **self.besides}
 
     def shown(self, form: str, width: int | None) -> str:
-        """For people; empty where the command makes it."""
+        """The text for people; empty where the command makes it."""
         with fitting(width):
             return self.text(form, width) if self.text is not None else ""
 
@@ -82,7 +82,7 @@ class Source(Protocol):
         ...
 
     async def priced(self) -> Snapshot | None:
-        """The same with its catalogues."""
+        """The look with its catalogues."""
         ...
 
     async def temporal(self) -> Client:
@@ -100,7 +100,7 @@ Ask = Callable[[Source, Asked], Awaitable[Answered]]
 
 
 def in_one_form(text: Callable[[T], str], answer: T) -> Text:
-    """Of an answer that has one text, whatever is asked for; its width is that of the block that it is made in."""
+    """The text of an answer that has one form, whatever is asked for; its width is that of the block it is made in."""
     return lambda _form, _width: text(answer)
 
 

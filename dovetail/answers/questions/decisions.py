@@ -34,7 +34,7 @@ async def _look(source: Source, asked: Asked) -> Look:
 
 
 async def replay(source: Source, asked: Asked) -> Answered:
-    """Without a name the list of those that are kept."""
+    """A kept decision, replayed; without a name the list of those that are kept."""
     cluster = named(source.settings, "it names the cluster whose decisions are kept")
     if not asked.name:
         kept = await replaying.list_flights(source.settings)

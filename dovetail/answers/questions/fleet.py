@@ -30,7 +30,7 @@ async def trend(source: Source, asked: Asked) -> Answered:
 
 
 async def names(source: Source, asked: Asked) -> Answered:
-    """For the completion of a shell."""
+    """The names that a shell completes."""
     async with source.world() as world:
         answer = await asyncio.to_thread(lambda: names_of(world.view.snapshot(FLEET)))
     return Answered("Names", source.settings.cluster, answer)

@@ -16,14 +16,14 @@ DAY: Final = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class CostSpan:
-    """So many dollars an hour for that time."""
+    """What is paid an hour from one moment to another."""
 
     begins: float
     ends: float
     rate: float
 
     def dollars(self, since: float, until: float) -> float:
-        """Of the part that lies within these moments."""
+        """What the span costs within these moments."""
         return self.rate * max(0.0, min(self.ends, until) - max(self.begins, since)) / HOUR
 
 
@@ -39,7 +39,7 @@ class Bill:
 
 
 def bill_of(entries: Sequence[Entry], snapshot: Snapshot, until: float) -> Bill:
-    """Of all nodes that stand or have ended within the time of these entries, each once."""
+    """The bill of every node that stands or has ended within the time of these entries."""
     prices = Prices.of(snapshot.catalogues)
     began = {claim: entry.began for entry in entries if entry.kind == "launch" for claim in entry.claims}
     types = {claim: prices.of_entry(entry) for entry in entries if entry.kind == "launch" for claim in entry.claims}

@@ -35,7 +35,7 @@ def typed(converter: PayloadConverter, values: Values, kind: type[T]) -> T:
 
 
 def shortened(text: str) -> str:
-    """On one line, cut after a few hundred characters."""
+    """The text on one line, cut after a few hundred characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}..."
 

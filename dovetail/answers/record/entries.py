@@ -96,7 +96,7 @@ class Entries:
 
 
 def period_of(since: str, until: str, now: float) -> Period:
-    """From moments, or times ago, as people write them; without `until` it is open."""
+    """A period from moments or "2h ago", as people write them; without `until` it is open."""
     return Period(since=_asked("--since", since, now), until=_asked("--until", until, now) if until else None)
 
 
@@ -171,7 +171,7 @@ class _Values:
         return typed(self.converter, end.result, kind) if end is not None and end.how == "completed" else None
 
     def answer_of(self, step: str, kind: type[T]) -> T | None:
-        """Of the first step of that name that has answered."""
+        """The answer of the first step of that name that has one."""
         done = self.run.answered(step)
         return typed(self.converter, done.result, kind) if done is not None else None
 
@@ -289,5 +289,5 @@ def joined(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def moment_text(at: float) -> str:
-    """As the visibility list compares it."""
+    """A moment as Temporal's visibility list compares it."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -79,7 +79,7 @@ class Waits(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Fact):
-    """From outside. A cancellation has no name, and says by whom and why."""
+    """A request from outside. A cancellation has no name, and says by whom it was made and why."""
 
     how: Literal["signal", "update", "cancellation"]
     name: str = ""
@@ -90,7 +90,7 @@ class Asked(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Fact):
-    """To an update that was accepted before."""
+    """The answer to an update that was accepted before."""
 
     result: Values
     failure: Failure | None

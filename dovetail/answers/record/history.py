@@ -132,7 +132,7 @@ async def _workflows_of(
 
 
 async def _stories(client: Client, ids: Iterable[str]) -> tuple[Story, ...]:
-    """Of the ids that there are, the oldest first."""
+    """The stories of these ids, the oldest first."""
     stories = [await story_of(client, identity) for identity in dict.fromkeys(ids)]
     return tuple(sorted((story for story in stories if story is not None), key=lambda s: (s.started, s.workflow)))
 

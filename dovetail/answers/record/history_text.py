@@ -37,7 +37,7 @@ def _story(story: Story) -> Iterator[str]:
 
 
 def _clock(at: float) -> str:
-    """To the tenth of a second: steps follow each other quickly."""
+    """A moment to the tenth of a second: steps follow each other quickly."""
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S.%f")[:10]
 
 

@@ -59,7 +59,7 @@ class Archive:
     cluster: str
 
     async def hours(self) -> frozenset[int]:
-        """Those that are kept, as the seconds at which they begin."""
+        """The hours that are kept, each as the second at which it begins."""
         found = [_hour_in(name) for name in await self.objects.names(self._prefix)]
         return frozenset(hour for hour in found if hour is not None)
 
@@ -172,8 +172,8 @@ async def kept_about(archive: Archive, name: str, now: float) -> tuple[Entry, ..
 
 
 def _first_gap(kept: Sequence[int], first: int) -> int:
-    """From when on Temporal must be asked. It has nothing from before the first kept hour: the oldest that it had was
-    kept first."""
+    """The moment from which Temporal must be asked. It has nothing from before the first kept hour, because the oldest
+    hour that it had was kept first."""
     hour = kept[0] if kept else first
     for each in kept:
         if each != hour:
@@ -183,7 +183,7 @@ def _first_gap(kept: Sequence[int], first: int) -> int:
 
 
 async def _reach(client: Client) -> float:
-    """For how long Temporal keeps what has ended."""
+    """How long Temporal keeps what has ended."""
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)
         found = await client.workflow_service.describe_namespace(request)
@@ -225,12 +225,13 @@ _LISTS: Final = frozenset(name for name, default in _DEFAULTS.items() if default
 
 
 def _raw(entry: Entry) -> dict[str, Any]:
-    """Without what is as it is by default: half of a year's fields say nothing, and each takes its time to be read."""
+    """The entry without its default values: half of a year's fields say nothing, and each takes time to read."""
     return {name: value for name, value in asdict(entry).items() if name in _NAMES and value != _DEFAULTS[name]}
 
 
 def _entry(raw: dict[str, Any]) -> Entry:
-    """As it was written; fields of a later version are left out. Ninety days are ten thousands of these."""
+    """The entry that was written; fields of a later version are left out. Ninety days are tens of thousands of
+    these."""
     for name in _LISTS & raw.keys():
         raw[name] = tuple(raw[name])
     if "shares" in raw:

@@ -55,7 +55,7 @@ class Credit:
     price: float = 0.0
 
     def spans(self) -> tuple[CostSpan, ...]:
-        """They add up to what it has saved."""
+        """What it gained and what it paid, by spans of time; together they are what it has saved."""
         found = (*self.gains.values(), *(charge.span for charge in self.charges.values()))
         return tuple(span if span.ends <= self.ends else replace(span, ends=self.ends) for span in found)
 
@@ -79,7 +79,7 @@ class Ledger:
 
 
 def ledger_of(entries: Sequence[Entry], prices: Prices, until: float) -> Ledger:
-    """Of everything that began within a time, seen from its end."""
+    """The ledger of everything that began within a time, seen from the end of that time."""
     known = _Known.of(entries, prices, until)
     pools: dict[str, _Missing] = {}
     for at, kind, event in sorted(_events(entries, known), key=lambda each: each[:2]):
@@ -141,7 +141,7 @@ class _Missing:
         credit.ends = min(credit.ends, at)
 
     def leave(self, at: float, entry: Entry) -> None:
-        """A node that a move had brought, or that filled the room of one, is lost: the nodes that were taken would
+        """A node that a move had launched, or that filled the room of one, is lost: the nodes that were taken would
         still stand. Where a person or a pool's end takes it, they would have gone as well."""
         for claim in entry.claims:
             if entry.reason == Ending.SPOT and claim in self._charged:
@@ -255,22 +255,23 @@ class _Known:
         )
 
     def size(self, entry: Entry) -> PricedSize:
-        """Of what was launched."""
+        """The size of what was launched."""
         return self.prices.of_entry(entry) or self._usual(entry.pool)
 
     def _usual(self, pool: str) -> PricedSize:
-        """Where nothing is known, one node stands for another."""
+        """The size that a node of the pool usually has; where nothing is known, one node stands for another."""
         return self.usual.get(pool, _ONE)
 
     def paid(self, claim: str, since: float) -> tuple[float, float]:
-        """From when to when it stands because of a move. What another move took goes on until it would have
-        expired: that move's saving is counted from there."""
+        """From when to when the node is paid for because of a move. A node that a later move took counts until it would
+        have expired: from then on the later move's saving is counted."""
         if claim in self.moved:
             return since, min(self.until, self.expires.get(claim, self.until))
         return since, self.gone.get(claim, self.until)
 
     def credit(self, entry: Entry, number: int) -> Credit:
-        """Of a move, as it begins. One that was called off has what was launched for it, and one that runs."""
+        """The credit of a move when it begins. A move that was called off has what was launched for it, and one under
+        way as well."""
         taken = entry.claims if entry.outcome == "done" else ()
         usual, (before, after) = self._usual(entry.pool), _promised(entry)
         credit = Credit(move=entry, number=number, ends=self.until, price=before / max(1, len(entry.claims)))

@@ -60,7 +60,7 @@ class LogAnswer:
 
 
 def log_from(cluster: str, wanted: Wanted, found: Entries, now: float, fleet: Snapshot | None = None) -> LogAnswer:
-    """From entries that have been read. `fleet`: for the prices of what was launched."""
+    """The log of entries that have been read. `fleet`: gives the prices of what was launched."""
     notes = []
     if found.cut:
         notes.append("there is more: ask for a shorter time")
@@ -95,7 +95,7 @@ def _moves(moved: int, pool: str, fleet: Snapshot | None, *, partial: bool) -> s
 
 
 def log_in(answer: LogAnswer, form: str, width: int | None = None) -> str:
-    """As text that fits that width, wide or as Markdown."""
+    """The log as text of that width, wide, or as Markdown."""
     return log_markdown(answer) if form == "markdown" else log_text(answer, width, wide=form == "wide")
 
 

@@ -30,8 +30,8 @@ BACK_SECONDS: Final = 86400.0  # as far as `dovetail log` looks by itself
 
 
 async def with_pods(client: Client, cluster: str, period: Period, found: Entries) -> Entries:
-    """The same entries; launches name the pods that they were made for. Runs that Temporal has forgotten count as such,
-    and their launches stay without."""
+    """The same entries, with the pods that launches were made for. Runs that Temporal has forgotten are counted, and
+    their launches stay without pods."""
     plans = await read_plans(client, cluster, period)
     entries = tuple(
         replace(entry, pod_names=plans.pods[entry.claims[0]])
@@ -84,7 +84,7 @@ def _pairs(client: Client, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Of one claim. `pods`: how many it was made for; `here`: those of them that its node still has."""
+    """What one claim was made for. `pods`: how many; `here`: those of them that its node still has."""
 
     claim: str
     plan: str
@@ -104,7 +104,7 @@ class Origin:
 
 
 def origins_of(snapshot: Snapshot, claims: Iterable[str]) -> tuple[Origin, ...]:
-    """Of those that stand and say it; a claim of another author does not."""
+    """The origins of the claims that exist and carry one; a claim of another author does not."""
     found = [snapshot.claims[name] for name in claims if name in snapshot.claims]
     origins = []
     for claim in found:
@@ -128,7 +128,7 @@ class Trail:
 
 
 async def trail_of(client: Client, cluster: str, name: str, snapshot: Snapshot | None, now: float) -> Trail:
-    """Of the pod of that namespace and name; one that is gone is found by what was made for it."""
+    """The trail of the pod of that namespace and name; a pod that is gone is found by what was made for it."""
     pod = None if snapshot is None else next((each for each in snapshot.pods.values() if each.key == name), None)
     here = () if pod is None or snapshot is None else _places(pod, snapshot)
     period = Period(since=now - BACK_SECONDS)
@@ -160,7 +160,7 @@ def _places(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 async def _disruptions(client: Client, cluster: str, name: str, period: Period) -> list[Entry]:
-    """Those that made a replacement for it."""
+    """The disruptions that made a replacement for the pod."""
     condition = f"{period.query} AND WorkflowType = '{DISRUPT_NODES}'"
     found = await read_matching(client, cluster, condition, MOST_DISRUPTIONS)
     return [entry for entry in found.entries if name in entry.pod_names]

@@ -22,7 +22,7 @@ KEPT_SECONDS: Final = 600.0  # for how long a worker answers by what it has read
 
 
 async def read_paces(client: Client, cluster: str) -> Paces:
-    """From the newest moves, launches and ends that came to their end."""
+    """How long disruptions took lately, from the newest moves, launches and terminations that are over."""
     entries: list[Entry] = []
     for workflow in (DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE):
         ended = f"WorkflowType = '{workflow}' AND ExecutionStatus = 'Completed'"
@@ -31,7 +31,7 @@ async def read_paces(client: Client, cluster: str) -> Paces:
 
 
 async def paces_or_none(settings: Settings) -> Paces:
-    """The same from here; nothing is known where no Temporal server answers."""
+    """The paces, read from here; empty where no Temporal server answers."""
     try:
         async with asyncio.timeout(READ_SECONDS):
             return await read_paces(await connect(settings), settings.cluster)
@@ -40,7 +40,7 @@ async def paces_or_none(settings: Settings) -> Paces:
 
 
 def paces_of(entries: Iterable[Entry]) -> Paces:
-    """By NodePool, the newest first."""
+    """The paces of each NodePool, the newest first."""
     newest = sorted(entries, key=lambda entry: entry.began, reverse=True)
     return Paces(
         moves=_seconds(e for e in newest if e.kind == "disruption" and e.outcome == "done" and e.replacements),

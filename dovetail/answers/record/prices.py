@@ -34,7 +34,7 @@ class PricedSize:
 
 
 class Room(NamedTuple):
-    """For pods: on nodes that are no spot nodes, and on all."""
+    """Room for pods: on nodes that are no spot nodes, and on all."""
 
     firm_cpu: float
     firm_memory: float
@@ -55,7 +55,7 @@ NOTHING: Final = Room(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of the instance types of each NodePool, as the catalogues have them now."""
+    """The prices of each NodePool's instance types, as the catalogues have them now."""
 
     types: Mapping[str, Mapping[str, InstanceType]]
     _sizes: dict[tuple[str, str, str, str], PricedSize | None] = field(default_factory=dict, compare=False)
@@ -80,7 +80,7 @@ class Prices:
         return PricedSize(price, cpu, memory, capacity_type == names.CAPACITY_SPOT)
 
     def of_entry(self, entry: Entry) -> PricedSize | None:
-        """Of the instance that a launch or a termination is about."""
+        """The price of the instance that a launch or a termination is about."""
         return self.size(entry.pool, entry.instance_type, entry.zone, entry.capacity_type)
 
     def of_claim(self, claim: NodeClaim) -> PricedSize | None:

@@ -76,7 +76,7 @@ class DaySavings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavingsAnswer:
-    """All pools, and their sum. `partial`: not everything of that time could be read."""
+    """Every pool's savings, and their sum. `partial`: some of that time could not be read."""
 
     cluster: str
     since: str
@@ -90,7 +90,7 @@ class SavingsAnswer:
 
     @property
     def head(self) -> tuple[str, ...]:
-        """Of which time, against what, and whether it is the whole of it."""
+        """The line that says of which time it is, against what, and whether it is complete."""
         head = f"{self.since} to {self.until}, against a time without moves"
         least = f"at least ${self.total.saved:.2f} saved: the oldest workflows of that time were not read"
         return (head, least) if self.partial else (head,)
@@ -99,7 +99,8 @@ class SavingsAnswer:
 def savings_from(
     cluster: str, period: Period, found: Entries, now: float, fleet: Snapshot | None = None
 ) -> SavingsAnswer:
-    """From entries that have been read. `fleet`: the nodes of now with their prices; None where they are not known."""
+    """The savings in entries that have been read. `fleet`: today's nodes with their prices; None where they are not
+    known."""
     until = min(period.until or now, now)
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     with uncollected():
@@ -187,7 +188,7 @@ class _Time:
 
 
 def with_dollars(entries: Sequence[Entry], until: float, fleet: Snapshot | None = None) -> tuple[Entry, ...]:
-    """The same entries; each disruption that is done says what it has saved until then, or what it has cost."""
+    """The same entries; each finished disruption says what it has saved until then, or cost."""
     prices = NO_PRICES if fleet is None else Prices.of(fleet.catalogues)
     credits = ledger_of(entries, prices, until).credits
     dollars = {id(credit.move): credit.dollars(0.0, until) for credit in credits if credit.spans()}
@@ -212,7 +213,7 @@ def _total(pools: Sequence[PoolSavings]) -> PoolSavings:
 
 
 def savings_in(answer: SavingsAnswer, form: str, width: int | None = None, by: str = "") -> str:
-    """As text that fits that width, or as Markdown; by NodePool, or `by` namespace."""
+    """The savings as text of that width or as Markdown; by NodePool, or `by` namespace."""
     return savings_markdown(answer, by) if form == "markdown" else savings_text(answer, width, by)
 
 

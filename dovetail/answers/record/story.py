@@ -186,8 +186,8 @@ def command_text(command: DisruptionCommand) -> str:
 
 
 def _price(command: DisruptionCommand) -> str:
-    """Where no price of the nodes is known, only what is saved; and what comes in the place of a node that leaves at
-    once is not known beforehand."""
+    """What the decision says of prices. Without prices of nodes only the saving is said; what replaces a node that
+    leaves at once is not known beforehand."""
     if command.price and not command.replacements and not command.savings:
         return f"{price_text(command.price)} until it leaves"
     if command.price:

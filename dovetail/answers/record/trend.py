@@ -18,7 +18,7 @@ MOST_POINTS: Final = int(DAY / STEP_SECONDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """All nodes that Dovetail pays for at one moment. `price`: dollars an hour."""
+    """All nodes that Dovetail pays for, at one moment. `price`: dollars an hour."""
 
     at: float
     price: float
@@ -37,7 +37,7 @@ class TrendAnswer:
 
 @dataclass(slots=True)
 class Trend:
-    """Of one worker. Added to by a loop, read by questions."""
+    """What one worker has seen of costs. A loop adds to it; questions read it."""
 
     _seen: deque[TrendPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
     _before: tuple[TrendPoint, ...] = ()
@@ -45,7 +45,7 @@ class Trend:
     partial: bool = True
 
     def look(self, fleet: Snapshot) -> None:
-        """Add what there is now."""
+        """Add a point for this moment."""
         bill = bill_of((), fleet, fleet.now)
         standing = list(bill.all_spans())
         price = sum(span.rate for span in standing)
@@ -58,7 +58,7 @@ class Trend:
         self._before, self.partial, self.is_filled = tuple(_points(bill, first)), cut, True
 
     def answer(self, now: float) -> TrendAnswer:
-        """Of the last day."""
+        """The points of the last day."""
         points = tuple(point for point in chain(self._before, self._seen) if point.at > now - DAY)
         seen = self._seen[0].at if self._seen else None
         is_whole = bool(points) and seen is not None and seen <= now - DAY + STEP_SECONDS
@@ -66,7 +66,8 @@ class Trend:
 
 
 def _points(bill: Bill, first: float) -> Iterable[TrendPoint]:
-    """At each step before the first look. A node of unknown price counts at no time: when it stood is not known."""
+    """The points before the first look, one for each step. A node of unknown price is left out, because it is not known
+    when it stood."""
     changes = sorted(_changes(bill.all_spans()))
     moments = [first - STEP_SECONDS * count for count in range(MOST_POINTS, 0, -1)]
     price, nodes, passed = 0.0, 0, 0

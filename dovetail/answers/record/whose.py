@@ -43,7 +43,7 @@ class NamespaceSavings:
 
 
 def by_namespace(dollars: Iterable[tuple[Entry, float]]) -> tuple[NamespaceSavings, ...]:
-    """From disruptions, each with what it has saved."""
+    """Savings by namespace, from disruptions that say what each has saved."""
     predicted: dict[tuple[Whose, str], float] = {}
     saved: dict[tuple[Whose, str], float] = {}
     for move, amount in dollars:
@@ -59,7 +59,8 @@ def by_namespace(dollars: Iterable[tuple[Entry, float]]) -> tuple[NamespaceSavin
 
 
 def _shares(move: Entry) -> Iterator[tuple[tuple[Whose, str], float]]:
-    """They were rounded where they were made: what they lack of one is divided like the rest."""
+    """The part of each namespace. Shares were rounded when they were made: what they lack of one is divided in
+    proportion."""
     whole = sum(each.share for each in move.shares)
     if whole <= 0:
         yield ("unknown" if move.pods else "nobody", ""), 1.0
@@ -72,11 +73,11 @@ def _shares(move: Entry) -> Iterator[tuple[tuple[Whose, str], float]]:
 
 
 def namespace_rows(found: Sequence[NamespaceSavings], predicted: float, saved: float) -> list[tuple[str, ...]]:
-    """Each, and their sum."""
+    """A row for each namespace, and one for their sum."""
     parts = (*((each.label, each.predicted, each.saved) for each in found), ("all", predicted, saved))
     return [(label, f"{rate:.4f}", dollars_text(dollars)) for label, rate, dollars in parts]
 
 
 def dollars_text(dollars: float) -> str:
-    """Without the sign of what rounds to nothing."""
+    """Dollars, without the sign of what rounds to nothing."""
     return f"{round(dollars, 2) + 0.0:.2f}"

@@ -58,7 +58,7 @@ class FlightStore:
         await self.objects.put(f"{self._prefix}{moment}Z_{kind}_{len(data)}.gz", data)
 
     async def kept(self) -> tuple[KeptFlight, ...]:
-        """All of them, the oldest first."""
+        """Every kept decision, the oldest first."""
         return tuple(_kept(await self.objects.names(self._prefix)))
 
     async def read(self, kept: KeptFlight) -> Recording | None:

@@ -35,7 +35,7 @@ class FlightRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlightsAnswer:
-    """All of them, the oldest first."""
+    """Every kept decision, the oldest first."""
 
     flights: tuple[FlightRow, ...]
 
@@ -92,7 +92,8 @@ async def look_back(settings: Settings, at: str, now: float) -> Look:
 
 
 def replayed(settings: Settings, identity: str, flight: Recording) -> ReplayAnswer:
-    """By the functions that decided. The time of a search is not limited here, as it may have been there."""
+    """The decision, made again by the functions that made it. The time of a search is not limited here, as it may have
+    been there."""
     decision = flight.decision
     if decision is None:
         raise CommandFailed(f"{identity}: it is a recorded cluster, of which nothing was decided")
@@ -120,7 +121,7 @@ def _decide(settings: Settings, snapshot: Snapshot, decision: Decision) -> Choic
 
 
 def differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Where two documents are not the same."""
+    """The places where two documents differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):
             yield from differing(before.get(key), after.get(key), f"{path}.{key}" if path else key)

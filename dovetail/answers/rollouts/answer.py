@@ -1,4 +1,4 @@
-"""One roll-out as it stands: plain facts, whoever shows them."""
+"""One roll-out as it stands: plain facts, for every view that shows them."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ class GateShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutShown:
-    """A change of a NodePool that goes by steps. `total`: the NodePool's nodes; `target`: those that have it,
-    `leaving`: those that leave for it and have no replacement yet."""
+    """A change of a NodePool that is rolled out step by step. `total`: the NodePool's nodes; `target`: those that have
+    it, `leaving`: those that leave for it and have no replacement yet."""
 
     name: str
     pool: str

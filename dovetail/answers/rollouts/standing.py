@@ -31,7 +31,7 @@ _RULES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Waits:
-    """For what, until when where time alone ends it, and what lets it go on."""
+    """What the roll-out waits for, until when if time alone ends it, and what lets it continue."""
 
     what: str
     until: float | None = None
@@ -70,7 +70,8 @@ def shown_of(rollout: Rollout, snapshot: Snapshot, budgets: Mapping[str, str] | 
 
 
 def awaited_step(snapshot: Snapshot, claim: NodeClaim) -> str:
-    """With which step a drifted node goes, and what that waits for; empty where no roll-out is about it."""
+    """The step in which a drifted node is replaced, and what that step waits for; empty where no roll-out concerns the
+    node."""
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     leaves = claim.deleting_since is not None or claim.is_true(names.DISRUPTION_REASON)
     if pool is None or leaves or not claim.is_true(names.DRIFTED):
@@ -135,7 +136,7 @@ def _waits(rollout: Rollout, snapshot: Snapshot, nodes: PoolNodes | None, budget
 
 
 def _by_state(rollout: Rollout) -> _Waits | None:
-    """Where its state alone says it; None where that is about nodes."""
+    """What its state alone says it waits for; None where that depends on nodes."""
     status = rollout.status
     match status.state:
         case RolloutState.WAITING:

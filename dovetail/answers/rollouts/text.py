@@ -30,12 +30,12 @@ def rollout_lines(shown: RolloutShown, now: float, cells: int = CELLS) -> Iterat
 
 
 def progress_bar(shown: RolloutShown, cells: int = CELLS) -> str:
-    """That of a roll-out."""
+    """The bar of a whole roll-out."""
     return bar_of(shown.target, shown.leaving, shown.total, cells)
 
 
 def bar_of(target: int, leaving: int, total: int, cells: int = CELLS) -> str:
-    """Those at the target, those that leave for it, the others."""
+    """A bar of the nodes at the target, those that are being replaced, and the others."""
     if not total:
         return "░" * cells
     full = min(cells, cells * target // total)  # never full before the last node is there
@@ -65,7 +65,7 @@ def state_words(shown: RolloutShown, now: float) -> str:
 
 
 def waits_words(shown: RolloutShown, now: float) -> str:
-    """For what, and until when where that is known."""
+    """What it waits for, and until when where that is known."""
     if shown.until is None:
         return shown.waits_for
     left = f"in {age_text(shown.until - now)}" if shown.until > now else "due"
@@ -73,7 +73,7 @@ def waits_words(shown: RolloutShown, now: float) -> str:
 
 
 def one_line(shown: RolloutShown, now: float, cells: int = 10) -> str:
-    """For where there is room for a line."""
+    """The roll-out in one line."""
     step = next((each for each in shown.steps if each.place == "now"), None)
     number = shown.steps.index(step) + 1 if step is not None else 0
     place = f"step {step.name} ({number} of {len(shown.steps)}), " if step is not None else ""
@@ -87,7 +87,7 @@ def rollout_colour(shown: RolloutShown) -> str:
 
 
 def rollouts_block(found: tuple[RolloutShown, ...], now: float, screen: Screen) -> list[str]:
-    """All of them below their head; no line but a command is wider than the screen."""
+    """All roll-outs below their heading; only a line with a command may be wider than the screen."""
     if not found:
         return []
     lines = ["ROLL-OUTS"]

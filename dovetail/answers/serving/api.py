@@ -43,7 +43,7 @@ Shown = tuple[Document, str, float]
 
 
 async def forever() -> None:
-    """Of who has nobody that may be away."""
+    """Never returns: stands for the wait until Temporal is away, where there is no Temporal."""
     await asyncio.Event().wait()
 
 
@@ -145,7 +145,7 @@ class Api:
 
 
 def _words(query: str) -> Mapping[str, str]:
-    """By key; of a key that stands twice the last."""
+    """The query's parameters by key; of a key that is given twice, the last."""
     try:
         found = parse_qs(query, max_num_fields=MOST_WORDS)
     except ValueError:
@@ -161,7 +161,7 @@ def _query(path: str, words: Mapping[str, str]) -> Query:
 
 
 def _unpacked(asked: Asked) -> Asked:
-    """With the text of the file that a query carries."""
+    """The parameters with the text of the file that the query carries."""
     words = {key: unpacked(value) if key == CARRIED else value for key, value in asked.words}
     return replace(asked, words=tuple(words.items()))
 

@@ -31,7 +31,7 @@ Addresses = Callable[[], Awaitable[Collection[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Where a request comes from, by its connection, and what it says of itself."""
+    """The connection that a request comes from, and what the request says of itself."""
 
     address: str
     headers: Mapping[str, str]  # by names in small letters
@@ -65,7 +65,7 @@ class Askers:
         return _refused(f"Host {host[:_LONGEST]!r} is no name of a worker: use its address, or DOVETAIL_API_FROM")
 
     def who(self, visitor: Visitor) -> str:
-        """Whose questions share a limit: the address that the API server saw, else the connection's own."""
+        """Who shares a limit with this request: the address that the API server saw, else the connection's own."""
         address = _plain(visitor.address)
         forwarded = visitor.headers.get(FORWARDED, "").rpartition(",")[2].strip()
         return forwarded[:_LONGEST] if forwarded and (address in self._servers or _is_here(address)) else address

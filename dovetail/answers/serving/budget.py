@@ -4,7 +4,7 @@ One answer is made at a time and kept for a few times the processor's time that 
 longer than a person takes for now; when the making has used up its share of the processor, questions wait. However many
 people ask, no heartbeat and no step waits for them. Questions that wait for Temporal have turns of their own: one that
 hangs there holds up nobody who asks for what the worker knows by itself. Askers take turns, one question each, and who
-has used up the half of what all have waits for that alone: nobody's dear questions keep the others out.
+has used up the half of what all have waits for that alone: nobody's expensive questions keep the others out.
 """
 
 import asyncio
@@ -51,11 +51,11 @@ class Spent:
     at: float = 0.0
 
     def owed(self, now: float) -> float:
-        """Those that are not paid for yet by the time that has passed."""
+        """The seconds that the passing of time has not paid for yet."""
         return max(0.0, self.seconds - self.share * (now - self.at))
 
     def pay(self, seconds: float, now: float) -> None:
-        """They have been used."""
+        """Count processor seconds that have been used."""
         self.seconds, self.at = self.owed(now) + seconds, now
 
 
@@ -81,8 +81,8 @@ class Budget:
     _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict)  # those that are being answered, by asker
 
     async def answer(self, question: Hashable, make: Callable[[], Awaitable[Any]], *, waits: bool = False) -> Any:
-        """From what is kept, or made now; an asker who asks the same at the same time waits for one answer. `waits`:
-        for Temporal, which may hang."""
+        """An answer that is kept, or made now; equal questions that are asked at the same time wait for one answer.
+        `waits`: the question waits for Temporal, which may hang."""
         made = self._fresh(question)
         if made is None:
             asked = ASKER.get(), question
@@ -102,7 +102,7 @@ class Budget:
 
     @asynccontextmanager
     async def _its_turn(self, waits: bool) -> AsyncIterator[Asker]:
-        """So many questions at a time, one of each asker, and none while a share is used up."""
+        """Hold a turn to answer: a few questions at a time, one of each asker, and none while a share is used up."""
         asker = self._asker()
         asker.asks += 1
         taken: list[asyncio.Semaphore] = []
@@ -123,7 +123,7 @@ class Budget:
                 turn.release()
 
     def _asker(self) -> Asker:
-        """Those who ask for nothing and owe nothing are forgotten."""
+        """The asker's account. Accounts of askers who wait for nothing and owe nothing are dropped."""
         now = self.clock()
         self._askers = {name: one for name, one in self._askers.items() if one.asks or one.spent.owed(now)}
         return self._askers.setdefault(ASKER.get(), Asker())

@@ -122,9 +122,9 @@ async def report_cluster(
     fails: Callable[[], Sequence[str]],
     speaks: Callable[[], bool],
 ) -> None:
-    """For `dovetail fleet`; only where `speaks`, and never in the middle of a silence of Temporal's. Not
-    while the way back is kept: a Caretaker that has written its memo does not go on under a version that does not know
-    it."""
+    """Write the report that `dovetail fleet` reads; only where `speaks`, and not while Temporal is silent. Nothing is
+    written while the way back is kept: a Caretaker that has written its memo does not continue under a version that
+    does not know it."""
     from dovetail.answers.serving.worker_source import WorkerSource
 
     source = WorkerSource(settings, world, presence, fails=fails)
@@ -137,7 +137,7 @@ async def report_cluster(
 
 
 async def try_report(source: "WorkerSource") -> None:
-    """Once; a report that fails is made again in the next look."""
+    """Report once; a report that fails is made again at the next look."""
     from dovetail.answers.serving.reporting import say_report
 
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _loaded() -> "Callable[[Settings, World, Client | None], Awaitable[tuple[str, ...]]]":
-    """It takes longer than a heartbeat may wait."""
+    """Import what answers, beside the event loop: it takes longer than a heartbeat may wait."""
     from dovetail.answers.doctor.stopping import stopping
 
     return stopping

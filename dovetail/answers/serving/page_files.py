@@ -33,7 +33,8 @@ def file_of_page(path: str) -> Answer | None:
 
 @cache
 def files_of_page() -> Mapping[str, Answer]:
-    """By name. Read once and by their own names, so that no path of a request reaches the disk."""
+    """The page's files by name. They are read once and by their own names, so that no path of a request reaches the
+    disk."""
     found = {
         file.name: (200, _TYPES.get(file.suffix, "image/svg+xml"), file.read_text(encoding="utf-8"))
         for file in FOLDER.iterdir()

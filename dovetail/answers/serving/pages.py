@@ -28,7 +28,7 @@ class Known:
 
 
 def _loaded(settings: Settings, world: World, presence: TemporalPresence, known: Known) -> "Api":
-    """With everything that answers; it takes longer than a heartbeat may wait."""
+    """Import everything that answers, beside the event loop: it takes longer than a heartbeat may wait."""
     from dovetail.answers.serving.api import Api
     from dovetail.answers.serving.worker_source import WorkerSource
 

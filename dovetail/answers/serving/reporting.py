@@ -91,7 +91,7 @@ def report_in(
 
 
 def workers_in(polling: Iterable[str], snapshot: Snapshot, namespace: str) -> tuple[ReportedWorker, ...]:
-    """By pod; one whose pod is not in this cluster has no age."""
+    """The workers by pod; a worker whose pod is not in this cluster has no age."""
     made = {pod.name: pod.created for pod in snapshot.pods.values() if pod.namespace == namespace}
     places = {place.host: place for place in map(place_of, polling) if place is not None}
     return tuple(

@@ -77,7 +77,8 @@ class WorkerSource:
         return replace(found, recent=self._recent)
 
     async def look_unasked(self) -> Look:
-        """Without a question to the Scheduler, which Temporal Cloud bills: what it holds is not in it."""
+        """A look that does not query the Scheduler, which Temporal Cloud bills: the plans that it holds are not in
+        it."""
         return await self._looked(None, "")
 
     async def _looked(self, state: SchedulerState | None, note: str, reads: Kinds = PLACEMENT) -> Look:
@@ -109,7 +110,7 @@ class WorkerSource:
         return f"Temporal has not answered for {silent:.0f} s" if silent else "the worker is not connected to Temporal"
 
     def _troubles(self, found: Look, note: str) -> Iterator[OwnTrouble]:
-        """In the order of what they stop."""
+        """The troubles, those that stop most first."""
         silent = self.presence.silent_seconds if found.state is None else 0.0
         if silent:
             yield temporal_away(silent, found.snapshot.now)
@@ -121,8 +122,8 @@ class WorkerSource:
         yield from failing(self.fails() if not silent else ())
 
     async def fleet(self) -> Look:
-        """Where the API server does not answer, what was last seen: its first line says since when. Who has never seen
-        everything has nothing to show."""
+        """The fleet, or what was last seen of it where the API server does not answer: the first line says since when.
+        A worker that has never seen everything has nothing to show."""
         self._saw_all = self._saw_all or PLACEMENT.isdisjoint(self.opened.view.stale())
         return await self.look(frozenset() if self._saw_all else PLACEMENT)
 

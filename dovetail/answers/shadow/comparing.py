@@ -175,7 +175,7 @@ class Comparing:
         self._counts[_counted_as(compared)] += 1
 
     def report(self, now: float, notes: tuple[str, ...] = ()) -> ShadowReport:
-        """All of it, with what Dovetail alone would do now."""
+        """The whole comparison, with what Dovetail alone would do now."""
         self._count_savings(now)
         alone = [wish for wish in self._standing.values() if wish.begun(now) and not wish.met]
         only = tuple(
@@ -302,7 +302,7 @@ def compared_launch(
 
 
 def price_of(nodes: Iterable[LaunchedNode]) -> float | None:
-    """Of all of them; None where one is not known."""
+    """The price of all of them together; None where one is not known."""
     prices = [node.price for node in nodes]
     return None if None in prices else sum(price for price in prices if price is not None)
 

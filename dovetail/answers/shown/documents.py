@@ -80,7 +80,7 @@ def _fields_of(kind: Any) -> tuple[tuple[str, str, _Read | None, bool], ...]:
 
 
 def _reader(name: str, hint: Any) -> _Read | None:
-    """None: it is what JSON makes of it."""
+    """How a value of this type is read; None: JSON's own value is right."""
     if name in MOMENTS and float in (hint, *get_args(hint)):
         from dovetail.model.values.time import optional_time
 

@@ -90,7 +90,7 @@ def _cut(cell: str, width: int) -> str:
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    """The same as Markdown, every column."""
+    """The table as Markdown, with every column."""
     heads = "| " + " | ".join(column.head for column in columns) + " |"
     rule = "|" + "|".join("---:" if column.right else "---" for column in columns) + "|"
     return [heads, rule, *["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]]

@@ -21,7 +21,7 @@ class Use:
 
     @property
     def share(self) -> float:
-        """Of one; 0 where there is no room."""
+        """The share that is used; 0 where there is no room."""
         return self.used / self.room if self.room else 0.0
 
 

@@ -83,7 +83,7 @@ WORDS: Final = (*(column.field for column in COLUMNS if column.kind in ("text", 
 
 
 def columns_of(view: View) -> Sequence[NodeColumn]:
-    """Those of that view, as it lays them out."""
+    """The columns of that view, in its order."""
     found = [column for column in COLUMNS if view in column.views]
     return [_in_top(column) for column in found] if view == "top" else found
 
@@ -94,7 +94,7 @@ def _in_top(column: NodeColumn) -> NodeColumn:
 
 
 def page_columns() -> Mapping[str, object]:
-    """The same for the web page, which is written in JavaScript; fields as documents call them."""
+    """The columns for the web page, which is written in JavaScript, with the names that documents give the fields."""
     shown = [
         {
             "head": column.page_head or column.head.lower(),

@@ -29,12 +29,12 @@ class Room:
 
     @property
     def cpu_share(self) -> float:
-        """Of one; 0 where there is no room."""
+        """The share of cpu that is requested; 0 where there is none."""
         return self.cpu_used / self.cpu if self.cpu else 0.0
 
     @property
     def memory_share(self) -> float:
-        """Of one; 0 where there is no memory."""
+        """The share of memory that is requested; 0 where there is none."""
         return self.memory_used / self.memory if self.memory else 0.0
 
 

@@ -24,7 +24,7 @@ _ORDER = {"held": 0, "disruption": 1, "termination": 2, "launch": 3}
 
 
 def moves(facts: FleetFacts, held: tuple[Held, ...]) -> tuple[Move, ...]:
-    """All of them, held plans first, then the oldest of each kind."""
+    """All commands under way: held plans first, then the oldest of each kind."""
     waiting = list(_held(facts, held))
     taken = {move.claim for move in waiting}
     pdbs = pdbs_of(facts.snapshot)

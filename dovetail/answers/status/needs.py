@@ -27,7 +27,7 @@ MOST: Final = 50
 
 
 def needs_of(facts: FleetFacts, under_way: tuple[Move, ...]) -> tuple[Need, ...]:
-    """Of each kind no more than fifty: a person begins with the first."""
+    """What needs a person, at most fifty of each kind: a person begins with the first."""
     kinds = (
         _pools(facts.snapshot),
         rollout_needs(facts.snapshot),

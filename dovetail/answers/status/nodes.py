@@ -42,7 +42,7 @@ class PodsAnswer:
 
 
 def nodes_of(look: Look) -> NodesAnswer:
-    """Every claim with its node, and the nodes without a claim, the dearest first."""
+    """Every claim with its node, and the nodes without a claim, the most expensive first."""
     snapshot = look.snapshot
     busy = frozenset(c.node_name for c in snapshot.claims.values() if c.node_name and is_busy(c))
     facts = FleetFacts.of(snapshot, closer=busy)
@@ -127,7 +127,7 @@ def _what(snapshot: Snapshot, claim: NodeClaim, move: Move | None) -> str:
 
 
 def state_of(claim: NodeClaim) -> str:
-    """Where the claim is in its life, in a word."""
+    """How far the claim is in its life, in a word."""
     if claim.deleting_since is not None:
         return "terminating"
     reason = claim.condition(names.DISRUPTION_REASON)

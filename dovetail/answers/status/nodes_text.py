@@ -43,7 +43,7 @@ def _price(nodes: Sequence[NodeRow]) -> float:
 
 
 def node_colour(node: NodeRow) -> str:
-    """Of the line of a node."""
+    """The colour of a node's line."""
     if node.state == "ready":
         return WAITS if node.what else ""
     return "" if node.state == NOT_OURS else GOES_ON
@@ -71,17 +71,17 @@ def _cell(node: NodeRow, column: NodeColumn, now: float, view: View) -> str:
 
 
 def use_text(share: float) -> str:
-    """As a bar, with the figure."""
+    """The use as a bar, with the figure."""
     return f"{bar(share, BAR_CELLS)} {share:4.0%}"
 
 
 def nodes_markdown(found: NodesAnswer) -> str:
-    """For pull requests and tickets."""
+    """The table for pull requests and tickets."""
     return "\n".join(markdown_table(*_table(found, "nodes")))
 
 
 def nodes_names(found: NodesAnswer) -> str:
-    """As kubectl takes them."""
+    """The names as kubectl takes them."""
     return "\n".join(f"nodeclaim.karpenter.sh/{n.claim}" if n.claim else f"node/{n.name}" for n in found.nodes)
 
 

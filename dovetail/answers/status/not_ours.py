@@ -20,7 +20,7 @@ Types = Mapping[str, Mapping[str, InstanceType]]  # by pool, then by name
 
 
 def nodes_without_claim(snapshot: Snapshot) -> Iterator[Node]:
-    """Those that no NodeClaim names, nor shares its instance with."""
+    """The nodes that no NodeClaim names, and that share no claim's instance."""
     named = {claim.node_name for claim in snapshot.claims.values()}
     for name, node in snapshot.nodes.items():
         if name not in named and not snapshot.pairing.claims_of(node):

@@ -29,7 +29,7 @@ _SHOWN = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UND
 
 
 def pools_of(facts: FleetFacts, settings: DisruptionSettings, under_way: tuple[Move, ...]) -> tuple[PoolStatus, ...]:
-    """Every pool that this cloud serves, the dearest first."""
+    """Every pool that this cloud serves, the most expensive first."""
     snapshot = facts.snapshot
     allowed = allowances(snapshot, settings, _SHOWN)
     dues = dict(_first_dues(under_way))
@@ -85,7 +85,7 @@ def _allowed(snapshot: Snapshot, pool: NodePool, found: Allowance) -> Allowed:
 
 
 def _held_words(held: PoolHold) -> str:
-    """Which rule, in a word or two: the lines above the table say the rest of a pause."""
+    """The rule that holds the pool, in a word or two: the lines above the table say more of a pause."""
     if held.rule == HeldBy.PAUSE:
         return "paused"
     end = f" until {format_time(held.until)}" if held.until is not None else ""

@@ -12,7 +12,7 @@ from dovetail.model.snapshot import Snapshot
 
 
 def rollouts_shown(snapshot: Snapshot, pools: Sequence[PoolStatus] = ()) -> tuple[RolloutShown, ...]:
-    """Those that are under way or stand still; what is complete or waits for a change is no news."""
+    """The roll-outs that are under way or stopped; a complete one, or one that waits for a change, is no news."""
     budgets = {pool.name: _budget(pool) for pool in pools}
     ordered = (snapshot.rollouts[name] for name in sorted(snapshot.rollouts))
     return tuple(shown_of(each, snapshot, budgets) for each in ordered if is_news(each))

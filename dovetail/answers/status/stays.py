@@ -26,7 +26,7 @@ _METHODS: Final = tuple(method for method in reversed(METHODS) if method is not 
 
 
 def stays_of(look: Look) -> Mapping[str, str]:
-    """By claim; a node that a method may take is not in it."""
+    """Why each node stays, by claim; a node that a method may take is not listed."""
     round_ = Round(look.snapshot, disruption_settings(look.settings))
     screening = round_.screening
     blocks = {member.name: (member.claim.name, block) for member, block in screening.blocked if member.claim}

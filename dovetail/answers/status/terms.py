@@ -30,12 +30,12 @@ class Term:
 
 
 def selector(text: str) -> tuple[Term, ...]:
-    """For choosing what is acted upon: what cannot be read is refused."""
+    """Terms that choose what is acted upon: what cannot be read is refused."""
     return tuple(_chosen(part) for part in _parts(text))
 
 
 def sieve(text: str) -> tuple[Term, ...]:
-    """For a filter, which is typed letter by letter: what is no term is a word."""
+    """Terms of a filter, which is typed letter by letter: what is no term is a word."""
     return tuple(_signed(part) or _absent(part) or Term(part.lower(), "word") for part in _parts(text))
 
 
@@ -70,7 +70,7 @@ def _absent(part: str) -> Term | None:
 
 
 def _field(node: NodeRow, key: str) -> str | None:
-    """As it is typed in a term, which ends at a space: not-ours."""
+    """A value as it is typed in a term, which ends at a space: not-ours."""
     return str(getattr(node, FIELDS[key])).replace(" ", "-") if key in FIELDS else None
 
 

@@ -125,7 +125,8 @@ def _moves(moves: Sequence[Move], now: float, screen: Screen, most: int) -> list
 
 
 def _moves_by_claim(moves: Sequence[Move], now: float, screen: Screen) -> list[str]:
-    """Where a command for each has no room: whole names of NodeClaims, to be copied, and the command once."""
+    """The commands under way, where there is no room for a command line each: NodeClaims with whole names, to be
+    copied, and the command once."""
     rows = [(move.claim, move.name if move.name != move.claim else "", *_move_row(move, now)[1:]) for move in moves]
     lines = table((*_NAMES, *MOVES[1:-1]), rows, screen, [_colour(move) for move in moves])
     return [
@@ -215,7 +216,7 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 
 
 def status_markdown(found: ClusterStatus) -> str:
-    """For pull requests and tickets."""
+    """The screen for pull requests and tickets."""
     lines = [f"**{trouble_words(each, found.now)}**\n" for each in found.troubles]
     lines += [f"**{' · '.join(_totals(found))}**", ""]
     lines += [f"- {line}" for line in found.pauses]

@@ -31,7 +31,7 @@ from dovetail.model import names
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 
-WINDOW_STEP: Final = 60  # a policy's windows are told in minutes
+WINDOW_STEP: Final = 60  # a policy's windows are written in minutes
 NOTICE: Final = 3.0  # seconds: the window must be seen closed before it opens
 
 

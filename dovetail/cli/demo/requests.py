@@ -14,7 +14,7 @@ SLICES: Final = "EndpointSlice"
 
 
 class Requests:
-    """Asks a service until it is told to stop, and counts."""
+    """Sends requests to a service until it is stopped, and counts them."""
 
     def __init__(self, stage: EmbeddedStage, service: str) -> None:
         self.world, self.service = stage.world, service
@@ -26,7 +26,7 @@ class Requests:
         self._task = asyncio.create_task(self._ask_for_ever())
 
     async def stop(self) -> None:
-        """The task has failed where the world could not be read: that is told."""
+        """Raises what the task failed with where the world could not be read."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""The story: pods get nodes, a disruption is called off, a worker is killed, empty nodes go.
+"""The story: pods get nodes, a disruption is called off, a worker is killed, empty nodes leave.
 
 Played on any stage; a person can follow it line by line. Each scene ends with facts that are asserted on the objects
 and on the cloud's own ledger, never on what the workflows say of themselves; the first that does not hold ends the

@@ -46,7 +46,7 @@ class Target:
 
 
 async def uid_of(objects: "ClusterObjects") -> str:
-    """The UID by which clusters are told apart."""
+    """The UID that tells clusters apart."""
     found = await objects.namespaces.read(names.SYSTEM_NAMESPACE)
     if found is None:
         raise CommandFailed(f"there is no Namespace {names.SYSTEM_NAMESPACE}, whose UID tells clusters apart")

@@ -18,7 +18,7 @@ from dovetail.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """One node that goes, and what comes for it."""
+    """One node that leaves, and what replaces it."""
 
     node: str
     claim: str

@@ -2,8 +2,8 @@
 
 Played forward on a snapshot: the methods of consolidation are asked in their order, the first that finds something is
 taken as done, and they are asked again, until none finds anything. The clock stands still and nothing else changes.
-First as people let it be now: a budget that lets one node go at a time lets all go, one after the other. Then goes on
-as if nothing were held, so that what this adds is what is held, and by what.
+First as people let it be now: a budget that lets one node leave at a time lets all leave, one after the other. Then
+goes on as if nothing were held, so that what this adds is what is held, and by what.
 """
 
 from collections.abc import Callable, Iterator

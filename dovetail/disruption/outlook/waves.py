@@ -4,8 +4,8 @@ Played forward on a snapshot: the methods that decide are asked, what they decid
 the end of the wave, or to the next moment at which a budget, a pause or a pod's protection may say otherwise. Nothing
 but drift is played, and nothing else is assumed to change: no pod comes or goes, no price, no shortage.
 
-A wave is what goes at one moment. The next one goes when a node of it shuts down, as the budget of its NodePool has
-room again, so that waves may overlap. How long a node takes is what others took (paces.py).
+A wave is the nodes that begin to leave at one moment. The next one begins when a node of it shuts down, as the budget
+of its NodePool has room again, so that waves may overlap. How long a node takes is what others took (paces.py).
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ UNDECIDED: Final = Block(why=WhyNot.NOT_JUDGED, message="no decision was reached
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveOfNodes:
-    """Nodes that go at one time."""
+    """Nodes that begin to leave at one time."""
 
     begins: float
     ends: float
@@ -53,7 +53,7 @@ class WaveOfNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
-    """A node that drifted and is still there at the end. `opens`: when its budget would let it go, if ever."""
+    """A node that drifted and is still there at the end. `opens`: when its budget would let it leave, if ever."""
 
     node: str
     claim: str
@@ -213,7 +213,7 @@ def _with_room(looked: _Looked, room: dict[str, int]) -> list[Command]:
 
 
 def _paces(play: _Play, commands: Sequence[Command]) -> list[tuple[str, Pace]]:
-    """Of each node that goes: its pool, and how long it takes."""
+    """The pool of each node that leaves, and how long it takes."""
     found = []
     for command in commands:
         for candidate in command.candidates:

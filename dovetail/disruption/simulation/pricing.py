@@ -1,7 +1,7 @@
 """Which instance types would be cheaper than what is there (DIS-99 to DIS-102, DIS-105, DIS-110)?
 
-A type counts by the dearest offering that a launch could end with, not by its cheapest. The requirements of offerings
-are parsed once per type.
+A type counts by the most expensive offering that a launch could end with, not by its cheapest. The requirements of
+offerings are parsed once per type.
 """
 
 import math

@@ -80,7 +80,7 @@ class Simulator(Protocol):
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether resources and list prices alone rule out that they go, or become one cheaper node."""
+        """Whether resources and list prices alone rule out that they leave, or become one cheaper node."""
         ...
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:

@@ -179,7 +179,7 @@ class PlacementSimulator:
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
         """The cluster without all of these, one after the other.
 
-        Nodes that are to be replaced too are their pods' last choice: pods that go there would soon move again.
+        Nodes that will be replaced too are their pods' last choice: pods that go there would soon move again.
         """
         self._asked.update(_names(candidates))
         due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet))
@@ -242,7 +242,7 @@ def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
 
 
 def _is_due(claim: NodeClaim, fleet: Fleet) -> bool:
-    """Whether its node is to be replaced, now or when its turn comes."""
+    """Whether its node will be replaced, now or when its turn comes."""
     asked = leaves_for_drift(claim, fleet.snapshot) or names.REPLACE in claim.annotations
     return asked or claim.is_expired(fleet.now) or fleet.replaced_from.get(claim.name, inf) <= fleet.now
 

@@ -1,7 +1,7 @@
 """What a NodeRollout does next: which step is permitted, and what it does there.
 
-Every state has an answer to whatever is seen. Nothing is remembered but the object's own status, so that whoever looks
-next goes on from there; a step is permitted by writing it there first.
+Every state has an answer to whatever is seen. Nothing is remembered but the object's own status, so that the worker
+that looks next goes on from there; a step is permitted by writing it there first.
 """
 
 from dataclasses import replace

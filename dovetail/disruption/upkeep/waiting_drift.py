@@ -1,6 +1,7 @@
 """Which nodes have drifted for a week without beginning to leave, and what keeps them?
 
-The ladder of drains begins with the mark. What comes before it is only told: nobody is asked, and nothing is forced.
+The ladder of drains begins with the mark. What comes before it is only published: nobody is asked, and nothing is
+forced.
 """
 
 from collections.abc import Iterator, Mapping

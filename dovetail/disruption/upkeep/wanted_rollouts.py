@@ -1,4 +1,4 @@
-"""Which NodeRollouts are to be made by DisruptionPolicies, and which complete ones have been kept for long enough."""
+"""Which NodeRollouts DisruptionPolicies ask for, and which complete ones have been kept for long enough."""
 
 from collections.abc import Iterator
 from hashlib import sha256

@@ -136,7 +136,7 @@ class RollOut:
 
     generation: int
     replicas: int
-    surges: bool  # a new pod is available before an old one goes
+    surges: bool  # a new pod is available before an old one leaves
     paused: bool
     settled: bool
     timed_out: bool  # its condition says ProgressDeadlineExceeded

@@ -191,20 +191,20 @@ def by_health(said: Said, cause: Cause) -> PoolHold | None:
     if said.pool is None or not cause.is_paced or said.back_since(cause) is not None:
         return None
     found = [
-        (policy.name, ill)
+        (policy.name, unhealthy)
         for policy in said.policies
-        if policy.health is not None and (ill := _ill(policy, policy.health, said)) is not None
+        if policy.health is not None and (unhealthy := _unhealthy(policy, policy.health, said)) is not None
     ]
     if not found:
         return None
-    name, ill = max(found, key=lambda each: inf if each[1].until is None else each[1].until)
-    end = "until they are well" if ill.until is None else f"until {format_time(ill.until)}"
-    ends = f"{end}, by the health of DisruptionPolicy {name}: {ill.why}"
+    name, unhealthy = max(found, key=lambda each: inf if each[1].until is None else each[1].until)
+    end = "until they are well" if unhealthy.until is None else f"until {format_time(unhealthy.until)}"
+    ends = f"{end}, by the health of DisruptionPolicy {name}: {unhealthy.why}"
     message = f"{cause} may not begin for NodePool {said.pool.name} {ends}"
-    return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=ill.until, ends=ends)
+    return PoolHold(rule=HeldBy.HEALTH, why=WhyNot.UNHEALTHY, message=message, until=unhealthy.until, ends=ends)
 
 
-def _ill(policy: Policy, rule: HealthRule, said: Said) -> Unhealthy | None:
+def _unhealthy(policy: Policy, rule: HealthRule, said: Said) -> Unhealthy | None:
     found = said.readiness.get(policy.name, _UNSEEN)
     return rule.unhealthy(policy.status.health, found, said.now, policy.status.alerts)
 
@@ -284,8 +284,9 @@ def _why_held(rollout: Rollout, said: Said, pool: NodePool) -> str:
 
 
 def _has_moved(rollout: Rollout, said: Said, pool: NodePool) -> bool:
-    """Whether a mark would take a node by a step that is permitted no more. How many there are is known by whoever
-    decides; by which step, here: else all that was decided for the last one would still begin at another target."""
+    """Whether a mark would take a node by a step that is permitted no more. How many there are is known to the caller
+    that decides; by which step, here: else all that was decided for the last one would still begin at another
+    target."""
     if said.decided is None:
         return False
     is_other = not rollout.goes_back and rollout.status.target != pool.hash

@@ -3,7 +3,8 @@ old one goes.
 
 A person asks for it by `dovetail.sh/move` on the Deployment or its Namespace; the nearer one wins. A move changes one
 annotation of the Deployment's template, so that its controller makes a new pod; the fact that it is under way stands on
-the Deployment itself, in the same write. So every look finds out by itself how far a move is, whoever began it.
+the Deployment itself, in the same write. So every look finds out by itself how far a move is, even one that another
+worker began.
 
 The template's annotation goes from `a` to `b` and back: the controller finds the ReplicaSet of the other value again,
 so that any number of moves adds at most two. A new value each time would push the owner's own versions out of
@@ -74,7 +75,7 @@ class WhyNotMoved(StrEnum):
 
 
 class MoveStep(StrEnum):
-    """What is to be done about one pod."""
+    """What to do about one pod."""
 
     EVICT = "evict"  # as Kubernetes does it
     HOLD = "hold"  # nothing, as under a PDB that never allows
@@ -144,7 +145,7 @@ class OfSnapshot:
 
 
 class Moves:
-    """What is to be done about pods, by the objects of one moment."""
+    """What to do about pods, by the objects of one moment."""
 
     def __init__(self, workloads: Workloads, now: float) -> None:
         self._workloads, self._now = workloads, now

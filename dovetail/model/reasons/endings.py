@@ -1,4 +1,4 @@
-"""Why a node goes where no disruption takes it: a closed list, and how a claim says which of it is true.
+"""Why a node leaves where no disruption takes it: a closed list, and how a claim says which of it is true.
 
 Who deletes a claim writes that on it first: with the claim's deletion the moment in which it is known is over, and the
 API server notes of no deletion who asked for it. So what nobody of ours has said was deleted by others.
@@ -77,8 +77,8 @@ def ended_text(ending: Ending, words: str = "") -> str:
 
 
 def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> WhyGone:
-    """Why the claim goes, as it says itself. A NodePool's deletion is the garbage collector's to carry out, which says
-    so nowhere: it is seen by the pool that is gone."""
+    """Why the claim is deleted, as it says itself. A NodePool's deletion is the garbage collector's to carry out, which
+    says so nowhere: it is seen by the pool that is gone."""
     marked = claim.condition(DISRUPTION_REASON)
     if marked is not None and marked.status == "True":
         return WhyGone(because=marked.reason)

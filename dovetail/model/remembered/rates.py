@@ -50,7 +50,8 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BegunNodes:
-    """Nodes that began to leave at one moment: one by its mark, or several that are told apart no more."""
+    """Nodes that began to leave at one moment: one by its mark, or several of which the marks are not known any
+    more."""
 
     at: float
     reason: str

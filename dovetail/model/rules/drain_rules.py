@@ -53,7 +53,7 @@ class Escalation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRules:
     """How long a hook is waited for in seconds, and whether it goes on then. Without a policy a person is asked then:
-    whoever puts a hook on a node says that it must not go before they agree."""
+    the author of a hook says that the node must not leave before they agree."""
 
     timeout: float = 3600.0
     proceeds: bool = False

@@ -1,4 +1,4 @@
-"""When nodes go because of their age: from when they are replaced first, and when they are deleted in any case.
+"""When nodes leave because of their age: from when they are replaced first, and when they are deleted in any case.
 
 Both moments are worked out from the objects alone, so that every worker finds the same ones, before and after a crash.
 """

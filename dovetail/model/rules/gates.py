@@ -2,7 +2,7 @@
 
 A rule names alerts or an expression, never an address. What is not known never passes: no answer, an empty one, no
 number. Each answer is judged once, and the verdict stands in the status of the object that asks, with the moment of the
-answer: one that is too old lets nothing begin, whoever reads it.
+answer: one that is too old lets nothing begin, for every reader.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether a change of a NodePool goes by the roll-out of a DisruptionPolicy, of which no NodeRollout is there yet.
+"""Whether a change of a NodePool is rolled out by a DisruptionPolicy that has no NodeRollout of it yet.
 
 Until it is there nothing that has drifted may begin to leave: budgets would roll on in the meantime. Conditions are
 written claim by claim, so that too few to be a roll-out are known to be too few only after a while.

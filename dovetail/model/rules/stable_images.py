@@ -42,7 +42,7 @@ class StableImages:
 
     def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
         """With what those nodes run that are not at the target and were there before. What was found once is kept,
-        because the nodes go; where none is left, nothing more can be said of the change."""
+        because the nodes leave; where none is left, nothing more can be said of the change."""
         before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
         newest: dict[str, tuple[float, str]] = {}

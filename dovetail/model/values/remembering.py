@@ -1,7 +1,7 @@
 """What is remembered of texts that were read: answers for a while, within bytes; objects while somebody has them.
 
-Whoever may create a pod chooses these texts, so a bound in entries bounds nothing: a thousand entries may be a thousand
-megabytes. What is not asked for any more is forgotten, and a large text is never kept.
+Everybody who may create a pod chooses these texts, so a bound in entries bounds nothing: a thousand entries may be a
+thousand megabytes. What is not asked for any more is forgotten, and a large text is never kept.
 """
 
 from collections.abc import Callable, Hashable

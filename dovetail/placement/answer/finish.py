@@ -165,7 +165,8 @@ class Finisher:
 
 
 def _annotations(draft: NodeDraft, types: Sequence[CompiledType]) -> dict[str, str]:
-    """Those of the template, the pool's hash, and the marks of relaxation and overlays (PLC-59, PLC-125, PLC-139)."""
+    """The template's annotations, the pool's hash, and the marks of relaxation and overlays (PLC-59, PLC-125,
+    PLC-139)."""
     pool = draft.template.pool
     return {
         **pool.template.annotations,

@@ -56,7 +56,7 @@ def _not_provisioned(reason: str, message: str, now: float) -> Condition:
 
 
 def _with(status: BufferStatus, new: Condition, generation: int) -> BufferStatus:
-    """With this condition in place of the one of its type; the other conditions stay as they are."""
+    """The conditions with this one in place of the one of its type."""
     old = next((c for c in status.conditions if c.type == new.type), None)
     changed = old.changed if old is not None and old.status == new.status else new.changed
     settled = replace(new, changed=changed, generation=generation)

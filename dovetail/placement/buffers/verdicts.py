@@ -17,7 +17,7 @@ BufferVerdict = Literal["FitsExistingCapacity", "RequiresNewCapacity"]
 
 
 def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdict]:
-    """By buffer, whether all its room stands (PLC-214). A buffer none of whose pods took part is left out."""
+    """Whether all of a buffer's room stands, by buffer (PLC-214). A buffer none of whose pods took part is left out."""
     standing = {buffer_of(pod) for pods in placement.existing.values() for pod in pods if is_virtual(pod)}
     missing: list[Pod] = [*virtual_pods(snapshot).promised, *(refused.pod for refused in placement.refused)]
     missing += [pod for node in placement.new for pod in node.pods]
@@ -27,7 +27,7 @@ def verdicts(snapshot: Snapshot, placement: Placement) -> dict[str, BufferVerdic
 
 
 def for_real_pods(placement: Placement) -> Placement:
-    """The same placement without virtual pods (PLC-213). All new nodes stay."""
+    """The placement without virtual pods (PLC-213). All new nodes stay."""
     existing = {name: real(pods) for name, pods in placement.existing.items()}
     without = (*(r.pod for r in placement.refused), *(i.pod for i in placement.ignored))
     virtual = {pod.uid for pod in without if is_virtual(pod)}

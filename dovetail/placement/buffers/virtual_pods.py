@@ -115,7 +115,8 @@ class VirtualPods:
 
 
 def virtual_pods(snapshot: Snapshot, judging: Judging | None = None) -> VirtualPods:
-    """Of each buffer as many as it asks for (PLC-212). They are alike, so that those with a claim are only counted."""
+    """As many virtual pods for each buffer as it asks for (PLC-212). They are alike, so those with a claim are only
+    counted."""
     pending: list[Pod] = []
     promised: list[Pod] = []
     coming, judging = on_their_way(snapshot), judging or Judging()
@@ -130,7 +131,7 @@ def virtual_pods(snapshot: Snapshot, judging: Judging | None = None) -> VirtualP
 
 
 def on_their_way(snapshot: Snapshot) -> Counter[str]:
-    """By buffer UID, the number of virtual pods for which a claim was planned that is not launched yet."""
+    """The number of virtual pods whose planned claim is not launched yet, by buffer UID."""
     found: Counter[str] = Counter()
     if snapshot.buffers:
         for claim in snapshot.claims.values():

@@ -24,7 +24,7 @@ def _labels_of(expression: Expression) -> tuple[Label, ...]:
 
 
 def _fewest(selector: LabelSelector | None, shared: Mapping[Label, list[int]]) -> tuple[Label, ...]:
-    """Of the labels that the selector asks for those that fewest share."""
+    """Of the expressions that the selector has, the labels of the one that the fewest shapes share."""
     choices = [] if selector is None else [labels for e in selector.expressions if (labels := _labels_of(e))]
     return min(choices, key=lambda labels: sum(len(shared.get(label, ())) for label in labels), default=())
 
@@ -71,7 +71,7 @@ class ShapesByLabel(Generic[T]):
         self._by_label: dict[Label, list[int]] | None = None
 
     def listed(self, term: Term) -> Iterator[T]:
-        """Of the shapes that the term lists, in their order."""
+        """The shapes that the term lists, in their order."""
         selector = term.selector
         if selector is None or not selector.expressions:
             found = self._known

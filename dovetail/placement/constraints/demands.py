@@ -107,7 +107,7 @@ class ShapeInPass:
 
     __slots__ = (
         "_recording",
-        "_recording_born",
+        "_recording_generation",
         "_topology",
         "by_key",
         "crowded",
@@ -162,7 +162,7 @@ class ShapeInPass:
         self.crowded = [(g, own) for g, own in self.hosts if not g.full_from(own)]
         self.options: dict[State, tuple[State, ...]] = {}  # the states that a draft would come to; () is none
         self._recording = Recording([])
-        self._recording_born = -1
+        self._recording_generation = -1
         self.node_mask: int | None = None
         self.seen_states = 0
         # States of drafts that suit, each narrowed per alternative. Where every key of the groups has one value left,
@@ -173,9 +173,9 @@ class ShapeInPass:
     @property
     def recording(self) -> "Recording":
         """The groups that count a pod of this shape: ordinary ones, and those through which it keeps others away."""
-        if self._recording_born != self._topology.born:
+        if self._recording_generation != self._topology.generation:
             self._recording = Recording([*self._topology.counting(self.facts.pod_shape), *self.held])
-            self._recording_born = self._topology.born
+            self._recording_generation = self._topology.generation
         return self._recording
 
     def admit(self, state: State) -> None:
@@ -233,7 +233,7 @@ class Demand:
         self._holding: tuple[Fit, int, int] | None = None
 
     def holding(self, fit: Fit, rows: int) -> int:
-        """Of the given rows those that hold such a pod alone. The last answer is kept."""
+        """The given rows that hold such a pod alone. The last answer is kept."""
         known = self._holding
         if known is None or known[0] is not fit or known[1] != rows:
             known = self._holding = (fit, rows, fit.holding(self.wanted, rows))

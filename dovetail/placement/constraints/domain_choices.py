@@ -44,7 +44,7 @@ def _key_choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list
 
 
 def _choices(shape: ShapeInPass, key: str, have: Requirement | None) -> list[Domains]:
-    """The same, remembered until the answers of one of the shape's groups change."""
+    """The choices, remembered until the answers of one of the shape's groups change."""
     remembered = (key, id(have))  # requirements of states live as long as the snapshot's index
     found = shape.picks.get(remembered)
     if found is None:

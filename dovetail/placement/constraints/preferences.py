@@ -17,7 +17,8 @@ def _without_heaviest(terms: tuple[PodTerm, ...]) -> tuple[PodTerm, ...]:
 
 
 def _without_soft_spread(shape: PodShape) -> PodShape | None:
-    """Without the first ScheduleAnyway constraint; the last constraint of the list takes its place (PLC-107)."""
+    """The shape without its first ScheduleAnyway constraint; the last constraint of the list takes its place
+    (PLC-107)."""
     for index, constraint in enumerate(shape.spread):
         if constraint.when_unsatisfiable == "ScheduleAnyway":
             rest = list(shape.spread)

@@ -34,7 +34,7 @@ def domain_on(node: Node, key: str) -> str | None:
 
 
 class ClusterCounts:
-    """Where the pods of the cluster are. Worked out per term when first asked for, shared by all passes."""
+    """Where the pods of the cluster are. Counted per term when first asked for, and shared by all passes."""
 
     def __init__(self, nodes: Mapping[str, Node], table: NodeTable, universe: Universe, book: TermBook) -> None:
         self.nodes = nodes
@@ -221,7 +221,7 @@ class Topology:
         self._inverse_know_nodes = settings.profile.inverse_groups_know_nodes
         self.groups: dict[Term, Group] = {}  # ordinary groups, in order of creation
         self.inverse: dict[Term, Group] = {}
-        self.born = 0  # rises with every new group, so that a remembered list of groups is seen to be old
+        self.generation = 0  # rises with every new group, so that a remembered list of groups is seen to be old
         self._removed = [cluster.table.nodes[bit] for bit in removed]
         self._moved, self._moved_held = self._counted_as_bound(moved)
         self._terms = TermsByLabel()  # of the ordinary groups
@@ -296,7 +296,7 @@ class Topology:
         found = self.groups.get(term)
         if found is None:
             found = self.groups[term] = self._make(term)
-            self.born += 1
+            self.generation += 1
             self._terms.add(term)
         return found
 

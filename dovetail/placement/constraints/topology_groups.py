@@ -76,7 +76,8 @@ class DomainGroup:
         return most
 
     def lowest_within_skew(self, wanted: Requirement | None, have: Requirement | None, own: bool) -> tuple[str, ...]:
-        """For a spread alone on its key: the domains of the lowest count, by name, if they keep the skew (PLC-177)."""
+        """The domains of the lowest count, by name, if they keep the skew (PLC-177), for a spread that is the only one
+        on its key."""
         counts = self.counts
         known = self._within.get(id(have))
         if known is None or known[0] != len(counts):
@@ -151,7 +152,8 @@ class Levels:
 
     @property
     def masks(self) -> list[int]:
-        """For each k the hosts with more than k. The list stays the same object, for callers that ask very often."""
+        """The hosts with more than k pods, for each k. The list stays the same object, for callers that ask very
+        often."""
         return self._masks
 
     def at_least(self, count: int) -> int:
@@ -170,7 +172,8 @@ class Levels:
 
 
 def _masks(counts: Mapping[int, int]) -> list[int]:
-    """For each k the hosts with more than k. By numpy: to set a single bit of an integer would copy all of it."""
+    """The hosts with more than k pods, for each k. By numpy: setting a single bit of an integer would copy all of
+    it."""
     by_host = np.zeros(max(counts) + 1, dtype=np.int64)
     by_host[list(counts)] = list(counts.values())
     return [mask_of(by_host > count) for count in range(int(by_host.max()))]
@@ -200,7 +203,7 @@ class HostGroup:
         return lambda draft: self.record(self.drafts, draft)
 
     def rejects(self, levels: Levels, own: bool, every: int) -> int:
-        """Of the hosts in `every` those that may not take the pod (PLC-176, PLC-178, PLC-180)."""
+        """The hosts in `every` that may not take the pod (PLC-176, PLC-178, PLC-180)."""
         kind = self.term.kind
         if kind == "spread":
             limit = self.term.max_skew - own + 1  # from this count on the skew would be broken

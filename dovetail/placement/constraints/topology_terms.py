@@ -42,7 +42,7 @@ class Term:
         return True
 
     def lists(self, shape: PodShape) -> bool:
-        """The same for pods in the cluster, where a missing selector lists everything (PLC-172)."""
+        """Whether the term lists a pod of the cluster, where a missing selector lists everything (PLC-172)."""
         if self.selector is None:
             return shape.namespace in self.namespaces
         return self.counts(shape)

@@ -45,7 +45,7 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     thousands = ceil(pods / 1000)
     time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500), settings.steps * thousands)
     prices = DraftPrices(costs, settings.spot_chance)
-    best, (lowest, dearest) = run, prices.total(run)
+    best, (lowest, at_worst) = run, prices.total(run)
     taste = min(_TASTE / max(pods, 1), _MOST_TASTE / len(run.drafts.made)) * lowest
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
@@ -54,7 +54,7 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
             break
         if keeps_promises(proposal, run):
             cost, at_best = prices.total(proposal)
-            if cost < lowest - _LEAST_GAIN and at_best < dearest + _LEAST_GAIN:
+            if cost < lowest - _LEAST_GAIN and at_best < at_worst + _LEAST_GAIN:
                 best, lowest = proposal, cost
         if time.is_short():
             break
@@ -82,7 +82,7 @@ class _Time:
         return self._rings() or (self._should_stop is not None and self._should_stop())
 
     def is_short(self) -> bool:
-        """Too short for another round."""
+        """Whether there is too little time left for another round."""
         return self._rings_late() or self.is_up()
 
     def of_round(self, number: int) -> Callable[[], bool]:

@@ -37,7 +37,7 @@ class _Offerings:
         self._known: dict[tuple[State, bool, int], tuple[float, float]] = {}
 
     def price(self, draft: NodeDraft) -> tuple[float, float]:
-        """What the draft is to cost, and the price of the cheapest offering that it could be launched as."""
+        """What the draft is expected to cost, and the price of the cheapest offering that it could be launched as."""
         reserved, rows = bool(draft.held), draft.settled_rows()
         key = (draft.state, reserved, rows)
         known = self._known.get(key)
@@ -46,7 +46,8 @@ class _Offerings:
         return known
 
     def _price(self, pools: list[_Pool]) -> tuple[float, float]:
-        """Of those spot pools that cost no more than any other capacity AWS takes one."""
+        """The expected and the lowest price of a draft. AWS takes one of the spot pools that cost no more than any
+        other capacity."""
         if not pools:
             return inf, inf
         lowest = pools[0].price
@@ -75,8 +76,8 @@ class DraftPrices:
         self._of: dict[int, _Offerings] = {}
 
     def total(self, run: Pass) -> tuple[float, float]:
-        """What all drafts of a pass are to cost together, with what nodes cost beside their instances; and the same if
-        every node is launched as the cheapest offering that it may be."""
+        """What all drafts of a pass are expected to cost together, nodes' own costs included; and the same if every
+        node is launched as its cheapest offering."""
         found = [self._one(draft) for draft in run.drafts.made]
         return sum(expected for expected, _ in found), sum(lowest for _, lowest in found)
 

@@ -47,10 +47,8 @@ def expected_price(ascending: Iterable[float], chance: float) -> float:
 
 
 def expected_prices(price: Floats, holding: Flags, chance: float) -> Floats:
-    """For each type what is to be expected where all pools that hold as much are named, by the price of each.
-
-    `holding`: per type those pools, its own among them.
-    """
+    """The price to expect for each type if every pool that holds as much is named. `holding`: for each type those
+    pools, its own among them."""
     order = np.argsort(price, kind="stable")
     named, ascending = holding[:, order], price[order]
     rank = np.cumsum(named, axis=1)

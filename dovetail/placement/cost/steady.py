@@ -19,7 +19,7 @@ from dovetail.placement.constraints.topology_terms import TermBook
 from dovetail.placement.cost.policy import cost_pools, is_asked_for
 from dovetail.placement.search.solve import Pass
 
-LATELY: Final = 900.0  # seconds in which nodes were launched for pods
+RECENT_SECONDS: Final = 900.0  # seconds in which nodes were launched for pods
 LAUNCHES: Final = 2  # moments of launches from which on arrivals count as steady
 SHARE: Final = 0.03  # of the cpus that pods of running nodes ask for
 MOST: Final = 3  # of each pod that needs a node
@@ -53,9 +53,11 @@ def _stays_alone(shape: PodShape, book: TermBook) -> bool:
 
 
 def _is_steady(claims: Iterable[NodeClaim], now: float) -> bool:
-    """Whether nodes were launched for pods at several moments lately; what consolidation launches does not count."""
-    lately = {c.created for c in claims if now - LATELY < c.created < now and names.MOVED_FROM not in c.annotations}
-    return len(lately) >= LAUNCHES
+    """Whether nodes were launched for pods at several moments recently; what consolidation launches does not count."""
+    moments = {
+        c.created for c in claims if now - RECENT_SECONDS < c.created < now and names.MOVED_FROM not in c.annotations
+    }
+    return len(moments) >= LAUNCHES
 
 
 def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
@@ -69,7 +71,7 @@ def _copies(pods: Sequence[Pod]) -> Iterator[Pod]:
 
 
 def _bare(shape: PodShape) -> PodShape:
-    """Where such pods may run, without what other pods have to do with it: no spread counts them."""
+    """The shape without what it asks of other pods, so that no spread counts it."""
     return PodShape(
         namespace=shape.namespace,
         labels={},
@@ -88,7 +90,8 @@ def _within(pods: Iterable[Pod], cpus: float) -> Iterator[Pod]:
 
 
 def without_expected(placement: Placement) -> Placement:
-    """The nodes keep their room; one that holds expected pods alone is not made."""
+    """The pass without the expected pods: nodes keep their room, and a node that holds expected pods alone is not
+    made."""
     new = tuple(replace(node, pods=_real(node.pods)) for node in placement.new)
     existing = {name: _real(pods) for name, pods in placement.existing.items()}
     return replace(

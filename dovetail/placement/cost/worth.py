@@ -1,6 +1,6 @@
 """What are pods worth that run: what must new nodes for them cost at the least?
 
-Amounts, and the offerings that suit a pod, are all that is looked at. Whoever asks wants to know where to look for a
+Amounts, and the offerings that suit a pod, are all that is looked at. The caller wants to know where to look for a
 saving, and lets a pass judge what is found.
 """
 
@@ -18,8 +18,8 @@ from dovetail.placement.index.index import Index
 
 
 def worth_of_pods(index: Index, pods: Sequence[Pod]) -> dict[str, float]:
-    """By UID, in dollars an hour: the pod's share of a bound for all of them, which holds for any part of them as well.
-    Pods that no offering of a pool under the policy suits are left out."""
+    """What each pod is worth in dollars an hour, by UID: its share of a bound for all of them, which holds for any part
+    of them as well. Pods that no offering of a pool under the policy suits are left out."""
     choices = _Choices(index)
     needs, numbers = _Needs(choices), dict[tuple[int, tuple[int, ...]], int]()
     item_of: dict[str, int] = {}
@@ -62,8 +62,8 @@ class _Choices:
                 self.price += [price + costs[each.template.number] for price in by_row.values()]
 
     def suiting(self, facts: ShapeFacts) -> Flags:
-        """Which of them suit what pods of this shape ask of a node, also once preferences and all but one of its
-        alternatives are given up; what they ask of one another is left out."""
+        """The offerings that suit what pods of this shape ask of a node, also once preferences and all but one of its
+        alternatives are given up; what pods ask of one another is left out."""
         found = np.zeros(len(self.price), dtype=bool)
         each: ShapeFacts | None = facts
         while each is not None:

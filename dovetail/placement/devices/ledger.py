@@ -79,7 +79,7 @@ class DeviceLedger:
     # --- drafts
 
     def rows(self, needs: DeviceNeeds, template: Template, rows: int, draft: int = -1) -> int:
-        """Of these rows those whose types bring what the pod needs beside what the draft has given; -1: a new one."""
+        """The rows whose types bring what the pod needs beside what the draft has given; -1: a new draft."""
         self._by_group = {}
         claims = self._open_claims(needs, ("draft", draft))
         if claims is None:

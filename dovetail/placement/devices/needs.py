@@ -45,7 +45,7 @@ class ClaimNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeviceNeeds:
-    """All claims of a pod, or why they cannot be judged. Pods that need the same have one object."""
+    """All claims of a pod, or why they cannot be judged. Pods with equal needs share one object."""
 
     claims: tuple[ClaimNeed, ...] = ()
     fault: str = ""

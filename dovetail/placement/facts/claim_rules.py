@@ -1,9 +1,9 @@
 """What may pods bring into a NodeClaim, and how much of it?
 
 What a pod selects by becomes requirements and labels of the NodeClaim that is made for it. The API server refuses a
-claim for one wrong key or too many of them, and with it every pod that was planned onto the node, whoever wrote the
-key. So a pod that brings what the definition refuses is refused alone, and no node draft takes a pod that would make
-its claim too large.
+claim for one wrong key or too many of them, and with it every pod that was planned onto the node, no matter who wrote
+the key. So a pod that brings what the definition refuses is refused alone, and no node draft takes a pod that would
+make its claim too large.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ def _fault(key: str, written: tuple[tuple[str, tuple[str, ...]], ...], values: t
 
 
 def set_fault(items: RequirementSet) -> str:
-    """The same for a set: the first fault, by key."""
+    """The first fault of a requirement set, by key."""
     return next((fault for key in sorted(items) if (fault := requirement_fault(items[key]))), "")
 
 
@@ -95,6 +95,7 @@ def _excess(own: Iterable[Expression], term: Iterable[Expression]) -> str:
 
 
 def requests_excess(pod: Pod) -> str:
-    """The same for resources: a claim asks for each by its name, also for nothing of one."""
+    """Why a claim cannot carry the pod's requests: it names each resource, also one of which the pod asks for
+    nothing."""
     count = len(pod.requests)
     return f"it asks for {count} resources, more than {POD_RESOURCES}" if count > POD_RESOURCES else ""

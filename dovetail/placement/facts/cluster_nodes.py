@@ -88,7 +88,7 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
 
 
 def cluster_nodes(snapshot: Snapshot, judging: Judging | None = None) -> list[ClusterNode]:
-    """All that pods may land on or leave: initialised nodes first, then by name (PLC-67)."""
+    """All nodes that pods may land on or leave: initialised nodes first, then by name (PLC-67)."""
     pairing, judging = snapshot.pairing, judging or Judging()
     pairs: list[tuple[Node | None, NodeClaim | None]] = [(n, pairing.claim_of(n)) for n in snapshot.nodes.values()]
     pairs += [(None, claim) for claim in pairing.claims_awaiting_node()]

@@ -69,7 +69,7 @@ class Fit:
         return values, masks
 
     def holding(self, wanted: Sequence[int], rows: int) -> int:
-        """Of the given rows those that hold the wanted amounts."""
+        """The given rows that hold the wanted amounts."""
         rows &= self.valid
         for amount, (values, masks) in zip(wanted, self._steps, strict=True):
             if amount:

@@ -75,7 +75,7 @@ class _Size(NamedTuple):
 
     @classmethod
     def of(cls, allocatable: Resources, dimensions: Sequence[str]) -> "_Size":
-        """Of a node with this allocatable."""
+        """The size of a node with this allocatable."""
         return cls(
             amounts=tuple([allocatable.get(name, 0) for name in dimensions]),
             listed=tuple([name in allocatable for name in dimensions]),

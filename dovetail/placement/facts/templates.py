@@ -111,8 +111,8 @@ class Template:
     absent: tuple[PodShape, ...] = ()  # and of those that do not
 
     def tolerated_by(self, shape: PodShape) -> bool:
-        """Whether such a pod tolerates the taints of the pool's nodes, startup taints aside (PLC-150), and finds there
-        the DaemonSets that it must be beside."""
+        """Whether such a pod tolerates the taints of the pool's nodes, startup taints not counted (PLC-150), and finds
+        there the DaemonSets that it must be beside."""
         return untolerated(self.pool.template.taints, shape.tolerations) is None and not self.lacks_company_of(shape)
 
     def lacks_company_of(self, shape: PodShape) -> bool:
@@ -125,7 +125,7 @@ class Template:
 
 
 def _is_beside(term: PodTerm, shape: PodShape, daemon: PodShape) -> bool:
-    """Whether the term asks for the daemon's node. Namespaces that a selector names are not told apart."""
+    """Whether the term asks for the daemon's node. Which namespaces a selector names makes no difference."""
     spaces = term.namespaces or (shape.namespace,)
     return (
         canonical_key(term.topology_key) == names.HOSTNAME

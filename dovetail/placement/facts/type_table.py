@@ -269,7 +269,7 @@ class TypeTable:
         return frozenset(found)
 
     def prices(self, wanted: RequirementSet) -> list[float]:
-        """For each type the price of its cheapest available offering that suits; infinity without one (PLC-126)."""
+        """The price of each type's cheapest available offering that suits; infinity without one (PLC-126)."""
         if not self._prices:
             self._prices = self._price_columns()
         suiting = [
@@ -281,7 +281,7 @@ class TypeTable:
         return list(map(min, nothing, *suiting)) if suiting else nothing
 
     def _price_columns(self) -> list[list[float]]:
-        """For each requirement set of offerings, the price of each type in it."""
+        """The price of each type in each requirement set of offerings."""
         columns = {id(requirements): [inf] * len(self.types) for requirements, _ in self._offerings}
         for number, item in enumerate(self.types):
             for offering in item.offerings:
@@ -299,7 +299,7 @@ class TypeTable:
         return list(compress(range(len(self.types)), self.present(rows)))
 
     def present(self, rows: int) -> bytes:
-        """For each type 1 or 0, whether it has a row in the mask."""
+        """1 or 0 for each type: whether it has a row in the mask."""
         if self.simple:  # to format four hundred bits as digits is ten times faster than to read them one by one
             return f"{rows:0{len(self.types)}b}"[::-1].encode().translate(_DIGITS)
         found = bytearray(len(self.types))

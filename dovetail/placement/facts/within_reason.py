@@ -32,5 +32,5 @@ def within_reason(shape: PodShape) -> PodShape:
 
 
 def _heaviest(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """All terms, or the heaviest hundred; equals in their order."""
+    """All terms, or the heaviest hundred; equally heavy ones in their order."""
     return terms if len(terms) <= MOST else tuple(sorted(terms, key=lambda term: -term.weight)[:MOST])

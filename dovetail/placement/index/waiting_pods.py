@@ -160,7 +160,7 @@ def pending_pods(
 
 
 def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
-    """With the buffers' pods, which are not validated (PLC-29)."""
+    """The waiting pods and the buffers' pods, which are not validated (PLC-29)."""
     return replace(
         found,
         pending=(*found.pending, *virtual.pending),

@@ -34,7 +34,7 @@ def on_nodes_only(nodes: NodePlacer, _drafts: DraftPlacer, demand: Demand, pod: 
 
 
 class ClosingPacking:
-    """The same among the drafts that are open: those that have been closed take no more pods."""
+    """Packs among the drafts that are open: those that have been closed take no more pods."""
 
     def __init__(self) -> None:
         self._closed = 0

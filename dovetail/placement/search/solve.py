@@ -293,8 +293,8 @@ class Pass:
         return found
 
     def _in_turn(self, pods: list[Pod]) -> list[Pod]:
-        """Those first that the pass before this one had no time for, one of each namespace after the other: many slow
-        pods would keep the others out forever."""
+        """The pods in order, first those that the previous pass had no time for, one of each namespace after the other:
+        many slow pods would keep the others out forever."""
         turns: Counter[str] = Counter()
         late: list[tuple[int, int, Pod]] = []
         for position, pod in enumerate(pods):

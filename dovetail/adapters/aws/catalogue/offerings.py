@@ -98,7 +98,7 @@ class _Shared:
     def kinds_open_now(
         self, capacity_types: tuple[str, ...], kinds: tuple[OfferingKind, ...]
     ) -> tuple[tuple[OfferingKind, bool], ...]:
-        """Each kind, and whether it is open, shortages aside; the same for all types offered so."""
+        """Each kind, and whether it is open if shortages are not counted; the same for all types offered so."""
         found = self._open.get(capacity_types)
         if found is None:
             found = self._open[capacity_types] = tuple((kind, self._is_open(kind)) for kind in kinds)

@@ -2,7 +2,7 @@
 
 Three hundred terminations at once would be three hundred calls, of which AWS takes five a second; as one call they are
 one. A call is followed by the next of its kind half a second later at the soonest, so that many that come one after
-another are two calls a second at most, too; a single one waits for nobody. Whoever asks gets the answer for its own
+another are two calls a second at most, too; a single one waits for nobody. Each caller gets the answer for its own
 instance, or the failure of the call.
 """
 

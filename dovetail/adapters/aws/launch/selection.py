@@ -43,7 +43,7 @@ class SuitableType:
     room: Resources  # what it leaves to pods, nothing of it below zero
     reserved: bool
     cheapest_on_demand: float
-    dearest_spot: float
+    highest_spot_price: float
 
     @classmethod
     def of(cls, option: LaunchOption, room: Resources) -> "SuitableType":
@@ -56,7 +56,7 @@ class SuitableType:
             cheapest_on_demand=min(
                 (o.price for o in offerings if o.capacity_type == core.CAPACITY_ON_DEMAND), default=inf
             ),
-            dearest_spot=max((o.price for o in offerings if o.capacity_type == core.CAPACITY_SPOT), default=-inf),
+            highest_spot_price=max((o.price for o in offerings if o.capacity_type == core.CAPACITY_SPOT), default=-inf),
         )
 
 
@@ -90,7 +90,7 @@ def suitable_types(requirements: Iterable[Expression], offered: Iterable[Offered
                 found.append(SuitableType.of(launch_option(each.sized, tuple(kept)), room))
     return SuitableTypes(
         types=tuple(sorted(found, key=lambda each: _rank(each.option))),
-        on_demand_only=not any(each.reserved or each.dearest_spot > -inf for each in found),
+        on_demand_only=not any(each.reserved or each.highest_spot_price > -inf for each in found),
     )
 
 
@@ -229,7 +229,7 @@ def _plain(types: list[SuitableType]) -> list[SuitableType]:
 def _affordable_spot(types: list[SuitableType]) -> list[LaunchOption]:
     """(6): where there are both, no spot offering that costs more than the cheapest on demand."""
     most = min([each.cheapest_on_demand for each in types], default=inf)
-    if max([each.dearest_spot for each in types], default=-inf) <= most:
+    if max([each.highest_spot_price for each in types], default=-inf) <= most:
         return [each.option for each in types]
     kept = [_only(e.option, lambda o: o.capacity_type != core.CAPACITY_SPOT or o.price <= most) for e in types]
     return sorted([option for option in kept if option.offerings], key=_rank)

@@ -136,7 +136,7 @@ class Validation:
             trial = await self._trial(node_class, chosen, trial_tenancy(node_class, pools))
         except BadUserData as error:
             return false("UserDataInvalid", str(error))
-        _tell_size(node_class.name, user_data_bytes(trial.template.data))
+        _show_size(node_class.name, user_data_bytes(trial.template.data))
         return (
             await self._make_template(trial) or await self._try_fleet(trial) or await self._try_instance(trial)
         ) or true(c.VALIDATION)
@@ -230,7 +230,7 @@ class Validation:
         raise Retryable(f"ec2:{operation} (dry run)", f"{denied.code}: {denied.message}")
 
 
-def _tell_size(node_class: str, size: int) -> None:
+def _show_size(node_class: str, size: int) -> None:
     show_user_data(node_class, size)
     if size >= NEARLY_FULL:
         _log.warning("EC2NodeClass %s: its user data has %d bytes, of which EC2 takes %d", node_class, size, SIZE_LIMIT)

@@ -1,9 +1,9 @@
 """One writer of an object at a time, and each on the newest version that this process knows.
 
-Launch, join, tagging and upkeep all write to one NodeClaim within seconds. Each decides on what the watch has brought,
-which is older than what another of them has just written: at three hundred nodes one request in five met a conflict,
-and each conflict cost two reads. Here they take turns per object, and a change that was decided on an older version
-than our own last answer is turned down without a request, with the newer object in hand.
+Launch, join, tagging and upkeep all write to one NodeClaim within seconds. Each decides on what the watch has
+delivered, which is older than what another of them has just written: at three hundred nodes one request in five met a
+conflict, and each conflict cost two reads. Here they take turns per object, and a change that was decided on an older
+version than our own last answer is turned down without a request, with the newer object in hand.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from dovetail.ports.objects import Versioned
 
 Object = TypeVar("Object", bound=Versioned)
 
-KEPT_SECONDS: Final = 60.0  # by then the watch has long brought it
+KEPT_SECONDS: Final = 60.0  # by then the watch has long delivered it
 MOST_KEPT: Final = 5_000
 
 

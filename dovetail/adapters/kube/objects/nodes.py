@@ -2,7 +2,7 @@
 
 A Node belongs to the kubelet and to others, so a change touches nothing that it does not name, and is no conflict with
 those who write something else (`rendering/operations.py`). The node of an instance is found by the names that the cache
-knows, because listing 5,000 nodes for one would be dear.
+knows, because listing 5,000 nodes for one would be expensive.
 """
 
 from typing import TYPE_CHECKING

@@ -3,7 +3,7 @@
 Runs in a thread of its own or on the worker's event loop. A stream continues from the last version it has seen; it
 lists again where that version is no longer kept (410), and where versions have become older, as after a restore of the
 server from a backup: at once, but ever more slowly where the next stream is of no use either, because a whole list is
-the dearest thing to ask of a server that is ill. What does not work is logged once, in one line per kind, and tried
+the most expensive question to a server in trouble. What does not work is logged once, in one line per kind, and tried
 again always: a definition may be installed or a right granted at any time.
 """
 
@@ -173,7 +173,7 @@ class Watch:
         self._stopped = ""
 
     async def run(self) -> None:
-        """For ever; cancelled, it closes its connection. It may be run again after it has ended."""
+        """Runs until cancelled, and closes its connection then. It may be run again after it has ended."""
         self._stopped = ""
         try:
             await self._client.open()

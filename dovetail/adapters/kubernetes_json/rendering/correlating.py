@@ -91,7 +91,7 @@ class Correlator:
         self._paces: dict[str, _Bucket] = {}  # by reason
 
     def correlated(self, notice: Notice, now: float) -> EventState | None:
-        """What is to be written; it then counts as written. None: its object, or all of its reason, had too many."""
+        """What to write; it then counts as written. None: its object, or all of its reason, had too many."""
         if not self._is_within_pace(notice, now):
             return None
         key, message = self._combined(notice, now)

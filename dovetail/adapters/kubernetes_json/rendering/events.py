@@ -39,7 +39,7 @@ class RecentNotices:
         self._forgot = float("-inf")
 
     def is_new(self, notice: Notice, now: float) -> bool:
-        """Whether a notice is to be published now; it then counts as published."""
+        """Whether to publish a notice now; it then counts as published."""
         key = (notice.reason.lower(), notice.kind, notice.namespace, notice.name, notice.uid, notice.distinct)
         if self._until.get(key, 0.0) > now:
             return False

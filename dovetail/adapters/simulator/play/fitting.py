@@ -35,7 +35,7 @@ def requests_of(pod: Json) -> dict[str, int]:
 
 
 def obstacle(pod: Json, node: Json) -> str:
-    """Why the node does not accept the pod, room and other pods aside; empty where it does."""
+    """Why the node does not accept the pod, whatever its room and its other pods; empty where it does."""
     tolerations = pod["spec"].get("tolerations") or []
     spec = node.get("spec") or {}
     if spec.get("unschedulable") and not tolerated(_UNSCHEDULABLE, tolerations):

@@ -96,7 +96,7 @@ def _is_available(tick: Tick, pod: Json, replica_set: Json) -> bool:
 
 
 def _worth(pod: Json) -> tuple[bool, bool, int, float, str]:
-    """Which pods go first: unbound, then not ready, then the cheapest to delete, then the youngest."""
+    """The order in which pods are deleted: unbound, then not ready, then the cheapest to delete, then the youngest."""
     cost = (pod["metadata"].get("annotations") or {}).get(POD_DELETION_COST, "0")
     return (
         bool(pod["spec"].get("nodeName")),

@@ -2,7 +2,7 @@
 
 A launch wants many to choose from. But each new node is charged to its pool's limits as the largest type that it may
 be, so limits would be used up by names. And of spot capacity AWS takes what is deep rather than what is cheap, so a
-node that names dear types may become one.
+node that names expensive types may become one.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from dovetail.placement.cost.spot import SpotCell, is_spot
 from dovetail.placement.facts.states import State
 from dovetail.placement.facts.templates import Template
 
-_DEAR = 1.5  # times the price of the cheapest type of spot capacity: dearer ones are named to have enough of them alone
+_EXPENSIVE = 1.5  # times the cheapest spot price: types above it are named only to have enough to choose from
 
 
 class Namer:
@@ -29,7 +29,7 @@ class Namer:
         self._shares = {template: _shares(template) for template in templates}
 
     def rows_of(self, made: Bin, start: State) -> int:
-        """The rows that a node with these pods may be, which requires `start` at least."""
+        """The rows that a node with these pods may be, if it requires at least `start`."""
         choice = self._compiled.choices[made.choice]
         template = choice.template
         rows = self._holding(made, template)
@@ -71,7 +71,7 @@ def _shares(template: Template) -> dict[int, float]:
 
 
 def _modest(choice: Choice, rows: int, shares: Mapping[int, float], least: int) -> int:
-    """Those of the types that take the smallest shares of the pool's limits."""
+    """The types that take the smallest shares of the pool's limits."""
     table = choice.template.table
     found = table.types_in(rows)
     enough = max([shares[table.rows[choice.row][0]], *sorted(shares[number] for number in found)[:least]])
@@ -79,15 +79,15 @@ def _modest(choice: Choice, rows: int, shares: Mapping[int, float], least: int) 
 
 
 def _inexpensive(template: Template, rows: int, cells: list[SpotCell], least: int) -> int:
-    """Those of the types that are the cheapest in one cell or another, as many as asked for, and those that cost hardly
-    more; all where there are not so many."""
+    """The types that are the cheapest in some cell, at least `least` of them, and those that cost hardly more; all
+    types where there are fewer."""
     table, kept = template.table, 0
     for cell in cells:
         ascending = sorted((price, row) for row, price in cell.prices.items() if rows >> row & 1)
         named = set[int]()
         for price, row in ascending:
             number = table.rows[row][0]
-            if len(named) >= least and number not in named and price > _DEAR * ascending[0][0]:
+            if len(named) >= least and number not in named and price > _EXPENSIVE * ascending[0][0]:
                 break
             named.add(number)
         kept |= reduce(or_, (table.type_rows[number] for number in named), 0)

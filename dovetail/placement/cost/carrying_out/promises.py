@@ -21,18 +21,18 @@ def keeps_promises(run: Pass, before: Pass) -> bool:
 
 
 def _places_all(run: Pass, before: Pass) -> bool:
-    """Every pod that had a place has one, and none was left out for want of time."""
+    """Whether every pod that had a place has one, and none was left out for want of time."""
     return run.complete and set(run.refused) <= set(before.refused)
 
 
 def _keeps_nodes(run: Pass, before: Pass) -> bool:
-    """Pods for nodes that stand are on the same ones."""
+    """Whether pods for existing nodes are on the same ones."""
     found = {pod.uid: bit for bit, pods in run.nodes.placed.items() for pod in pods}
     return all(found.get(pod.uid) == bit for bit, pods in before.nodes.placed.items() for pod in pods)
 
 
 def _keeps_pools(run: Pass, before: Pass) -> bool:
-    """No pod has a lighter pool than before: limits may turn away some that were to stay."""
+    """Whether no pod has a lighter pool than before: limits may turn away some that were to stay."""
     if len({template.pool.weight for template in run.index.templates}) < 2:
         return True
     weights = {pod.uid: draft.template.pool.weight for draft in before.drafts.made for pod in draft.pods}
@@ -41,12 +41,12 @@ def _keeps_pools(run: Pass, before: Pass) -> bool:
 
 
 def _keeps_reservations(run: Pass, before: Pass) -> bool:
-    """As many nodes are of reserved capacity: new ones may have been promised what others had."""
+    """Whether no fewer nodes are of reserved capacity: new ones may have been promised what others had."""
     return sum(bool(draft.held) for draft in run.drafts.made) >= sum(bool(draft.held) for draft in before.drafts.made)
 
 
 def _keeps_preferences(run: Pass, before: Pass) -> bool:
-    """Every preference of nodes that held holds."""
+    """Whether every preference of nodes that held still holds."""
     if not run.index.settings.respects_preferences:
         return True
     known: dict[tuple[int, State], list[RequirementSet]] = {}

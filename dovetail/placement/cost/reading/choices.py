@@ -70,7 +70,7 @@ class Cells:
 
     @cached_property
     def holding(self) -> Flags:
-        """Per row of the template those that hold what it holds."""
+        """For each row of the template, the rows that hold what it holds."""
         room = np.array(self.template.fit.room, dtype=np.float64)
         found = np.ones((len(room), len(room)), dtype=bool)
         for resource in range(room.shape[1]):
@@ -165,7 +165,7 @@ def _flexible(cells: Cells, types: Sequence[int], suiting: Flags) -> Flags:
 
 
 def _leaves_enough(template: Template, least: int, rows: Integers, holding: Flags) -> Flags:
-    """Which of the rows leave enough types. `holding`: per row those of the rows that hold what it holds."""
+    """The rows that leave enough types to choose from. `holding`: for each row, the rows that hold what it holds."""
     table = template.table
     numbers = np.array([table.rows[row][0] for row in rows.tolist()], dtype=np.int64)
     if not table.simple:

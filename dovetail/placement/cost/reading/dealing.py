@@ -61,7 +61,7 @@ class Dealer:
         return self._counts.setdefault(group, dict(group.counts))
 
     def _groups(self, member: Member) -> _Groups | None:
-        """None: there are none, or more than spreads over one key."""
+        """The pod's domain groups; None where it has none, or others than spreads over one key."""
         binding, counting = member.demand.shape.domains, self._reader.domain_groups(member.demand.shape)
         every = [*(group for group, _ in binding), *counting]
         keys = {group.term.key for group in every}
@@ -88,7 +88,7 @@ class Dealer:
         return best
 
     def _beyond(self, groups: _Groups, domain: str) -> int:
-        """By how many pods the spreads that bind the pod are exceeded there."""
+        """How many pods the spreads that bind the pod would be exceeded by there."""
         found = 0
         for group, counts_itself in groups.binding:
             counts = self._counts_of(group)

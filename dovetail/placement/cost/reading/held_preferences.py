@@ -1,7 +1,7 @@
 """Which preferences of a pod hold on its node although nobody asks for them any more?
 
 A pod asks for its heaviest preference of nodes alone, and gives it up where no node has room for it; the node that it
-finds then may have what the pod would like all the same. Whoever moves the pod is to keep that.
+finds then may have what the pod would like all the same. A move of the pod must keep that.
 """
 
 from dovetail.model.pods import Pod
@@ -12,7 +12,7 @@ from dovetail.placement.facts.states import Needs, NeedsPool, State
 
 
 class HeldPreferences:
-    """Those of the pods of one pass."""
+    """The held preferences of the pods of one pass."""
 
     def __init__(self) -> None:
         self._pool = NeedsPool()

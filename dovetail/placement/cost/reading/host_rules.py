@@ -11,7 +11,7 @@ from dovetail.placement.cost.problem import Floats, HostRules, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostNeeds:
-    """Of one item: the groups that bind its pods, with whether they count themselves, and those that count them."""
+    """The groups that bind one item's pods, with whether they count themselves, and the groups that count them."""
 
     binding: Sequence[tuple[HostGroup, bool]]
     counting: Sequence[HostGroup]
@@ -52,7 +52,8 @@ def conflicts(needs: Sequence[HostNeeds]) -> Floats:
 
 
 def exclusive(hosts: HostRules, items: int) -> Integers:
-    """Of which groups each of the pods needs a node of its own, because it is kept apart from its like."""
+    """For each item, the groups of which each of its pods needs a node of its own, because it is kept apart from its
+    like."""
     found = np.zeros((items, hosts.groups), dtype=np.int64)
     for item in range(items):
         for group in set(hosts.bound[item]) & set(hosts.counted[item]):

@@ -85,14 +85,14 @@ class PodReader:
             yield pod, demand, state
 
     def groups(self, shape: ShapeInPass) -> list[DomainGroup | HostGroup]:
-        """Those that count such a pod."""
+        """The groups that count such a pod."""
         known = self._recorded.get(shape)
         if known is None:
             known = self._recorded[shape] = list(shape.recording.everything)
         return known
 
     def domain_groups(self, shape: ShapeInPass) -> list[DomainGroup]:
-        """Those that count such a pod by the values of a label other than the hostname."""
+        """The groups that count such a pod by the values of a label other than the hostname."""
         return [group for group in self.groups(shape) if isinstance(group, DomainGroup)]
 
     def _is_rigid(self, shape: ShapeInPass) -> bool:
@@ -165,7 +165,7 @@ def _rows_of(shape: ShapeInPass, fixed: Fixed, kept: Needs, weight: int, cells: 
 
 
 def _rows(shape: ShapeInPass, fixed: Fixed, cell: State | None, left_open: frozenset[str]) -> int:
-    """Those of one cell; none if the pods ask for anything of a label that the cell leaves open."""
+    """The rows of one cell; none if the pods ask for anything of a label that the cell leaves open."""
     if cell is None or any(cell.values.get(key) != value for key, value in fixed):
         return 0
     rows = 0

@@ -68,7 +68,8 @@ class Cover:
         return True
 
     def _refresh(self) -> None:
-        """Without the error that has come together; where the patterns are too alike for that, with it."""
+        """Compute the inverse anew, without the accumulated error; where the patterns are too alike for that, keep it
+        as it is."""
         try:
             self._inverse = np.linalg.inv(self.patterns).astype(np.float64)
         except np.linalg.LinAlgError:

@@ -63,7 +63,7 @@ class Filler:
         return self._suits[needs]
 
     def most_together(self) -> Integers:
-        """Of each item, how many pods may share a node."""
+        """How many pods of each item may share a node."""
         if self.problem.hosts is None:
             return self.problem.stock
         most = np.where(self.counted, self._allowed, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
@@ -250,7 +250,7 @@ class _Candidates:
         self._room[rows] -= (sizes * joins[:, :, None]).sum(axis=1)
 
     def _times(self, rows: Integers, columns: Integers, room: Floats) -> Integers:
-        """Where many of the same fit, several at once."""
+        """How many of the same pods to add at once where many fit."""
         sizes = self._sizes[columns]
         ratio = np.where(sizes > 0, room / np.maximum(sizes, SLACK), np.inf).min(axis=1)
         many = np.maximum(1, np.floor(ratio * self._filler.at_once)).astype(np.int64)

@@ -62,8 +62,8 @@ class Shelf:
         own = self._problem.suits[self._problem.need[item]]
         alone = own & (self._filler.rooms >= size - SLACK).all(axis=1)
         lowest = float(self._prices[int(alone.argmax())]) if alone.any() else np.inf
-        dearest = float(self._prices[self._choice].max()) + lowest
-        most = int(np.searchsorted(self._prices, dearest))  # choices beyond would not be taken
+        highest = float(self._prices[self._choice].max()) + lowest
+        most = int(np.searchsorted(self._prices, highest))  # choices beyond would not be taken
         fits = self._suits[:, :most] & own[:most]
         wanted = self._used + size
         for resource in range(len(size)):

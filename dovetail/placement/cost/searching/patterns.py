@@ -58,14 +58,14 @@ class Patterns:
         return most
 
     def _alone(self) -> tuple[Floats, Floats]:
-        """For each item the cheapest pattern that has no other."""
+        """For each item, the cheapest pattern of that item alone, and its price."""
         each = np.where(self._most > 0, self._problem.price[:, None] / np.maximum(self._most, 1), np.inf)
         cheapest, items = each.argmin(axis=0), np.arange(len(self._problem.stock))
         return np.diag(self._most[cheapest, items].astype(np.float64)), self._problem.price[cheapest]
 
     @property
     def worth(self) -> Floats:
-        """Of a pod of each item."""
+        """What a pod of each item is worth."""
         return self._cover.worth
 
     def improve(self, should_stop: Callable[[], bool]) -> None:
@@ -140,11 +140,11 @@ class _Packer:
         """What the pods on a choice can be worth: for no weighting of resources more than its room is."""
         problem = self._problem
         per_unit = worth[:, None] / self._weighted
-        dearest = np.zeros(self._rooms.shape)
+        highest = np.zeros(self._rooms.shape)
         for need, suits in enumerate(problem.suits):
             of_need = per_unit[problem.need == need].max(axis=0, initial=0.0)
-            dearest = np.where(suits[:, None], np.maximum(dearest, of_need), dearest)
-        found: Floats = (dearest * self._rooms).min(axis=1)
+            highest = np.where(suits[:, None], np.maximum(highest, of_need), highest)
+        found: Floats = (highest * self._rooms).min(axis=1)
         return found
 
     def _tried(self, choices: Integers, items: Integers, worth: Floats) -> Integers:

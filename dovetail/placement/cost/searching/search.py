@@ -17,7 +17,7 @@ _TAKING = 120  # bins that pods of others are put into, at most: more would make
 _EXCHANGING = 150  # different pods of the bins that exchange some, at least
 _FEW_PODS = 60  # of bins that are filled anew, so that a step takes no longer where they are large
 _BAR = 1.02  # what a unit of value may cost in the first answer
-_POOR = 0.6  # a bin is poor whose pods pay for less of its price than this share of the average
+_WASTEFUL = 0.6  # a bin is wasteful whose pods pay for less of its price than this share of the average
 
 
 def _never() -> bool:
@@ -59,20 +59,21 @@ class Search:
         self._gather()
 
     def _gather(self) -> None:
-        """The pods of all poor bins into the others at once: what is filled last are pods that nothing goes with."""
+        """Move the pods of all wasteful bins into the others: bins that are filled last hold what fits with nothing."""
         price = np.array([b.price for b in self.bins])
         share = self._worth() / price
         average = float(share @ price) / max(float(price.sum()), 1e-9)
-        poor = set(np.flatnonzero(share < _POOR * average).tolist())
-        if 0 < len(poor) < len(self.bins):
-            self._empty(poor, [n for n in range(len(self.bins)) if n not in poor])
+        wasteful = set(np.flatnonzero(share < _WASTEFUL * average).tolist())
+        if 0 < len(wasteful) < len(self.bins):
+            self._empty(wasteful, [n for n in range(len(self.bins)) if n not in wasteful])
 
     def begin_with(self, bins: Sequence[Bin], left: Integers, is_late: Callable[[], bool]) -> None:
         """Begin with an answer that is there, and fill what is left beside it."""
         self.bins = [*bins, *self.filler.fill(left, self.value, _BAR, is_late)]
 
     def by_patterns(self, should_stop: Callable[[], bool]) -> None:
-        """Where few kinds of pods repeat: nodes of the cheapest mix of patterns, if they cost less together."""
+        """Take the nodes of the cheapest mix of patterns, if they cost less: worth a try where few kinds of pods
+        repeat."""
         if not self.bins or not repeats(self.problem):
             return
         patterns = Patterns(self.filler, self.bins)
@@ -117,7 +118,7 @@ class Search:
         return exchange.bins
 
     def _drawn(self, count: int) -> set[int]:
-        """So many bins, rather those that waste much."""
+        """That many bins, drawn so that wasteful ones come more often."""
         bins = self.bins
         price = np.array([b.price for b in bins])
         waste = np.maximum(price - self._worth(), 0) + 1e-3 * price
@@ -133,7 +134,7 @@ class Search:
         return worth
 
     def _few(self, chosen: set[int]) -> set[int]:
-        """As many of these bins as have few pods together, two at least."""
+        """At least two of these bins, and as many as have few pods together."""
         kept, pods = set[int](), 0
         for number in sorted(chosen):
             pods += int(self.bins[number].counts.sum())

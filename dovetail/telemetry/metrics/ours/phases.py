@@ -57,7 +57,7 @@ _COMING: Final = (
     ("registering", names.REGISTERED_CONDITION),
     ("initializing", names.INITIALIZED_CONDITION),
 )
-# A claim that goes: the condition that begins each phase, the last first.
+# A claim that is being deleted: the condition that begins each phase, the last first.
 _GOING: Final = (("terminating", names.INSTANCE_TERMINATING), ("detaching", names.DRAINED))
 
 
