@@ -202,7 +202,10 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
     gates = [{"name": "slo", "query": {"expr": "vector(0)", "max": "1", "every": "15s"}}]
     await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps, gates=gates))
     try:
+        await ground.apply(no_eviction())  # until it has been seen that the step replaces nodes: that takes seconds
         await ground.apply(a_pool(colour="red"))
+        await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Replacing"})', 1, "a step goes on")
+        await ground.delete("PodDisruptionBudget", "web")
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
         await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
         await watched.shows('max(dovetail_rollout_gate{rollout="careful",gate="slo"})', 1, "its gate passes")
