@@ -105,7 +105,6 @@ async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
         no_prometheus(error)
     ports = tuple(free_ports(2))
     ground.kill_workers()
-    await allow_moves(ground)  # before workers start: one whose watch has not told of it yet evicts the pod
     since = time.time()
     with scraping(program, tmp_path / "prometheus", ports, [ALERTS]) as prometheus:
         watched = Watched(ground, prometheus, since, ports)
@@ -291,6 +290,7 @@ async def time_rules_and_a_move_that_fails(watched: Watched) -> None:
         await create(ground, a_rule("DisruptionPolicy", "shut", deny=shut))
         await watched.shows('max(dovetail_policy_never_opens{name="shut",reason="Drifted"})', 1, "it never opens")
         await ground.api.delete(rule_path("DisruptionPolicy", "shut"))
+        await allow_moves(ground)
         await ground.apply(fleet_pool("ledger", disruption=BUDGET))
         body = workload("ledger", "ledger", 1)
         body["metadata"]["annotations"] = {MOVE: "restart"}
