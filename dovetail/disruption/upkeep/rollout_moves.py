@@ -30,7 +30,7 @@ from dovetail.model.rules.rollouts import (
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
-LONGEST_WORDS: Final = 800  # characters of a message: the API server takes 1,024
+LONGEST_WORDS: Final = 400  # characters of a message, which up to five fields repeat: the object stays small
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
 SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
 
