@@ -129,7 +129,10 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
     if status.state == RolloutState.REPLACING:
         if _ready(rollout, nodes, now) < needs[number] or nodes.leaving:
             return status
-        return _soaks(rollout, number, now)
+        soaking = _soaks(rollout, number, now)
+        if rollout.steps[number].soak:
+            return soaking
+        rollout = replace(rollout, status=soaking)  # a soak of no length is over: that is no look of its own
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
     return _proven(rollout, number, nodes, len(nodes.ready) >= needs[number], now)
@@ -153,7 +156,8 @@ def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now
 
 
 def _soaks(rollout: Rollout, number: int, now: float) -> RolloutStatus:
-    until = float(ceil(now + rollout.steps[number].soak))
+    soak = rollout.steps[number].soak
+    until = float(ceil(now + soak)) if soak else float(int(now))
     return replace(rollout.status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
 
 
