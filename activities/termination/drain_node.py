@@ -282,8 +282,12 @@ class DrainNode:
         return not interrupted and all(is_ready(node) for node in nodes)
 
     def _why_paused(self, departure: Departure) -> str:
-        """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands."""
-        pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
+        """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands. Before
+        the watch has told of pauses and Freezes nobody knows whether there is one."""
+        try:
+            pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
+        except Failure as failure:
+            return f"it is not known whether drains are paused: {failure}"
         return pause.announces(Activity.DRAINS) if pause is not None else ""
 
     def _why_hooked(self, departure: Departure, deadline: float | None, memory: DrainMemory) -> str:

@@ -24,7 +24,10 @@ class BreakerUpkeep:
         self.published: frozenset[tuple[str, str, float]] = frozenset()  # pool's UID, reason, since when
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
-        """The writes that are due, and when time alone changes a breaker."""
+        """The writes that are due, and when time alone changes a breaker. None while it is not known what policies say
+        of breakers: what stands there holds."""
+        if "DisruptionPolicy" in snapshot.stale:
+            return Look()
         writes: list[Write] = []
         moments: list[float] = []
         held: set[tuple[str, str, float]] = set()

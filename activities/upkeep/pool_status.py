@@ -55,7 +55,7 @@ class PoolStatuses:
         classes = {reference: await self.catalogues.node_class(reference) for reference in references}
         again = min([self.now() + _good_for(state) for state in classes.values()], default=None)
         version = snapshot.version_of(DEPENDS_ON)
-        basis = None if version is None else (*version, classes)
+        basis = None if version is None else (*version, _is_refusal_known(snapshot), classes)
         if basis is not None and basis == self.settled:
             return {}, again
         found, moments = self._found(ours, snapshot, classes)
@@ -92,14 +92,21 @@ class PoolStatuses:
         if state.found:
             health = judge_health(pool, snapshot.claims.values(), state.generation, now)
             conditions = conditions.set(health.condition)
-        refused = refused_of(snapshot.rollouts.values(), pool)
-        conditions = conditions.set(nodes_up_to_date(pool, snapshot.claims.values(), conditions, now, refused))
+        if _is_refusal_known(snapshot):
+            refused = refused_of(snapshot.rollouts.values(), pool)
+            conditions = conditions.set(nodes_up_to_date(pool, snapshot.claims.values(), conditions, now, refused))
         record = _new_record(pool, health)
         changed = None if _same(conditions, pool) else conditions.conditions
         used = None if same_usage(pool.usage, usage) else usage
         if changed is None and used is None and record is None:
             return None
         return PoolWrites(usage=used, conditions=changed, class_generation=state.generation, record=record)
+
+
+def _is_refusal_known(snapshot: Snapshot) -> bool:
+    """Whether every roll-out is seen that may refuse a target: else what stands there about nodes that are up to date
+    stays."""
+    return "NodeRollout" not in snapshot.stale
 
 
 def _new_record(pool: NodePool, health: Health | None) -> str | None:

@@ -12,6 +12,8 @@ from dovetail.notices.notice import Notice
 from dovetail.notices.rollouts import answered
 from dovetail.ports.objects import Notices, TimeObjects
 
+READS = frozenset({"DisruptionPolicy", "NodeRollout"})
+
 
 class RolloutUpkeep:
     """Finds what is missing, what is left over and what has been answered."""
@@ -21,7 +23,10 @@ class RolloutUpkeep:
         self.before: Mapping[str, Rollout] | None = None
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
-        """The writes that are due. One that is made becomes due as nodes drift, and that is a change of the cluster."""
+        """The writes that are due. One that is made becomes due as nodes drift, and that is a change of the cluster.
+        None is made before it is known which there are: its name depends on the one that was complete last."""
+        if not snapshot.stale.isdisjoint(READS):
+            return Look()
         before, self.before = self.before, snapshot.rollouts
         made: list[Write] = [partial(self.times.create_rollout, new) for new in wanted_rollouts(snapshot)]
         gone: list[Write] = [partial(self.times.delete_rollout, old) for old in outlived_rollouts(snapshot)]

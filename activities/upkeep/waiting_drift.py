@@ -8,6 +8,7 @@ from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.disruption.upkeep.waiting_drift import next_overdue, overdue_drift, why_waiting
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.watched_kinds import POLICIES
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.waiting_drift import drift_waits
 from dovetail.ports.objects import Notices
@@ -23,7 +24,9 @@ class WaitingDriftUpkeep:
         self.published: dict[str, float] = {}  # UID of the NodeClaim -> since when it has drifted
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
-        """The notices that are due, and when the next may be."""
+        """The notices that are due, and when the next may be. Each says what holds the drift, so that must be known."""
+        if not snapshot.stale.isdisjoint(POLICIES):
+            return Look()
         writes: list[Write] = []
         published: dict[str, float] = {}
         for pool, claims in overdue_drift(snapshot).items():

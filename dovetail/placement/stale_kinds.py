@@ -9,15 +9,13 @@ from dataclasses import replace
 from typing import Final
 
 from dovetail.model.objects.watched_kinds import BUFFERS, DEVICES, VOLUMES
-from dovetail.model.places.moves import GUARD_KINDS
+from dovetail.model.places.moves import WORKLOAD_KINDS
 from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import is_terminal
 from dovetail.model.snapshot import Snapshot
 
 # A StatefulSet or ReplicaSet may be what a buffer follows.
 _OF_BUFFERS: Final = BUFFERS | {"ReplicaSet", "StatefulSet"}
-
-_OF_MOVES: Final = frozenset({"Deployment", "ReplicaSet", *GUARD_KINDS})
 
 AGAIN_SECONDS: Final = 60.0  # a node is left alone this long beyond the look that found the watch broken
 
@@ -33,7 +31,7 @@ def without_stale(snapshot: Snapshot, stale: Collection[str]) -> Snapshot:
         snapshot = _without_pods(snapshot, lambda pod: pod.shape.uses_resource_claims)
     if snapshot.buffers and not _OF_BUFFERS.isdisjoint(stale):
         snapshot = replace(snapshot, buffers={})
-    if snapshot.guards and not _OF_MOVES.isdisjoint(stale):
+    if snapshot.guards and not WORKLOAD_KINDS.isdisjoint(stale):
         snapshot = replace(snapshot, guards={})
     return snapshot
 

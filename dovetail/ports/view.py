@@ -93,7 +93,8 @@ class PauseLookups(Protocol):
     """What a person has paused."""
 
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
-        """What holds that for the pool now; None where it may go on."""
+        """What holds that for the pool now, as last seen; None where it may go on. NotSeenYet where a kind that may
+        hold it has not been seen since the start."""
 
 
 class DrainLookups(Protocol):

@@ -73,3 +73,25 @@ async def test_nobody_approves_in_the_name_of_another(ground: Ground) -> None:
         await ground.api.delete(ROLLOUT)
         for path in (BINDINGS, POLICIES):
             await ground.api.delete(f"{path}/dovetail-approvals")
+
+
+async def test_who_may_freeze_changes_nothing_else_of_ours(ground: Ground) -> None:
+    await give_rights(ground.api, "frank", [yaml.safe_load(FILE.with_name("freezers.yaml").read_text())])
+    kinds = "/apis/dovetail.sh/v1alpha1"
+    spec = {"from": "2026-11-26T18:00:00+01:00", "until": "2026-11-27T08:00:00+01:00", "what": ["disruption"]}
+    freeze = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "Freeze", "metadata": {"name": "peak"}, "spec": spec}
+    policy = {"apiVersion": "dovetail.sh/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": "p"}, "spec": {}}
+    async with ApiClient(Path(ground.environment_of("frank")["KUBECONFIG"])) as frank:
+        made = await frank.post(f"{kinds}/freezes", freeze)
+        assert made.status == 201, made.text
+        later = {"spec": {"until": "2026-11-28T08:00:00+01:00"}}
+        assert (await frank.patch(f"{kinds}/freezes/peak", later)).status == 200
+        refused = [
+            await frank.post(f"{kinds}/disruptionpolicies", policy),
+            await frank.post(ROLLOUTS, a_rollout("theirs")),
+            await frank.patch(
+                "/api/v1/namespaces/kube-system", {"metadata": {"annotations": {"dovetail.sh/paused": ""}}}
+            ),
+        ]
+        assert [answer.status for answer in refused] == [403, 403, 403]
+        assert (await frank.delete(f"{kinds}/freezes/peak")).status == 200

@@ -105,7 +105,6 @@ async def watched(ground: Ground, tmp_path: Path) -> AsyncIterator[Watched]:
         no_prometheus(error)
     ports = tuple(free_ports(2))
     ground.kill_workers()
-    await allow_moves(ground)  # before workers start: one whose watch has not told of it yet evicts the pod
     since = time.time()
     with scraping(program, tmp_path / "prometheus", ports, [ALERTS]) as prometheus:
         watched = Watched(ground, prometheus, since, ports)
@@ -202,7 +201,10 @@ async def a_roll_out_that_asks(watched: Watched) -> None:
     gates = [{"name": "slo", "query": {"expr": "vector(0)", "max": "1", "every": "15s"}}]
     await create(ground, a_rule("NodeRollout", "careful", nodePool="web", steps=steps, gates=gates))
     try:
+        await ground.apply(no_eviction())  # until it has been seen that the step replaces nodes: that takes seconds
         await ground.apply(a_pool(colour="red"))
+        await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Replacing"})', 1, "a step goes on")
+        await ground.delete("PodDisruptionBudget", "web")
         await watched.shows('max(dovetail_rollout_state{rollout="careful",state="Awaiting"})', 1, "a person is asked")
         await watched.shows('max(dovetail_rollout_nodes{rollout="careful",state="target"})', 1, "one node went")
         await watched.shows('max(dovetail_rollout_gate{rollout="careful",gate="slo"})', 1, "its gate passes")
@@ -288,6 +290,7 @@ async def time_rules_and_a_move_that_fails(watched: Watched) -> None:
         await create(ground, a_rule("DisruptionPolicy", "shut", deny=shut))
         await watched.shows('max(dovetail_policy_never_opens{name="shut",reason="Drifted"})', 1, "it never opens")
         await ground.api.delete(rule_path("DisruptionPolicy", "shut"))
+        await allow_moves(ground)
         await ground.apply(fleet_pool("ledger", disruption=BUDGET))
         body = workload("ledger", "ledger", 1)
         body["metadata"]["annotations"] = {MOVE: "restart"}

@@ -17,7 +17,7 @@ from dovetail.disruption.upkeep.rollout_moves import CONFIRMED, UNHEALED, next_m
 from dovetail.model import names
 from dovetail.model.permission.rollout_nodes import nodes_of
 from dovetail.model.pods import Owner
-from dovetail.model.rules.gates import AlertsRule, AskedGate, GateResult, GateVerdict
+from dovetail.model.rules.gates import AlertsRule, Answer, AskedGate, GateResult, GateVerdict
 from dovetail.model.rules.rollout_approvals import Approval
 from dovetail.model.rules.rollouts import (
     Intent,
@@ -37,18 +37,21 @@ from testing.disruption_worlds import NOW, a_pair, a_pod, a_pool, a_world
 from testing.kept_rollouts import whole
 from testing.time_rules import with_rules
 
-LARGEST: Final = {5: 20_000, 20: 30_000}  # bytes, by the number of steps and images; etcd takes fifty times as much
+# Bytes as they are sent and kept, by the number of steps and images, and of gates that ask.
+LARGEST: Final = {(5, 4): 16_000, (20, 4): 20_000, (20, 10): 23_500}
+MOST_STEPS: Final = 20
 POOL: Final = replace(a_pool(consolidate_after=None), hash="2")
 STEPS: Final = tuple(
     RolloutStep(name=f"step-{n}-{'x' * 40}", to=f"{5 * (n + 1)}%", soak=604_800, approve=604_800 if n < 19 else None)
-    for n in range(max(LARGEST))
+    for n in range(MOST_STEPS)
 )
 IMAGES: Final = tuple(
     StableImage(id=f"ami-{n:017x}", types=tuple(f"m{n}i-flex.metal-{t}xl" for t in range(MOST_TYPES)))
     for n in range(MOST_IMAGES)
 )
 
-GATES: Final = tuple(AskedGate(name=f"gate-{n}-{'g' * 40}", alerts=AlertsRule()) for n in range(4))
+GATES: Final = tuple(AskedGate(name=f"gate-{n}-{'g' * 40}", alerts=AlertsRule()) for n in range(10))
+SILENT: Final = Answer(at=NOW, fault="w" * 5000)  # Prometheus is not to be reached, in many words
 
 
 def failing_everywhere() -> Snapshot:
@@ -65,9 +68,9 @@ def failing_everywhere() -> Snapshot:
     return a_world([a_pair("old", also=(names.DRIFTED,)), a_pair("new")], pods, [POOL])
 
 
-def at_its_largest(number: int = max(LARGEST)) -> tuple[Rollout, Snapshot]:
+def at_its_largest(number: int = MOST_STEPS, gates: int = 4) -> tuple[Rollout, Snapshot]:
     """In the last step, the gate failing for long enough that it goes back, after a refused approval."""
-    world, steps = failing_everywhere(), STEPS[-number:]
+    world, steps, asking = failing_everywhere(), STEPS[-number:], GATES[:gates]
     status = RolloutStatus(
         step=STEPS[-2].name,
         state=RolloutState.AWAITING,
@@ -78,7 +81,7 @@ def at_its_largest(number: int = max(LARGEST)) -> tuple[Rollout, Snapshot]:
         total=5000,
         gate=nodes_gate(world, POOL, NodesGate(since=NOW - UNHEALED), NOW),
         stable=StableImages(since=NOW - 60, images=IMAGES[:number], why_not=""),
-        asked=tuple(GateVerdict(name=each.name, asked=NOW, since=NOW, message="w" * 500) for each in GATES),
+        asked=tuple(each.judged(GateVerdict(name=each.name), SILENT, NOW) for each in asking),
         history=tuple(
             Passage(step=STEPS[0].name, began=NOW, ended=NOW, result=result, message=words)
             for _ in range(MOST // 2)
@@ -95,7 +98,7 @@ def at_its_largest(number: int = max(LARGEST)) -> tuple[Rollout, Snapshot]:
         steps=steps,
         rolls_back=True,
         launches_stable=True,
-        gates=GATES,
+        gates=asking,
         status=status,
         policy="x" * 253,
         approval=approval,
@@ -104,10 +107,10 @@ def at_its_largest(number: int = max(LARGEST)) -> tuple[Rollout, Snapshot]:
 
 
 @pytest.mark.parametrize("goes_back", [False, True])
-@pytest.mark.parametrize("steps", LARGEST)
-def test_the_object_stays_small_and_the_api_server_takes_it(steps: int, goes_back: bool) -> None:
+@pytest.mark.parametrize(("steps", "gates"), LARGEST)
+def test_the_object_stays_small_and_the_api_server_takes_it(steps: int, gates: int, goes_back: bool) -> None:
     """Else its status could not be written just when a gate fails, and nothing would hold the step that it is in."""
-    rollout, world = at_its_largest(steps)
+    rollout, world = at_its_largest(steps, gates)
     status = rollout_status(replace(rollout, rolls_back=goes_back), world, NOW, "f" * 16)
     assert status.gate.result == GateResult.FAILING
     assert (status.failure is not None) == goes_back and status.answered is not None
@@ -116,7 +119,22 @@ def test_the_object_stays_small_and_the_api_server_takes_it(steps: int, goes_bac
 
     NodeRollout.model_validate(found)
     assert all(len(each["message"]) <= 32_768 for each in found["status"]["conditions"])
-    assert len(json.dumps(found).encode()) < LARGEST[steps]
+    assert len(json.dumps(found, separators=(",", ":")).encode()) < LARGEST[steps, gates]
+
+
+def test_the_object_is_as_large_for_five_thousand_nodes_as_for_fifty() -> None:
+    """Half of them have been replaced, in ten of twenty steps; then the last ones are."""
+
+    def size(nodes: int, done: int) -> int:
+        old = [a_pair(f"o{n:04}", also=(names.DRIFTED,)) for n in range(nodes - done)]
+        new = [a_pair(f"n{n:04}", claim={"created": NOW + 60.0}) for n in range(done)]
+        status = RolloutStatus(step=STEPS[9].name, state=RolloutState.SOAKING, begun=NOW, since=NOW, target="2")
+        rollout = Rollout(name="r", generation=2, created=NOW, pool="a", steps=STEPS, status=status)
+        found = rollout_status(rollout, a_world([*old, *new], [], [POOL]), NOW + 120.0, "f" * 16)
+        return len(json.dumps(whole(replace(rollout, status=found)), separators=(",", ":")).encode())
+
+    assert size(5000, 2500) - size(50, 25) < 20, "four counts, with two digits more"
+    assert size(5000, 4999) < 20_000
 
 
 def test_a_gate_that_has_just_begun_to_look_bad_has_words_that_fit_too() -> None:

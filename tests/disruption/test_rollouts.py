@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -274,7 +274,7 @@ TABLE: Final = """
 Waiting           |canary R  |canary R  |canary R  |canary R  |canary R  |=         |=         |=         |canary R
 canary Replacing  |=         |=         |=         |canary S  |canary S  |canary S  |canary S  |=         |canary R
 quarter Replacing |canary R  |=         |=         |=         |quarter S |quarter S |quarter S |=         |canary R
-rest Replacing    |canary R  |quarter R |quarter R |quarter R |=         |rest S    |=         |=         |canary R
+rest Replacing    |canary R  |quarter R |quarter R |quarter R |=         |rest C    |=         |=         |canary R
 canary Soaking    |canary R  |canary R  |=         |=         |=         |=         |=         |=         |canary R
 quarter Soaking   |canary R  |quarter R |quarter R |quarter R |=         |=         |=         |=         |canary R
 rest Soaking      |canary R  |quarter R |quarter R |quarter R |rest R    |=         |=         |=         |canary R
@@ -368,8 +368,24 @@ def test_a_promoted_one_goes_to_its_last_step_and_stays_there() -> None:
 
     assert promoted("canary Soaking", "one") == "rest Replacing"
     assert promoted("rest Replacing", "nothing") == "rest Replacing"
-    assert promoted("rest Replacing", "all") == "rest Soaking"
+    assert promoted("rest Replacing", "all") == "rest Complete"
     assert promoted("rest Soaking", "changed") == "canary Replacing"  # and from there again, by its target
+
+
+def test_a_step_without_a_soak_goes_on_in_the_look_that_finds_it_reached() -> None:
+    """A look and a write less; what else holds the next step holds it as after a soak."""
+    steps = tuple(replace(step, soak=0.0) for step in a_rollout(at("canary Replacing")).steps)
+
+    def after(**fields: Any) -> str:
+        rollout = replace(replace(a_rollout(at("canary Replacing")), steps=steps), **fields)
+        found = next_move(rollout, POOL, SEEN["one"], NOW + 0.5)
+        return f"{found.step} {found.state}"
+
+    assert after() == "quarter Replacing"
+    assert after(steps=(replace(steps[0], approve=3600.0), *steps[1:])) == "canary Awaiting"
+    unknown = replace(at("canary Replacing"), gate=NodesGate(message="no pod is ready yet"))
+    assert after(status=unknown) == "canary Soaking"
+    assert after(intent=Intent.PAUSE) == "canary Replacing"
 
 
 def test_a_changed_list_and_nodes_of_before_are_taken_as_they_are_known() -> None:

@@ -157,6 +157,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "people who may approve": {
         "approverRole": {"subjects": [{"kind": "Group", "name": "releases", "apiGroup": "rbac.authorization.k8s.io"}]}
     },
+    "people who may freeze": {
+        "freezerRole": {"subjects": [{"kind": "Group", "name": "on-call", "apiGroup": "rbac.authorization.k8s.io"}]}
+    },
     "people who may pause": {
         "operatorRole": {"subjects": [{"kind": "Group", "name": "platform", "apiGroup": "rbac.authorization.k8s.io"}]}
     },

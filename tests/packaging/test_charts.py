@@ -279,6 +279,18 @@ class TestRendering:
             rendered = helm.rendered({**NAMED, **given}, *older)
             assert not [one for one in rendered if one["metadata"]["name"] == "dovetail-orders"]
 
+    def test_who_freezes_has_a_role_that_does_nothing_else(self, helm: Helm) -> None:
+        role = yaml.safe_load((ROOT / "deploy/kubernetes/freezers.yaml").read_text())
+        people = [{"kind": "Group", "name": "on-call", "apiGroup": "rbac.authorization.k8s.io"}]
+        objects = helm.rendered({**NAMED, "freezerRole": {"subjects": people}})
+
+        assert named(objects, "ClusterRole", "dovetail-freezer")["rules"] == role["rules"]
+        assert [rule["resources"] for rule in role["rules"]] == [["freezes"]]
+        binding = named(objects, "ClusterRoleBinding", "dovetail-freezer")
+        assert (binding["roleRef"]["name"], binding["subjects"]) == ("dovetail-freezer", people)
+        without = helm.rendered({**NAMED, "freezerRole": {"create": False}})
+        assert not [one for one in without if one["metadata"]["name"] == "dovetail-freezer"]
+
     def test_who_approves_does_so_in_their_own_name_where_the_api_server_can(self, helm: Helm) -> None:
         role, policy, binding = yaml.safe_load_all((ROOT / "deploy/kubernetes/approvals.yaml").read_text())
         objects = helm.rendered(NAMED)

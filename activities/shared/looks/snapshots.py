@@ -38,8 +38,11 @@ class Snapshots:
 
 
 def objects_now(view: ClusterView, reads: Kinds | None) -> Snapshot:
-    """The objects as they are now. `reads`: the kinds that must be up to date; None: all."""
-    return without_stale(view.snapshot(reads), view.stale())
+    """The objects as they are now. `reads`: the kinds that must be up to date; None: all. What is stale is asked first:
+    a kind that is listed meanwhile may be missing in the snapshot."""
+    stale = view.stale()
+    found = without_stale(view.snapshot(reads), stale)
+    return replace(found, stale=frozenset(stale)) if stale else found
 
 
 async def whole_snapshot(view: ClusterView, catalogues: Catalogues, reads: Kinds | None = None) -> Snapshot:

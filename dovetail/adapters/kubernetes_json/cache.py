@@ -171,6 +171,10 @@ class Cache:
                 return not held or held != write.uid
             return store.seen >= write.version
 
+    def has_told(self, kind: str) -> bool:
+        """Whether anything has been heard of that kind since the start: a list, an event or a bookmark."""
+        return self._stores[kind].seen > 0
+
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(store.kind for store in self._stores.values())
 

@@ -39,6 +39,7 @@ CATCH_UP_SECONDS: Final = 10.0  # a watch that is this late is broken; planning 
 
 
 _DRAIN_RULES: Final[Kinds] = frozenset({"DisruptionPolicy", "NodePool"})
+_PAUSES: Final[Kinds] = frozenset({"Freeze", "NodePool", "Namespace"})
 
 
 def always_usable(kind: str) -> str:
@@ -163,12 +164,16 @@ class CachedView:
         return self.cache.indexed("Deployment", node)
 
     def pause_on(self, pool: str, activity: Activity) -> Pause | None:
-        """As last seen: a pause is not forgotten because the watch of its object is broken."""
+        """As last seen: a pause is not forgotten because the watch of its object is broken. Of a kind that has not been
+        seen since the start it is not known whether something pauses."""
         now, found = self._clock(), cast(NodePool | None, self.cache.get("NodePool", pool))
         system = cast(Namespace | None, self.cache.get("Namespace", SYSTEM_NAMESPACE))
         general = pauses_of_all(system, cast(Mapping[str, Freeze], self.cache.objects("Freeze")), now)
         own = pause_of_pool(found, now) if found is not None else None
-        return holding((*general, own), activity)
+        paused = holding((*general, own), activity)
+        if paused is None:
+            self._insist_told(_PAUSES)
+        return paused
 
     def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
         policies = cast(Mapping[str, Policy], self.cache.objects("DisruptionPolicy"))
@@ -187,6 +192,10 @@ class CachedView:
         watched = [kind.name for kind in self.cache.kinds() if reads is None or kind.name in reads]
         return next(filter(None, map(self._problem, watched)), "")
 
+    def _insist_told(self, reads: Kinds) -> None:
+        """NotSeenYet while one of these kinds has not been listed since the start, though it may be installed."""
+        self.insist(frozenset(kind for kind in reads if not self.cache.has_told(kind)))
+
     def _insist_on(self, kind: str, node: str) -> None:
         """NotReadable while an object that holds that node cannot be read: the node must not look empty."""
         self.insist(frozenset({kind}))
@@ -201,8 +210,8 @@ class CachedWorkloads:
     def __init__(self, cache: Cache, problem: Callable[[Kinds | None], str]) -> None:
         self._cache, self._problem = cache, problem
 
-    def unseen(self) -> bool:
-        return bool(self._problem(frozenset({"Deployment", "ReplicaSet"})))
+    def unseen(self, *kinds: str) -> bool:
+        return bool(self._problem(frozenset(kinds)))
 
     def replica_set(self, key: str) -> SelectorSource | None:
         return cast(SelectorSource | None, self._cache.get("ReplicaSet", key))

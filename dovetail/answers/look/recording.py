@@ -35,6 +35,7 @@ from dovetail.wiring.world import recorded_view
 
 FORMAT: Final = "dovetail-snapshot/2"
 PIECE: Final = 500  # objects that are encoded at once
+_OF_ONE_VIEW: Final = ("changed", "stale")  # what is of a view, and not of the cluster
 _IN_NO_OBJECT: Final = ("catalogues", "supported_node_classes", "nominations", "disrupting")
 _SHARED: Final[Mapping[str, type]] = {"shape": PodShape, "catalogue": Catalogue}
 _SHAPES: Final[Any] = {"__all__": {"shape"}}
@@ -216,9 +217,9 @@ def _fields(body: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _types() -> dict[str, Any]:
-    """The types of a snapshot's fields, without those that count changes of the view it comes from."""
+    """Of the fields of a snapshot, but for those of the view that it comes from."""
     hints = get_type_hints(Snapshot)
-    return {each.name: hints[each.name] for each in fields(Snapshot) if each.name != "changed"}
+    return {each.name: hints[each.name] for each in fields(Snapshot) if each.name not in _OF_ONE_VIEW}
 
 
 def _setting(name: str) -> TypeAdapter[Any]:

@@ -30,7 +30,7 @@ from dovetail.model.rules.rollouts import (
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
-LONGEST_WORDS: Final = 800  # characters of a message: the API server takes 1,024
+LONGEST_WORDS: Final = 400  # characters of a message, which up to five fields repeat: the object stays small
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
 SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
 
@@ -129,7 +129,10 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
     if status.state == RolloutState.REPLACING:
         if _ready(rollout, nodes, now) < needs[number] or nodes.leaving:
             return status
-        return _soaks(rollout, number, now)
+        soaking = _soaks(rollout, number, now)
+        if rollout.steps[number].soak:
+            return soaking
+        rollout = replace(rollout, status=soaking)  # a soak of no length is over: that is no look of its own
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
     return _proven(rollout, number, nodes, len(nodes.ready) >= needs[number], now)
@@ -153,7 +156,8 @@ def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now
 
 
 def _soaks(rollout: Rollout, number: int, now: float) -> RolloutStatus:
-    until = float(ceil(now + rollout.steps[number].soak))
+    soak = rollout.steps[number].soak
+    until = float(ceil(now + soak)) if soak else float(int(now))
     return replace(rollout.status, state=RolloutState.SOAKING, since=float(int(now)), until=until)
 
 

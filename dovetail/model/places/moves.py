@@ -11,7 +11,7 @@ so that any number of moves adds at most two. A new value each time would push t
 revisionHistoryLimit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -30,12 +30,14 @@ from dovetail.model.objects.workloads import (
     VolumeClaim,
 )
 from dovetail.model.places.kept_places import planned_pods
-from dovetail.model.pods import Pod
+from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.time import format_time, time_or_none
 
 GUARD: Final = "dovetail-moves"  # the admission policy, and its binding
 GUARD_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+WORKLOAD_KINDS: Final = frozenset({"Deployment", "ReplicaSet", *GUARD_KINDS})  # that every move depends on
+VOLUME_KINDS: Final = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
 
 RESTART: Final = "restart"
 EVICT: Final = "evict"
@@ -65,7 +67,7 @@ class WhyNotMoved(StrEnum):
     STRATEGY = "Strategy", "its Deployment's strategy makes no pod available before it takes one away"
     PAUSED = "Paused", "its Deployment is paused"
     NO_DEADLINE = "NoDeadline", "its Deployment has no progressDeadlineSeconds, so nobody would say that a move fails"
-    UNSEEN = "Unseen", "Deployments cannot be seen now", True
+    UNSEEN = "Unseen", "what people and its owner say of a move cannot be seen now", True
     ROLLING_OUT = "RollingOut", "a roll-out of its Deployment is under way", True
     STUCK = "Stuck", "a roll-out of its Deployment has exceeded its deadline"
     VOLUME = "Volume", "it uses a volume that only one node may mount"
@@ -106,10 +108,10 @@ class MoveVerdict:
 
 
 class Workloads(Protocol):
-    """Where the objects that a pod depends on are looked up, as last seen. `unseen`: whether Deployments or ReplicaSets
-    are not watched now."""
+    """Where the objects that a pod depends on are looked up, as last seen. `unseen`: whether one of these kinds is not
+    watched now, so that an object of it may be missing here alone."""
 
-    def unseen(self) -> bool: ...
+    def unseen(self, *kinds: str) -> bool: ...
     def replica_set(self, key: str) -> SelectorSource | None: ...
     def deployment(self, key: str) -> Deployment | None: ...
     def namespace(self, name: str) -> Namespace | None: ...
@@ -122,7 +124,7 @@ class OfSnapshot:
     def __init__(self, snapshot: Snapshot) -> None:
         self._of = snapshot
 
-    def unseen(self) -> bool:
+    def unseen(self, *kinds: str) -> bool:
         return False
 
     def replica_set(self, key: str) -> SelectorSource | None:
@@ -158,6 +160,8 @@ class Moves:
         if roll_out is not None and roll_out.begun is not None and roll_out.begun.node == node:
             return self._under_way(roll_out, roll_out.begun, deployment)
         wish = roll_out.wish if roll_out is not None else None
+        if wish is None and self._may_be_wished(pod, owner, deployment):
+            return MoveVerdict(step=MoveStep.HOLD, why=WhyNotMoved.UNSEEN, says=WhyNotMoved.UNSEEN.words)
         if wish is None and owner is not None and owner.kind not in WITHOUT_SUCCESSOR:
             wish = self._wish_of_namespace(pod.namespace)
         if wish in (None, EVICT) or (roll_out is None and wish != RESTART):
@@ -181,11 +185,25 @@ class Moves:
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """The Deployment whose roll-outs are read and whose ReplicaSet controls the pod."""
-        owner = next((o for o in pod.owners if o.controller and o.kind == "ReplicaSet"), None)
+        owner = _controller(pod.owners, "ReplicaSet")
         source = self._workloads.replica_set(f"{pod.namespace}/{owner.name}") if owner is not None else None
-        above = next((o for o in source.owners if o.controller and o.kind == "Deployment"), None) if source else None
+        above = _controller(source.owners, "Deployment") if source is not None else None
         found = self._workloads.deployment(f"{pod.namespace}/{above.name}") if above is not None else None
         return found if found is not None and found.roll_out is not None else None
+
+    def _may_be_wished(self, pod: Pod, owner: Owner | None, deployment: Deployment | None) -> bool:
+        """Whether an object that could ask for a move is not here, and its kind is not watched now, as after a start.
+        What has been seen counts as it was: a lost watch holds no pod of which everything is known."""
+        if owner is None or owner.kind in WITHOUT_SUCCESSOR:
+            return False
+        if self._workloads.namespace(pod.namespace) is None and self._workloads.unseen("Namespace"):
+            return True
+        if owner.kind != "ReplicaSet" or deployment is not None:
+            return False
+        source = self._workloads.replica_set(f"{pod.namespace}/{owner.name}")
+        above = _controller(source.owners, "Deployment") if source is not None else None
+        missing = "ReplicaSet" if source is None else "Deployment" if above is not None else ""
+        return bool(missing) and self._workloads.unseen(missing)
 
     def _wish_of_namespace(self, name: str) -> str | None:
         found = self._workloads.namespace(name)
@@ -212,8 +230,9 @@ class Moves:
     def _why_not(self, pod: Pod, roll_out: RollOut, deadline: float | None) -> WhyNotMoved | None:
         """In the order in which a person would mend it."""
         grace = pod.grace_seconds or 0
+        depends_on = WORKLOAD_KINDS | (VOLUME_KINDS if _claims_of(pod) else frozenset())
         checks = (
-            (self._workloads.unseen(), WhyNotMoved.UNSEEN),
+            (self._workloads.unseen(*depends_on), WhyNotMoved.UNSEEN),
             (not self.is_guarded, WhyNotMoved.NOT_GUARDED),
             (roll_out.replicas != 1, WhyNotMoved.SEVERAL_REPLICAS),
             (not roll_out.surges, WhyNotMoved.STRATEGY),
@@ -283,6 +302,10 @@ def movable_pods(snapshot: Snapshot) -> MovablePods | None:
     """None where no Deployment's roll-out is read, so that nobody asks."""
     reads = any(deployment.roll_out is not None for deployment in snapshot.deployments.values())
     return MovablePods(snapshot) if reads else None
+
+
+def _controller(owners: Iterable[Owner], kind: str) -> Owner | None:
+    return next((owner for owner in owners if owner.controller and owner.kind == kind), None)
 
 
 def _claims_of(pod: Pod) -> list[str]:

@@ -20,6 +20,7 @@ NOT_ASKED: Final = "it has not been asked yet"
 WRITTEN: Final = 60.0  # seconds for which a verdict that stays the same is not written again
 _GRACE: Final = 60.0  # seconds beyond two questions for which an answer counts
 _NAMED: Final = 3
+_WORDS: Final = 250  # characters of what an answer says: each gate of a roll-out has its own in the status
 _ALERT: Final = "alertname"
 
 
@@ -158,9 +159,10 @@ class AskedGate:
 
     def _finds(self, answer: Answer) -> tuple[GateResult, str]:
         if answer.fault:
-            return GateResult.UNKNOWN, one_line(answer.fault)
+            return GateResult.UNKNOWN, one_line(answer.fault)[:_WORDS]
         rule = self.query or self.alerts or AlertsRule()
-        return rule.finds(answer.samples)
+        result, words = rule.finds(answer.samples)
+        return result, words[:_WORDS]
 
     def why_not(self, known: GateVerdict | None, now: float) -> str:
         """Why it lets nothing begin now; empty where it passes."""

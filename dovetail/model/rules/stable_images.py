@@ -17,7 +17,7 @@ GONE: Final = "gone"  # the image was gone, and it is the target
 OLD_IMAGES: Final = frozenset({STABLE, BACK})
 IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it where nothing before it differs
 MOST_IMAGES: Final = 20
-MOST_TYPES: Final = 10  # of each image: they only say which image of the target it stands for
+MOST_TYPES: Final = 5  # of each image: they only say which image of the target it stands for
 
 OTHER_CHANGE: Final = "the nodes of before differ from the target in more than their image"
 NO_IMAGE: Final = "no image is known that nodes ran before"

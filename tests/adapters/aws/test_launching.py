@@ -610,6 +610,19 @@ async def test_where_the_older_image_is_gone_it_is_that_of_the_class_but_for_a_w
     assert isinstance(back, LaunchRefused) and back.reason == "StableImageGone"
 
 
+async def test_the_launch_after_one_that_is_refused_for_its_image_knows_that_it_is_gone(ready: Stage) -> None:
+    """It was there half a minute ago at most; nobody waits until that is over."""
+    first = pinned(ready, STABLE)
+    assert (await ready.launched(first)).image_id == "ami-0000older"
+    images = ready.server.control("GET", "world")["images"]
+    ready.patch(images=[image for image in images if image["id"] != "ami-0000older"])
+
+    refused = await ready.launch(replace(first, uid="second"))
+    assert isinstance(refused, LaunchRefused) and refused.reason == "InvalidAMIID"
+    third = await ready.adapter.cloud.prepare(replace(first, uid="third"))
+    assert isinstance(third, Prepared) and third.without
+
+
 async def test_what_a_launch_is_made_of_changes_with_images_and_static_fields_alone(ready: Stage) -> None:
     async def makes() -> str:
         return (await ready.adapter.catalogues.node_class(REFERENCE)).makes

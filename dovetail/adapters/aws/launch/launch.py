@@ -30,7 +30,7 @@ from dovetail.adapters.aws.launch.fleet_answers import (
 from dovetail.adapters.aws.launch.fleet_request import LaunchAttempt, fleet_request, instance_tags
 from dovetail.adapters.aws.launch.frozen_launch import FrozenLaunch, LaunchGroup
 from dovetail.adapters.aws.launch.launch_templates import LaunchTemplates
-from dovetail.adapters.aws.launch.refusal_reasons import reason_for
+from dovetail.adapters.aws.launch.refusal_reasons import IMAGE_REFUSALS, reason_for
 from dovetail.adapters.aws.launch.template_data import Template
 from dovetail.adapters.aws.launch.template_maker import TemplateMaker
 from dovetail.adapters.aws.meters import count
@@ -70,7 +70,14 @@ class Launcher:
         self._templates, self._sized = parts.templates, parts.sized
 
     async def launch(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
-        """The instance, or why there is none. A template that has vanished is made again, once."""
+        """The instance, or why there is none. Where an image has gone meanwhile, the claim that comes next knows it."""
+        found = await self._launched(attempt)
+        if isinstance(found, LaunchRefused) and found.reason in IMAGE_REFUSALS:
+            self._offerings.sources.images.forget()
+        return found
+
+    async def _launched(self, attempt: LaunchAttempt) -> Instance | NoCapacity | LaunchRefused:
+        """A template that has vanished is made again, once."""
         refused = await self._make_templates(attempt)
         if refused is not None:
             return refused

@@ -13,6 +13,7 @@ NO_ADDRESSES: Final = "InsufficientFreeAddressesInSubnet"
 SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 SPOT_ROLE_MISSING: Final = "SpotSLRCreationFailed"
 LAUNCH_FAILED: Final = "LaunchFailed"
+IMAGE_REFUSALS: Final = frozenset({"InvalidAMIID", "AMINotFound"})  # the image is not there, or is no more
 
 Refusal = tuple[str, str]  # EC2's code and text
 

@@ -6,7 +6,7 @@ from typing import Final
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.resources.dated import Dated
 
-_SECONDS: Final = 30.0  # a launch of one that has gone is refused, and pods wait for the next
+_SECONDS: Final = 30.0  # of one that has gone since, no launch is refused for longer, and none where a refusal says so
 
 
 class AvailableImages:
@@ -28,3 +28,7 @@ class AvailableImages:
             there = {row["ImageId"] for row in rows}
             self._known.update({each: Dated(now, each in there) for each in unknown})
         return frozenset(each for each in wanted if self._known[each].value)
+
+    def forget(self) -> None:
+        """EC2 has refused one of them: all are asked for anew."""
+        self._known.clear()
