@@ -29,13 +29,13 @@ async def scraped(last_day: LastDay, duties: Duties) -> set[str]:
 async def test_a_nodepool_and_a_namespace_that_are_not_named_any_more_leave_nothing() -> None:
     """A sum over all NodePools had the dollars of a deleted one for as long as the worker ran."""
     last_day = LastDay()
-    last_day.told(
+    last_day.keep(
         {"gone": PoolDay(9.0, 4.0, 1, 0), "web": PoolDay(1.5, 2.0, 3, 1)},
         {("namespace", "old"): 9.0, ("nobody", ""): 1.5},
     )
     assert 'dovetail_last_day_saved_dollars{nodepool="gone"} 9' in await scraped(last_day, Duties())
 
-    last_day.told({"web": PoolDay(2.5, None, 3, 1)}, {("namespace", "shop"): 2.5})
+    last_day.keep({"web": PoolDay(2.5, None, 3, 1)}, {("namespace", "shop"): 2.5})
 
     assert await scraped(last_day, Duties()) == {
         'dovetail_last_day_saved_dollars{nodepool="web"} 2.5',
@@ -48,7 +48,7 @@ async def test_a_nodepool_and_a_namespace_that_are_not_named_any_more_leave_noth
 async def test_only_the_worker_that_speaks_for_the_cluster_says_it() -> None:
     """MET-7: another one, whose figures are those of the hour in which it spoke, is silent."""
     last_day, here = LastDay(), {UPKEEP}
-    last_day.told({"web": PoolDay(1.0, 2.0, 3, 1)}, {})
+    last_day.keep({"web": PoolDay(1.0, 2.0, 3, 1)}, {})
     duties = Duties(here.__contains__)
     assert await scraped(last_day, duties)
 
@@ -62,7 +62,7 @@ def test_namespaces_are_named_up_to_a_bound_and_their_sum_is_whole() -> None:
     last_day, amounts = LastDay(), {("namespace", f"team-{number}"): float(number) for number in range(40)}
     amounts |= {("namespace", "unlucky"): -100.0, ("others", ""): 7.0, ("unknown", ""): 3.0}
 
-    last_day.told({}, amounts)
+    last_day.keep({}, amounts)
 
     found = {
         dict(each.labels)["namespace"]: each.value for each in last_day.samples() if dict(each.labels)["namespace"]

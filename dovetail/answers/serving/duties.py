@@ -165,7 +165,7 @@ async def say_savings(source: "Source", last_day: LastDay) -> None:
         _log.warning("what the last day has saved is not known: %s", error)
         return
     assert isinstance(found, SavingsAnswer)
-    last_day.told(
+    last_day.keep(
         {each.pool: PoolDay(each.saved, each.bill, each.moves, each.back) for each in found.pools},
         {(each.whose, each.namespace): each.saved for each in found.namespaces},
     )

@@ -37,7 +37,7 @@ class LastDay:
     def __init__(self) -> None:
         self._samples: tuple[Sample, ...] = ()
 
-    def told(self, pools: Mapping[str, PoolDay], namespaces: Mapping[tuple[str, str], float]) -> None:
+    def keep(self, pools: Mapping[str, PoolDay], namespaces: Mapping[tuple[str, str], float]) -> None:
         """`namespaces`: dollars, by whose they are and the name where it is a namespace's."""
         self._samples = (*_of_pools(pools), *_of_namespaces(namespaces))
 
