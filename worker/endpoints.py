@@ -65,6 +65,7 @@ def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Ma
         version=product_version(),
         times=times,
         faults=wiring.faults,
+        last_day=wiring.last_day,
         catalogues=world.catalogues,
         clock=world.clock,
         why_unfit=world.why_unfit,

@@ -169,7 +169,7 @@ async def serve(
             supervised("fitness", partial(keep_publishing, world)),
             supervised("presence of Temporal", presence.watch),
             *[supervised(name, work) for name, work in duties(settings, presence).items()],
-            supervised("what was saved", partial(count_savings, settings, world, presence, speaks)),
+            supervised("what was saved", partial(count_savings, settings, world, presence, speaks, wiring.last_day)),
             supervised("trend", partial(keep_trend, settings, world, presence, past)),
             supervised("report", partial(report_cluster, settings, world, presence, watch.failures, speaks)),
         ]

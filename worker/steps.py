@@ -81,6 +81,7 @@ from dovetail.telemetry.metrics.duties import Duties
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
 from dovetail.telemetry.metrics.karpenters.provisioning import Decisions
 from dovetail.telemetry.metrics.ours.faults import Faults
+from dovetail.telemetry.metrics.ours.last_day import LastDay
 from dovetail.wiring.world import World
 from dovetail.worker.absence.departures import Departures, DepartureSteps
 from dovetail.worker.absence.stand_in import StandIn, Warnings
@@ -106,6 +107,7 @@ class Wiring:
     client: Callable[[], Client] = activity.client  # a step of an hour outlives the client that it began with
     times: PodTimes = field(default_factory=PodTimes)
     faults: Faults = field(default_factory=Faults)
+    last_day: LastDay = field(default_factory=LastDay)
     is_away: Callable[[], bool] = never
     observed: Observed = field(default_factory=Observed)
     flights: Flights = field(default_factory=NoFlights)  # what keeps what decisions are made from

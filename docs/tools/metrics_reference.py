@@ -15,6 +15,7 @@ from dovetail.telemetry.metrics.ours import (
     background,
     faults,
     holds,
+    last_day,
     launch_brake,
     moves,
     outcomes,
@@ -39,7 +40,10 @@ _MEASURED: Final = (
     (PREFIX, gauges.HELP),
     *(
         (OWN_PREFIX, part.HELP)
-        for part in (absence, faults, holds, launch_brake, pauses, phases, rollouts, steps, surroundings, time_rules)
+        for part in (
+            *(absence, faults, holds, last_day, launch_brake, pauses, phases),
+            *(rollouts, steps, surroundings, time_rules),
+        )
     ),
     (OWN_PREFIX, reconciles.STEP_HELP),
     ("controller_runtime_", reconciles.RUNTIME_HELP),

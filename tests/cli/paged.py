@@ -33,6 +33,13 @@ UI: Final = "https://temporal.example/namespaces/dovetail/workflows/"
 
 POOL = {"moves": 12, "undone": 1, "back": 2, "predicted": 0.4, "saved": 31.5, "pods": 40, "bill": 210.0}
 SAVINGS: Any = {"kind": "Savings", "pools": [{"pool": "default", **POOL}], "total": {"pool": "", **POOL}, "notes": []}
+SAVINGS["namespaces"] = [
+    {"whose": "namespace", "namespace": "checkout", "predicted": 0.21, "saved": 17.25},
+    {"whose": "namespace", "namespace": "search-and-recommendation", "predicted": 0.15, "saved": 12.5},
+    {"whose": "namespace", "namespace": "batch", "predicted": 0.0, "saved": -0.75},
+    {"whose": "others", "namespace": "", "predicted": 0.03, "saved": 2.0},
+    {"whose": "nobody", "namespace": "", "predicted": 0.01, "saved": 0.5},
+]
 SAVINGS["until"] = format_time(NOW + 3600)
 FLIGHT = {
     "id": "2026-05-28T17-26-40.000Z_disruption",

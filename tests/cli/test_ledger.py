@@ -21,9 +21,8 @@ from dovetail.model.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_TYP
 from dovetail.model.pools import Catalogue
 from dovetail.model.reasons.endings import Ending
 from dovetail.model.snapshot import Snapshot
-from dovetail.telemetry.metrics.ours import outcomes
+from dovetail.telemetry.metrics.ours.last_day import LastDay
 from testing.disruption_worlds import TYPES, a_pair, a_type, condition
-from tests.metrics.test_lifecycle import Meter
 
 HOUR: Final = 3600.0
 KINDS: Final = (*TYPES, a_type("dear", 4, 0.3))
@@ -295,9 +294,7 @@ def test_each_move_of_the_log_has_its_share_of_the_same_sum() -> None:
 
 
 async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Meter()
-    monkeypatch.setattr(outcomes, "INSTRUMENTS", outcomes.INSTRUMENTS.on(made.provider.get_meter("test")))
-    asked: list[Asked] = []
+    last_day, asked = LastDay(), list[Asked]()
 
     async def savings(_: Any, question: Asked) -> Answered:
         asked.append(question)
@@ -308,12 +305,18 @@ async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.Monk
     monkeypatch.setattr(table, "question", lambda _: savings)
     source: Any = None
 
-    await duties.say_savings(source)
+    await duties.say_savings(source, last_day)
 
     assert [question.word("since") for question in asked] == [SAVINGS_PERIOD], "of which `top` shows the dollars"
-    said = {name.removeprefix("dovetail_last_day_"): value for name, value, _ in made.kept}
-    assert said == {"saved_dollars": pytest.approx(1.0), "bill_dollars": 0.0, "moves": 1, "moves_back": 1}
-    assert {labels["nodepool"] for _, _, labels in made.kept} == {"web"}
+    said = {(each.name.removeprefix("last_day_"), each.labels): each.value for each in last_day.samples()}
+    web = (("nodepool", "web"),)
+    assert said == {
+        ("saved_dollars", web): pytest.approx(1.0),
+        ("bill_dollars", web): 0.0,
+        ("moves", web): 1,
+        ("moves_back", web): 1,
+        ("namespace_saved_dollars", (("namespace", ""), ("whose", "nobody"))): pytest.approx(1.0),
+    }
 
 
 async def test_ninety_days_are_counted_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,7 @@ OF_THE_CLUSTER = {
     "f": "a window opens",
     "l": "an empty node left",
     "v": "$31.50 were saved",
+    "V": "$31.50 were saved",
     "d": "two decisions are kept",
     "b": "both decide alike",
 }
@@ -284,6 +285,7 @@ def test_a_person_looks_around_with_keys_in_a_real_terminal(served: Served) -> N
     assert top.process.returncode == 0
     assert any("explain/node/gpu-" in path for path in served.asked)
     assert any("explain/node/gpu-" in path and path.endswith("at=3h") for path in served.asked)
+    assert any("savings?" in path and "by=namespace" in path for path in served.asked)
     assert set(OF_THE_CLUSTER) == set(OF_ALL) and all(
         f"{key}:" in HELP_TEXT or f"{key} " in HELP_TEXT for key in OF_ALL
     )

@@ -141,6 +141,8 @@ ICE["spec"]["template"]["spec"]["requirements"] = [{**FIXED, "values": ["c-2x-am
 OLD_NODE: Final = node()[1] | {"metadata": {"name": "old", "labels": {}}}
 PAUSE: Final = {"paused": "all", "paused_by": "alice", "paused_reason": "an incident"}
 STOP: Final = f"{JUST_NOW} ten nodes came and none was used"
+CAME_BACK: Final = "of 4 nodes that consolidation took within a day 3 were launched again: it rests until 20"
+RESUME: Final = "`dovetail resume --pool default` ends that"
 REST: Final = {"rest_until": "9999999999/1/Empty/cancelled", "rest_reason": "not now", "rest_by": "alice"}
 
 SITUATIONS: Final = (
@@ -487,6 +489,20 @@ SITUATIONS: Final = (
             Asks(NODE, ("it stays:",), (NO_REASON, "it would go now")),
             Asks("status", ("NodePool default: the cloud has run out of",)),
         ),
+    ),
+    Situation(
+        name="consolidation rests where what it took was launched again",
+        objects=(pool(returned_moves=f"{SECONDS_NOW}x4;{SECONDS_NOW}x3"), *node(), a_bound_pod("web-1", "n1")),
+        asks=(
+            Asks(
+                NODE,
+                (f"it stays: it would go for Underutilized, but {CAME_BACK}", f"binding: {CAME_BACK}", RESUME),
+                (NO_REASON,),
+            ),
+            Asks("status", (f"Underutilized 0, {CAME_BACK}", RESUME)),
+            Asks("plan", ("no node would go", CAME_BACK, RESUME)),
+        ),
+        page=(CAME_BACK,),
     ),
     Situation(
         name="a budget for one reason leaves the others without a limit",

@@ -243,7 +243,7 @@ def _budgets(found: NodeExplanation, until: Mapping[str, float]) -> tuple[Budget
             allowed=a.allowed,
             nodes=a.nodes,
             consuming=a.consuming,
-            binding=budget_text(a.binding) if a.binding else "",
+            binding=a.held or (budget_text(a.binding) if a.binding else ""),
             until=until.get(a.reason),
             errors=a.errors,
         )

@@ -21,7 +21,7 @@ COLUMNS: Final = (
 UNKNOWN_NOTE: Final = "not known: the record of moves by versions before 0.2.0 has no namespaces"
 _ORDER: Final[tuple[Whose, ...]] = ("namespace", "others", "nobody", "unknown")
 _NO_NAMESPACE: Final[dict[str, Whose]] = {NOBODY: "nobody", OTHERS: "others"}
-_WORDS: Final[dict[Whose, str]] = {
+LABELS: Final[dict[Whose, str]] = {
     "others": "other namespaces",
     "nobody": "nobody's: it was empty",
     "unknown": "not known",
@@ -39,7 +39,7 @@ class NamespaceSavings:
 
     @property
     def label(self) -> str:
-        return _WORDS.get(self.whose, self.namespace)
+        return LABELS.get(self.whose, self.namespace)
 
 
 def by_namespace(dollars: Iterable[tuple[Entry, float]]) -> tuple[NamespaceSavings, ...]:

@@ -20,7 +20,7 @@ from dovetail.connection.identity import own_identity
 from dovetail.connection.presence import TemporalPresence
 from dovetail.ports.failures import Failure
 from dovetail.settings.settings import Settings
-from dovetail.telemetry.metrics.ours.outcomes import last_day
+from dovetail.telemetry.metrics.ours.last_day import LastDay, PoolDay
 
 if TYPE_CHECKING:
     from dovetail.answers.questions.asking import Source
@@ -68,7 +68,7 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
 
 
 async def count_savings(
-    settings: Settings, world: "World", presence: TemporalPresence, speaks: Callable[[], bool]
+    settings: Settings, world: "World", presence: TemporalPresence, speaks: Callable[[], bool], last_day: LastDay
 ) -> None:
     """Say as metrics what `dovetail savings` says of the last day, until cancelled; only where `speaks`."""
     from dovetail.answers.serving.worker_source import WorkerSource
@@ -76,10 +76,15 @@ async def count_savings(
     source = WorkerSource(settings, world, presence)
     await asyncio.sleep(FIRST_SECONDS)
     while True:
-        began = time.monotonic()
-        if speaks() and not presence.is_away and presence.client is not None:
-            await say_savings(source)
-        await asyncio.sleep(max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began)))
+        rest = FIRST_SECONDS  # a worker that begins to speak has not counted yet
+        if not presence.is_away and presence.client is not None:
+            if speaks():
+                began = time.monotonic()
+                await say_savings(source, last_day)
+                rest = max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began))
+            else:
+                last_day.forget()
+        await asyncio.sleep(rest)
 
 
 async def keep_trend(settings: Settings, world: "World", presence: TemporalPresence, past: "Trend") -> None:
@@ -146,7 +151,7 @@ async def try_report(source: "WorkerSource") -> None:
         _log.warning("what the cluster says of itself was not sent: %s", error)
 
 
-async def say_savings(source: "Source") -> None:
+async def say_savings(source: "Source", last_day: LastDay) -> None:
     """The figures of the question itself: there is no second count of them."""
     from dovetail.answers.questions.asking import Asked
     from dovetail.answers.questions.table import question
@@ -158,5 +163,7 @@ async def say_savings(source: "Source") -> None:
         _log.warning("what the last day has saved is not known: %s", error)
         return
     assert isinstance(found, SavingsAnswer)
-    for pool in found.pools:
-        last_day(pool.pool, {"saved": pool.saved, "bill": pool.bill, "moves": pool.moves, "back": pool.back})
+    last_day.keep(
+        {each.pool: PoolDay(each.saved, each.bill, each.moves, each.back) for each in found.pools},
+        {(each.whose, each.namespace): each.saved for each in found.namespaces},
+    )

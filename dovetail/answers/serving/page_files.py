@@ -1,5 +1,5 @@
 """The web page as it is served: plain files that ask the API by relative addresses and nobody else, and one that is
-made of what the product knows: the columns of nodes and the words of reasons.
+made of what the product knows: the columns of nodes and of namespaces, and the words of reasons.
 
 There is no build step, and no script or style stands in the markup, so that the page holds a policy which allows none.
 """
@@ -13,6 +13,7 @@ import orjson
 
 from dovetail.answers.explain.explain_node_text import TITLES
 from dovetail.answers.explain.pod_words import NODE_WORDS, POOL_WORDS
+from dovetail.answers.record import whose
 from dovetail.answers.serving.replies import Answer
 from dovetail.answers.status.columns import page_columns
 from dovetail.disruption.budgets.budgets import UNBOUNDED
@@ -45,6 +46,11 @@ def files_of_page() -> Mapping[str, Answer]:
 def _words() -> str:
     made = {
         "nodes": page_columns(),
+        "namespaces": {
+            "columns": [{"name": each.head.lower(), "right": each.right} for each in whose.COLUMNS],
+            "labels": whose.LABELS,
+            "unknown": whose.UNKNOWN_NOTE,
+        },
         "pools": POOL_WORDS,
         "places": NODE_WORDS,
         "methods": TITLES,

@@ -41,7 +41,8 @@ HELP: Final = (
     "p   pause disruption and expiry everywhere; P: of the node's NodePool; both ask for the reason",
     "u   resume everything; U: the node's NodePool",
     "m   what would be done now (dovetail plan); f: windows, expiries and drift of the next 7 days (forecast)",
-    "l   what happened in the last 24 hours (dovetail log); v: what disruption saved in 30 days (savings)",
+    "l   what happened in the last 24 hours (dovetail log)",
+    "v   what disruption saved in 30 days (savings); V: the same by namespace",
     "d   which decisions are kept (dovetail replay); b: beside a Karpenter that works (shadow report)",
     "Esc back   q quit",
 )
@@ -52,6 +53,7 @@ OF_ALL: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "f": ("forecast", {"for": "7d"}),
     "l": ("log", {"since": "24h"}),
     "v": ("savings", {"since": "30d"}),
+    "V": ("savings", {"since": "30d", "by": "namespace"}),
     "d": ("replay", {}),
     "b": ("shadow", {}),
 }

@@ -40,6 +40,8 @@ from dovetail.telemetry.metrics.ours.faults import HELP as FAULTS
 from dovetail.telemetry.metrics.ours.faults import Faults
 from dovetail.telemetry.metrics.ours.holds import HELP as HOLD_HELP
 from dovetail.telemetry.metrics.ours.holds import hold_samples
+from dovetail.telemetry.metrics.ours.last_day import HELP as DAY_HELP
+from dovetail.telemetry.metrics.ours.last_day import LastDay
 from dovetail.telemetry.metrics.ours.launch_brake import HELP as LAUNCH_HELP
 from dovetail.telemetry.metrics.ours.launch_brake import launch_samples
 from dovetail.telemetry.metrics.ours.pauses import HELP as PAUSE_HELP
@@ -117,6 +119,7 @@ class Scrape:
     why_unfit: Callable[[], str] = str  # why this worker takes no step
     catalogues: Catalogues | None = None  # None: no costs
     faults: Faults = field(default_factory=Faults)
+    last_day: LastDay = field(default_factory=LastDay)
     conditions: ConditionMetrics | None = None
     observed: bool = True  # gauges of the cluster's state; off with DISABLE_CLUSTER_STATE_OBSERVABILITY (PLM-13)
     duties: Duties = field(default_factory=Duties)
@@ -199,6 +202,7 @@ class Scrape:
         if not self.duties.has(UPKEEP):
             return
         yield Gauges([self._unsynced(snapshot is not None)])
+        yield Gauges([*self.last_day.samples()], DAY_HELP, OWN_PREFIX)
         if snapshot is None:
             yield Gauges([Sample(name="cluster_state_synced", value=0.0)])
             return

@@ -1,6 +1,5 @@
 """What launches, disruptions and warnings come to, under names of our own: Karpenter has no such metrics."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from opentelemetry import metrics
@@ -18,21 +17,10 @@ INSTRUMENTS: Final = Instruments(
     histograms={},
     gauges={
         "plans_held": "Disruptions that wait for their second look.",
-        "last_day_saved_dollars": "What `dovetail savings` says that the moves of the last day have saved.",
-        "last_day_bill_dollars": "What the nodes of a NodePool have cost in the last day.",
-        "last_day_moves": "Nodes that disruptions took away in the last day.",
-        "last_day_moves_back": "Nodes of the last day that were launched again for pods that had to wait.",
         "instances_without_claim": "Instances of the cloud's last list that belong to no NodeClaim.",
     },
     prefix=OWN_PREFIX,
 )
-
-_LAST_DAY: Final = {
-    "saved": "last_day_saved_dollars",
-    "bill": "last_day_bill_dollars",
-    "moves": "last_day_moves",
-    "back": "last_day_moves_back",
-}
 
 
 def launched(outcome: str, pool: str) -> None:
@@ -55,14 +43,6 @@ def realised(reason: str, dollars: float, share: float) -> None:
     """A disruption has come to its end that was to save so much, with that share of its nodes; the others stayed."""
     name = "realised_savings_dollars_per_hour_total"
     INSTRUMENTS.counter(name).add(max(0.0, dollars) * share, {"reason": reason})
-
-
-def last_day(pool: str, figures: Mapping[str, float | None]) -> None:
-    """What `dovetail savings` says of a NodePool; a figure that is not known stays as it was."""
-    for name, metric in _LAST_DAY.items():
-        value = figures[name]
-        if value is not None:
-            INSTRUMENTS.gauge(metric).set(value, {"nodepool": pool})
 
 
 def plans_held(number: int) -> None:
