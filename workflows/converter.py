@@ -17,6 +17,8 @@ from temporalio.converter import (
     JSONPlainPayloadConverter,
 )
 
+from dovetail.workflows.short_failures import ShortFailures
+
 _JSON: Final = PydanticJSONPlainPayloadConverter()
 
 
@@ -46,4 +48,4 @@ class Values(CompositePayloadConverter):
             ) from None
 
 
-DATA_CONVERTER: Final = DataConverter(payload_converter_class=Values)
+DATA_CONVERTER: Final = DataConverter(payload_converter_class=Values, failure_converter_class=ShortFailures)

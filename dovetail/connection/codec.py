@@ -14,7 +14,6 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
-    DefaultFailureConverterWithEncodedAttributes,
     PayloadCodec,
     SerializationContext,
     WithSerializationContext,
@@ -23,6 +22,7 @@ from temporalio.converter import (
 
 from dovetail.settings.settings import Settings, SettingsError
 from dovetail.workflows.converter import DATA_CONVERTER, UnreadablePayload
+from dovetail.workflows.short_failures import ShortHiddenFailures
 
 
 @runtime_checkable
@@ -75,9 +75,7 @@ def converter_of(settings: Settings) -> DataConverter:
 
 def with_codec(codec: PayloadCodec) -> DataConverter:
     """Our converter, with everything that it makes passed through the codec."""
-    return replace(
-        DATA_CONVERTER, payload_codec=codec, failure_converter_class=DefaultFailureConverterWithEncodedAttributes
-    )
+    return replace(DATA_CONVERTER, payload_codec=codec, failure_converter_class=ShortHiddenFailures)
 
 
 def load_codec(reference: str, keys: Path | None, *, keep_way_back: bool = False) -> PayloadCodec:

@@ -23,6 +23,7 @@ _ID_CHARACTERS: Final = 100  # of a message's own id; EventBridge's have 36
 _PROBLEM_CHARACTERS: Final = 500
 _STOPPED: Final = frozenset({"stopping", "stopped"})
 _ENDED: Final = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
+_HEALTH: Final = "aws.health"
 OLDEST_SECONDS: Final = 3600.0  # what still holds is found by EC2's own checks, or the instance is gone
 
 
@@ -45,15 +46,17 @@ class Place:
 
     def check(self, envelope: Json) -> None:
         """Raises ForeignMessage. An event of health says itself whom and where it concerns: copies of it are sent to
-        another region."""
-        detail = envelope.get("detail") or {}
-        for ours, named, of_health in (
+        another region. No other may overrule its envelope."""
+        detail, is_health = envelope.get("detail") or {}, envelope.get("source") == _HEALTH
+        for ours, named, in_detail in (
             (self.account, "account", "affectedAccount"),
             (self.region, "region", "eventRegion"),
         ):
-            theirs = str(detail.get(of_health) or envelope.get(named) or ours)
-            if ours and theirs not in (ours, "global"):
-                raise ForeignMessage(f"{named} {theirs[:_ID_CHARACTERS]!r} is not ours, {ours}")
+            said = [str(each) for each in (detail.get(in_detail), envelope.get(named)) if each]
+            believed = said[:1] if is_health else said
+            for theirs in believed if ours else ():
+                if theirs != ours and not (is_health and theirs == "global"):
+                    raise ForeignMessage(f"{named} {theirs[:_ID_CHARACTERS]!r} is not ours, {ours}")
         if self.waited >= OLDEST_SECONDS:
             raise ForeignMessage("nobody has read it for an hour")
 
@@ -125,7 +128,7 @@ _KINDS: Final[dict[tuple[str, str, str], Callable[[Json], Detail]]] = {
     ("0", "aws.ec2", "EC2 Spot Instance Interruption Warning"): _one("spot_interrupted"),
     ("0", "aws.ec2", "EC2 Instance Rebalance Recommendation"): _one("rebalance_recommendation"),
     ("0", "aws.ec2", "EC2 Instance State-change Notification"): _state,
-    ("0", "aws.health", "AWS Health Event"): _health,
+    ("0", _HEALTH, "AWS Health Event"): _health,
     ("0", "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): _one(
         "capacity_reservation_interrupted"
     ),
