@@ -38,6 +38,14 @@ def read_options(api_key_file: Path | None) -> ClientConnectConfig:
     return options
 
 
+def is_named() -> bool:
+    """Whether the environment or the file says where Temporal is; also where they cannot be read."""
+    try:
+        return "target_host" in ClientConfig.load_client_connect_config()
+    except (OSError, RuntimeError, ValueError):
+        return True
+
+
 def _key_in(file: Path) -> str:
     key = file.read_text().strip()
     if not key:

@@ -306,6 +306,7 @@ def forwarded(served: Served) -> Iterator[str]:
     """The address of the page, as the command prints it."""
     command = [sys.executable, "-u", "-m", "dovetail.cli.main", "top", "--web"]
     environment = {**os.environ, **served.environment}
+    environment.pop("TEMPORAL_ADDRESS", None)  # else there is a view more
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -47,9 +47,10 @@ def _remote(given: argparse.Namespace, workers: "Workers") -> int:
         return _once(workers, view)
     workers.document("version")  # an error is printed before the screen is taken
     if given.web:
+        from dovetail.cli.top.clusters import clusters_of_here
         from dovetail.cli.top.web import serve_page
 
-        serve_page(workers, given.port)
+        serve_page(workers, given.port, clusters_of_here())
         return 0
     from dovetail.cli.top.top import run_top
 

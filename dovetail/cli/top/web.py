@@ -2,31 +2,39 @@
 
 A small server on 127.0.0.1 hands each request on to the API server's proxy with the person's kubeconfig. Another user
 of this machine does not know the first part of the path, which is drawn by chance at each start, and pages of other
-origins learn nothing because another name for this machine is refused.
+origins learn nothing because another name for this machine is refused. What no worker answers, all clusters of the
+Temporal namespace, it answers itself where it knows how.
 """
 
 import http.client
+import json
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 from urllib.parse import unquote
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.answers.serving.headers import HANDED_ON
+from dovetail.answers.serving.headers import ALWAYS, HANDED_ON
 from dovetail.cli.output import say
 from dovetail.cli.remote.link import Link
 from dovetail.cli.remote.workers import Workers
+from dovetail.cli.top.clusters import Clusters
 
 HOST: Final = "127.0.0.1"
 STREAM_SECONDS: Final = 660.0  # longer than a worker lets anybody follow
 PIECE: Final = 65536
+FLEET: Final = "fleet"
+HERE: Final = "page/here.js"  # the page's file that says what there is beside the worker's answers
+KNOWS_CLUSTERS: Final = "export const clusters = true;\n"
 
 
-def serve_page(workers: Workers, port: int) -> None:
-    """Until it is interrupted. `workers` have been asked already, so their Service is known."""
-    server = forwarder(workers, port)
+def serve_page(workers: Workers, port: int, clusters: Clusters | None) -> None:
+    """Until it is interrupted. `workers` have been asked already, so their Service is known; without `clusters` the
+    page has no view of them."""
+    server = forwarder(workers, port, clusters)
     say(f"{server.address}  (Ctrl-C ends it)")
     try:
         server.serve_forever()
@@ -41,7 +49,7 @@ class Forwarder(ThreadingHTTPServer):
     address = ""
 
 
-def forwarder(workers: Workers, port: int) -> Forwarder:
+def forwarder(workers: Workers, port: int, clusters: Clusters | None = None) -> Forwarder:
     """The server, which listens already."""
     secret = secrets.token_urlsafe(16)
     turn = threading.local()
@@ -54,49 +62,85 @@ def forwarder(workers: Workers, port: int) -> Forwarder:
         return mine
 
     try:
-        server = Forwarder((HOST, port), _handler(f"/{secret}/", workers.below, link))
+        server = Forwarder((HOST, port), _handler(f"/{secret}/", _Behind(workers.below, link, clusters)))
     except OSError as error:
         raise CommandFailed(f"--port {port}: {error.strerror}") from None
     server.address = f"http://{HOST}:{server.server_port}/{secret}/page"
     return server
 
 
-def _handler(prefix: str, service: str, link: Callable[[], Link]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """What the page is made of: the workers' API, a connection of this thread to it, and all clusters."""
+
+    service: str
+    link: Callable[[], Link]
+    clusters: Clusters | None
+
+
+class _Replies(BaseHTTPRequestHandler):
+    """What is answered, whoever has it."""
+
+    def hand_on(self, answer: http.client.HTTPResponse) -> None:
+        """As it comes, so that a stream is one."""
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.getheader("Content-Type", "text/plain"))
+        for name, value in [each for each in answer.getheaders() if each[0] in HANDED_ON]:
+            self.send_header(name, value)
+        self.end_headers()
+        while piece := answer.read1(PIECE):
+            self.wfile.write(piece)
+            self.wfile.flush()
+
+    def tell_clusters(self, clusters: Clusters) -> None:
+        """What no worker answers."""
+        try:
+            status, told = 200, clusters.document()
+        except CommandFailed as error:
+            status, told = 502, {"message": str(error)}
+        self.say(status, "application/json", json.dumps(told))
+
+    def say(self, status: int, kind: str, text: str) -> None:
+        """A whole answer."""
+        body = text.encode()
+        self.send_response(status)
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), *ALWAYS):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Into no log."""
+
+
+def _handler(prefix: str, behind: _Behind) -> type[BaseHTTPRequestHandler]:
+    class Handler(_Replies):
         """GET, below the secret part of the path."""
 
         def do_GET(self) -> None:
             name = self.headers.get("Host", "").rpartition(":")[0]
+            path = self.path.removeprefix(prefix)
             if name not in (HOST, "localhost") or not self.path.startswith(prefix):
                 self.send_error(404)
-                return
-            path = self.path.removeprefix(prefix)
-            if ".." in unquote(path.partition("?")[0]):
+            elif ".." in unquote(path.partition("?")[0]):
                 self.send_error(400)
-                return
-            connection = link()
+            elif behind.clusters is not None and path == FLEET:
+                self.tell_clusters(behind.clusters)
+            elif behind.clusters is not None and path == HERE:
+                self.say(200, "text/javascript; charset=utf-8", KNOWS_CLUSTERS)
+            else:
+                self._ask(path)
+
+        def _ask(self, path: str) -> None:
+            connection = behind.link()
+            wanted = {"Accept-Encoding": self.headers.get("Accept-Encoding", "")}
             try:
-                answer = connection.opened(service + path, {"Accept-Encoding": self.headers.get("Accept-Encoding", "")})
-                self._hand_on(answer)
+                self.hand_on(connection.opened(behind.service + path, wanted))
             except CommandFailed as error:
                 self.send_error(502, explain=str(error))
             except (ConnectionError, TimeoutError, http.client.HTTPException):
                 self.close_connection = True  # one of the two sides has gone away
             finally:
                 connection.close()
-
-        def _hand_on(self, answer: http.client.HTTPResponse) -> None:
-            """As it comes, so that a stream is one."""
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.getheader("Content-Type", "text/plain"))
-            for name, value in [each for each in answer.getheaders() if each[0] in HANDED_ON]:
-                self.send_header(name, value)
-            self.end_headers()
-            while piece := answer.read1(PIECE):
-                self.wfile.write(piece)
-                self.wfile.flush()
-
-        def log_message(self, *_: object) -> None:
-            """Into no log."""
 
     return Handler

@@ -7,11 +7,12 @@ import { showPods } from "./pods.js";
 import { showPlan } from "./ahead.js";
 import { showSavings } from "./record.js";
 import { showDecisions } from "./decisions.js";
+import { offerClusters, showClusters } from "./clusters.js";
 import { showOne } from "./one.js";
 
 const PATIENCE = 8000;  // a stream ends every ten minutes and is followed anew
 const REST = 20;  // times as long as the list of nodes took, until it is asked for again
-const VIEWS = ["status", "nodes", "pods", "plan", "savings", "back", "one"];
+const VIEWS = ["status", "nodes", "pods", "plan", "savings", "back", "clusters", "one"];
 let view = "status", nodesAt = 0, trendAt = 0, pool = "", asking = false;
 
 export async function askNodes() {
@@ -28,8 +29,9 @@ function look() {
   if ((view === "status" || view === "nodes") && performance.now() >= nodesAt) askNodes();
   if (view === "status" && performance.now() >= trendAt) { trendAt = performance.now() + 30000; showTrend(); }
   if (view === "nodes") showPool(pool);
+  if (view === "clusters") showClusters();
 }
-const LOADS = { status: () => { showNodesOnMap(); }, nodes: () => { showPool(pool); showNodes(); }, pods: showPods, plan: showPlan, savings: showSavings, back: showDecisions };
+const LOADS = { status: () => { showNodesOnMap(); }, nodes: () => { showPool(pool); showNodes(); }, pods: showPods, plan: showPlan, savings: showSavings, back: showDecisions, clusters: showClusters };
 
 function route() {
   const [, kind = "status", ...rest] = location.hash.split("/").map(part => { try { return decodeURIComponent(part); } catch { return part; } });
@@ -90,4 +92,5 @@ $("theme").addEventListener("click", () => {
 let resized = 0;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { if (view === "status") { showNodesOnMap(); showTrend(); } }, 150); });
 addEventListener("hashchange", route);
+offerClusters();
 route();
