@@ -140,8 +140,8 @@ class AwaitDisruptionPlan:
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _judge_due(self, snapshot: Snapshot, request: DisruptionRequest, until: float) -> Go | Drop | None:
-        """All held plans that may go now, or the first that is dropped; None where nothing is due. What a person has
-        called off is dropped at once."""
+        """All held plans that may be carried out now, or the first that is dropped; None where nothing is due. What a
+        person has called off is dropped at once."""
         going: list[Due] = []
         for index, held in enumerate(request.held):
             found = _called_off(held.plan, snapshot)
@@ -209,8 +209,8 @@ class AwaitDisruptionPlan:
 
 
 def _called_off(plan: DisruptionPlan, snapshot: Snapshot) -> tuple[Target, CalledOff] | None:
-    """Which of its nodes a person has called off; None where there is none. The other nodes of the plan are chosen
-    again at once."""
+    """The nodes of the plan that a person has called off; None where there is none. The other nodes of the plan are
+    chosen again at once."""
     for target in (target for command in plan.commands for target in command.targets):
         claim = snapshot.claims.get(target.claim)
         off = called_off(claim, snapshot.now) if claim is not None and claim.uid == target.claim_uid else None

@@ -86,7 +86,7 @@ class DeleteClaims:
         return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=self.owners is not None)
 
     async def _delete(self, target: Target, reason: str) -> Write:
-        """The same, counted where this deletes it: no other step of this workflow does."""
+        """Delete it, and count the deletion where it is this step's: no other step of this workflow deletes."""
         claim = self.lookups.claim(target.claim)
         await self._refuse_what_stays(ClaimRef(name=target.claim, uid=target.claim_uid), planned=True)
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=target.claim, uid=target.claim_uid))

@@ -23,7 +23,7 @@ AT_ONCE: Final = 20
 
 
 class DeletionCostWriter:
-    """Where the gate PodDeletionCostManagement is open."""
+    """Writes deletion costs where the gate PodDeletionCostManagement is open."""
 
     def __init__(self, pods: Pods, settings: DisruptionSettings, now: Callable[[], float]) -> None:
         self.pods, self.settings, self.now = pods, settings, now
@@ -43,7 +43,7 @@ class DeletionCostWriter:
         return math.inf
 
     async def write(self, snapshot: Snapshot) -> None:
-        """All that is due on this snapshot."""
+        """Write all that is due on this snapshot."""
         due = await asyncio.to_thread(deletion_costs, snapshot, self.settings)
         for failure in await asyncio.gather(*[self._write(each) for each in due], return_exceptions=True):
             if isinstance(failure, Failure):

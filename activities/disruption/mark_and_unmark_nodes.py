@@ -113,8 +113,8 @@ class MarkAndUnmarkNodes:
         return StepOutcome(writes=newest_of_each_kind(writes))
 
     async def _why_not(self, request: MarkRequest, targets: Sequence[Target]) -> dict[str, str]:
-        """By claim: why people forbid this, in words. For the others a place of each rate is taken, before the mark;
-        where each must be replaced, for all of them or for none."""
+        """Why people forbid this, in words, by claim. For the other claims a place of each rate is taken, before the
+        mark; where each must be replaced, for all of them or for none."""
         command = request.command
         if self.pauses is None:
             return {}
@@ -142,7 +142,7 @@ class MarkAndUnmarkNodes:
         return ""
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
-        """All that people say about the pool now, and which steps of roll-outs the decision went by."""
+        """All that people say about the pool now, and the steps of roll-outs that the decision was made by."""
         assert self.pauses is not None
         return replace(await self.pauses.said(pool), decided=frozenset(request.seen.rollouts))
 
@@ -213,8 +213,8 @@ class MarkAndUnmarkNodes:
         return self._why_outdated(request, claim) or claim  # again: others may have written since it was read
 
     async def _unmarked_claim(self, target: Target) -> NodeClaim | None:
-        """As the cache has it, where that is without an owner: the write that follows is turned down if it has changed
-        since. Else as the API server has it."""
+        """The claim as the cache has it, where that has no owner: the write that follows is turned down if it has
+        changed since. Else as the API server has it."""
         known = self.lookups.claim(target.claim)
         if known is None or known.uid != target.claim_uid or known.annotations.get(names.OWNER):
             return await self.claims.read(target.claim)
@@ -291,7 +291,7 @@ class MarkAndUnmarkNodes:
             return ()
 
     def _without_owner(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
-        """Without the owner, and with a rest where one is asked for."""
+        """The change that removes the owner, and writes a rest where one is asked for."""
         if not _is_marked(request.owner, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
@@ -342,7 +342,7 @@ def _is_marked(owner: str, claim: NodeClaim) -> bool:
 
 
 def _with_owner(owner: str, claim: NodeClaim) -> MetadataChange | None:
-    """With that owner, where it has none."""
+    """The change that writes that owner, where the claim has none."""
     return None if claim.annotations.get(names.OWNER) else MetadataChange(annotations={names.OWNER: owner})
 
 
@@ -358,7 +358,8 @@ def _stays_a_while(command: DisruptionCommand) -> bool:
 
 
 def _with_taint(command: DisruptionCommand, node: Node) -> NodeChange:
-    """With upstream's taint, once; where the delete follows at once, with all that a leaving node carries."""
+    """The change that adds upstream's taint, once; where the delete follows at once, with all that a leaving node
+    carries."""
     labels = {} if _stays_a_while(command) else leaving_labels(node)
     if DISRUPTED in node.taints:
         return NodeChange(labels={}, annotations={})
@@ -367,7 +368,7 @@ def _with_taint(command: DisruptionCommand, node: Node) -> NodeChange:
 
 
 def _without_taint(node: Node) -> NodeChange:
-    """Without what the mark has put on it, where it is not leaving."""
+    """The change that takes off what the mark has put on the node, where it is not leaving."""
     rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
     if node.deleting_since is not None:
         return NodeChange(labels={}, annotations={})

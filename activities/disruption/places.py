@@ -76,7 +76,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Of which pool places are asked for, by which disruption, for what, and whether for all nodes or for none."""
+    """Which pool's places are asked for, by which disruption, for what, and whether for all nodes or for none."""
 
     pool: str
     owner: str
@@ -90,7 +90,7 @@ def takes_places(said: Said, cause: Cause) -> bool:
 
 
 def without_own(said: Said, owner: str, cause: Cause, targets: Sequence[Target]) -> Said:
-    """As if these had no place yet, so that the places of an earlier try do not hold the next one."""
+    """The pool as if these had no place yet, so that the places of an earlier try do not hold the next one."""
     if said.pool is None or not takes_places(said, cause):
         return said
     marks = [begun_mark(owner, target.claim_uid) for target in targets]
@@ -98,7 +98,7 @@ def without_own(said: Said, owner: str, cause: Cause, targets: Sequence[Target])
 
 
 def _by_pool(owner: str, targets: Sequence[Target]) -> list[tuple[str, dict[str, str]]]:
-    """For each pool the marks of its claims."""
+    """The marks of each pool's claims."""
     grouped = groupby(sorted(targets, key=lambda t: t.pool), key=lambda t: t.pool)
     return [(pool, {t.claim: begun_mark(owner, t.claim_uid) for t in found}) for pool, found in grouped]
 

@@ -48,7 +48,7 @@ def _owner_of_claim(cluster: str, given: ClaimRef) -> tuple[str, ...]:
 
 
 def _owner(cluster: str, given: Departure) -> tuple[str, ...]:
-    """Of the claim that leaves, or of the node that has none."""
+    """The owner of the claim that leaves, or of the node that has none."""
     if given.claim.uid:
         return (claim_owner_id(cluster, given.claim.name),)
     return tuple(node_owner_id(cluster, node) for node in given.nodes)

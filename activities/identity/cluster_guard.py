@@ -59,7 +59,7 @@ class _Guarded(ActivityInboundInterceptor):
         return await super().execute_activity(input)
 
     async def _check_begun_by(self, decides: str, info: activity.Info) -> None:
-        """For good: by whom a workflow was begun does not change."""
+        """Check once by whom the workflow was begun, which does not change."""
         asks = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         begun_by = (await asks.describe(rpc_timeout=ANSWER_TIMEOUT)).parent_id
         if begun_by != decides:

@@ -15,7 +15,7 @@ Headers = Mapping[str, Payload]
 
 
 def header_of(cluster_uid: str) -> Payload:
-    """As it is sent. Never encrypted: it must be understood where nothing else is."""
+    """The header as it is sent. Never encrypted: it must be understood where nothing else is."""
     return Payload(metadata={"encoding": b"json/plain"}, data=f'"{cluster_uid}"'.encode())
 
 

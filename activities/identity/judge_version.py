@@ -14,7 +14,7 @@ NOT_FIT = "NotFit"
 
 
 async def nobody_looks() -> tuple[str, ...]:
-    """Of a worker that was started without them."""
+    """The findings of a worker that was started without any."""
     return ("this worker was started without the checks of doctor",)
 
 

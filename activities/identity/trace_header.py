@@ -15,7 +15,7 @@ of_running_step: ContextVar[SpanId | None] = ContextVar("of_running_step", defau
 
 
 def header_of(parent: SpanId) -> Payload:
-    """As it is sent. Never encrypted: it holds ids alone."""
+    """The header as it is sent. Never encrypted: it holds ids alone."""
     text = f"00-{parent.trace}-{parent.span}-{'01' if parent.kept else '00'}"
     return Payload(metadata={"encoding": b"json/plain"}, data=f'"{text}"'.encode())
 

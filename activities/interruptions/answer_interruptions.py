@@ -45,10 +45,8 @@ class AnswerInterruptions:
         self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
 
     def ours(self, warnings: Sequence[Interruption]) -> Sequence[Interruption]:
-        """Those about instances of this cluster's claims: the queue has the news of a whole account.
-
-        All of them while that cannot be known: a claim that is being launched does not name its instance yet.
-        """
+        """The warnings about instances of this cluster's claims: the queue has the news of a whole account. All of them
+        while that cannot be known: a claim that is being launched does not name its instance yet."""
         try:
             claims = self.view.snapshot(READS).claims.values()
         except NotSeenYet:
@@ -74,7 +72,7 @@ class AnswerInterruptions:
         return tuple(_answered(each, [one for one in outcomes if one.met.warning is each]) for each in interruptions)
 
     async def _borne_out(self, doubted: Sequence[Met]) -> list[Outcome]:
-        """Those of which the cloud says so. The rest is tried again while it is fresh, and then dropped."""
+        """The warnings that the cloud confirms. The rest is tried again while it is fresh, and then dropped."""
         if not doubted:
             return []
         confirmed = await self.interruptions.borne_out(frozenset(each.warned for each in doubted))
@@ -90,7 +88,7 @@ class AnswerInterruptions:
         return outcomes
 
     async def _each(self, met: Sequence[Met]) -> list[Outcome]:
-        """All of them answered; raises what failed first."""
+        """Answer all of them; raises what failed first."""
         found = await asyncio.gather(*[self._answer(*each) for each in met], return_exceptions=True)
         outcomes: list[Outcome] = []
         for each, deleted in zip(met, found, strict=True):
@@ -114,7 +112,7 @@ class AnswerInterruptions:
         return True
 
     async def _annotate(self, claim: NodeClaim, annotation: str) -> bool:
-        """With the present moment, where it has none; whether the claim is there."""
+        """Write the present moment on the claim, where it has none; whether the claim is there."""
         if annotation in claim.annotations:
             return True
         change = MetadataChange(annotations={annotation: format_time(self.now())})

@@ -30,7 +30,7 @@ class Met(NamedTuple):
 
     @property
     def warned(self) -> Warned:
-        """As the cloud is asked about it."""
+        """The warning in the form in which the cloud is asked about it."""
         return instance_of(self.claim), self.warning.reason
 
     @property
@@ -50,7 +50,7 @@ def is_fresh(warning: Interruption, now: float) -> bool:
 
 
 def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple[list[Met], list[Met]]:
-    """Those that are acted upon as they are, and those that the cloud is asked about first."""
+    """The warnings that are acted upon as they are, and those that the cloud is asked about first."""
     room, believed = _room(fleet, now), set[str]()
     sure: list[Met] = []
     doubted: list[Met] = []

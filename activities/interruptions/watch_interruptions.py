@@ -56,7 +56,7 @@ class WarningReader:
         self.stopped = asyncio.Event()
 
     async def read(self, goes_on: GoesOn) -> None:
-        """For as long as it is to go on, or until it is stopped. What is under way at the end is waited for."""
+        """Read for as long as `goes_on` says, or until stopped. What is under way at the end is waited for."""
         async with asyncio.TaskGroup() as batches:
             reading = batches.create_task(self._read(goes_on, batches))
             stopping = asyncio.create_task(self.stopped.wait())
@@ -116,7 +116,7 @@ class WatchInterruptions:
 
     @activity.defn
     async def watch_interruptions(self) -> None:
-        """For an hour: read, start answers, acknowledge."""
+        """Read, start answers and acknowledge for an hour."""
         until = self.now() + RETURN_SECONDS
         checks = supervised(
             "checks of instances", InstanceChecks(self.interruptions, self._start).run, context=beside()
@@ -144,7 +144,7 @@ class WatchInterruptions:
             await self._begin(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
 
     async def _begin(self, warnings: tuple[Interruption, ...]) -> None:
-        """By a workflow; at once where Temporal does not take it."""
+        """Answer by a workflow, or at once where Temporal does not take it."""
         if self.answers.is_away():
             await self.answers.answer(warnings)
             return
@@ -190,7 +190,7 @@ class InstanceChecks:
         self._known: frozenset[tuple[str, str]] = frozenset()
 
     async def run(self, goes_on: GoesOn = always) -> None:
-        """For as long as it is to go on. What was answered is not answered again until it has been well."""
+        """Read for as long as `goes_on` says. What was answered is not answered again until it has been well."""
         while goes_on():
             try:
                 found = await self._interruptions.troubles()

@@ -105,7 +105,8 @@ class LaunchInstance:
         return await self._conclude(attempt.claim, found)
 
     async def _claim(self, ref: ClaimRef) -> NodeClaim | None:
-        """As the cache knows it: every write before the launch is guarded by its version. Live without a cache."""
+        """The claim as the cache knows it: every write before the launch is guarded by its version. Live without a
+        cache."""
         try:
             return await self.known.find(ref)
         except NotSeenYet:

@@ -126,7 +126,7 @@ class AwaitOrders:
         return [*orders, *all_due(looks)], min([soon, *[look.again for look in looks if look.again is not None]])
 
     def _due(self, found: list[Order]) -> list[Order]:
-        """Those that were not handed out just now; those that have waited longest come first."""
+        """The orders that were not handed out just now; those that have waited longest come first."""
         now = self.now()
         by_subject = {subject_of(order): order for order in found}
         known = {s: one for s, one in self.memory.handed.items() if now - one.at < MINUTE or s in by_subject}

@@ -44,7 +44,7 @@ class LostInstanceFinder:
         self.found: list[Order] = []  # by the last list
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
-        """By the last list; there is a new one twice a minute, and every 10 s at first."""
+        """Judge by the last list; there is a new one twice a minute, and every 10 s at first."""
         if self.now() >= self._next:
             self.listed = self.now()
             self.lists += 1
@@ -105,7 +105,7 @@ class LostInstanceFinder:
         ]
 
     async def _publish(self, snapshot: Snapshot, reason: str, words: str) -> None:
-        """On the pools, where a person looks first: they are all that is left when the claims are lost."""
+        """Publish on the pools, where a person looks first: they are all that is left when the claims are lost."""
         self._log_once(words)
         await self.notices.publish(*warnings_on_pools(snapshot.pools.values(), reason, words))
 

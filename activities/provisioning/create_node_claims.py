@@ -96,7 +96,7 @@ class CreateNodeClaims:
 
     @activity.defn
     async def create_node_claims(self, request: CreateRequest) -> CreateOutcome:
-        """All of them side by side; one that fails does not stop the others (PLC-11)."""
+        """Create all of them side by side; one that fails does not stop the others (PLC-11)."""
         names_of_pools = sorted({p.pool for p in request.proposed})
         pools = dict(zip(names_of_pools, await asyncio.gather(*map(self.pools.read, names_of_pools)), strict=True))
         held = await self._held(request, pools)
@@ -122,7 +122,7 @@ class CreateNodeClaims:
         )
 
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
-        """For each proposed node: why none may be made for its pool now, None where one may."""
+        """Why no node may be made for a pool now, for each proposed node; None where one may."""
         general = await self.pauses.of_all() if self.pauses is not None else ()
         others: Mapping[str, str] = {}
         if self.pauses is not None and request.rollouts is not None and request.reason == "drifted":

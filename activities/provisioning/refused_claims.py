@@ -76,7 +76,7 @@ class RefusedClaims:
         return self.pods - asked if self.now() >= self.rests_until else frozenset()
 
     def held(self, pending: Mapping[str, Pod]) -> dict[str, str]:
-        """By UID: why no node is made for a pod. Who asks for the same as a refused pod is refused with it."""
+        """Why no node is made for a pod, by UID. A pod that asks for the same as a refused pod is refused with it."""
         self.alone = {uid: why for uid, why in self.alone.items() if uid in pending}
         self.waiting = {uid: pool for uid, pool in self.waiting.items() if uid in pending}
         if not self.alone:
@@ -177,8 +177,8 @@ class RefusedClaims:
         return replace(plan, proposed=tuple(kept)) if kept or self._part is None else self._part
 
     def groups(self, held: Mapping[str, str]) -> list[tuple[dict[str, str], dict[str, str]]]:
-        """With which pools stopped, and which pods held, other pools are asked in turn: pods by the pools that refuse
-        them, those first that only their pools keep from a node."""
+        """The stopped pools and the held pods with which other pools are asked in turn: pods by the pools that refuse
+        them, first those that only their pools keep from a node."""
         found: dict[frozenset[str], dict[str, str]] = {frozenset(): {}} if self.pools else {}
         for why in self.alone.values():
             found.setdefault(frozenset(why), why)
@@ -218,7 +218,7 @@ class RefusedClaims:
         return found if found or self._part is not None else dict.fromkeys(*whole)
 
     async def _refused_parts(self, plan: ProvisioningPlan, uids: Iterable[str]) -> list[_Part]:
-        """Those of these pods whose claims of such a plan are refused, claim by claim."""
+        """The pods whose claims of such a plan are refused, claim by claim."""
         asked = frozenset(uids)
         mine = [node for node in plan.proposed if any(pod.uid in asked for pod in node.pods)]
         said = [(node, await self._refusal(plan.type_lists, node)) for node in mine]

@@ -6,7 +6,8 @@ from dovetail.ports.objects import NodeClaims
 
 
 async def called_off_by(claims: NodeClaims, claim: str, written: str) -> str:
-    """As `dovetail cancel` wrote it down, else the program by whose name the API server has the annotation."""
+    """The author that `dovetail cancel` wrote down, else the program by whose name the API server has the
+    annotation."""
     if written and written != UNNAMED:
         return written
     return await claims.annotated_by(claim, names.CANCEL) or UNNAMED

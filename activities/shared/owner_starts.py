@@ -40,7 +40,7 @@ class OwnerStarts:
         )
 
     async def try_to_start(self, kind: str, claim: ClaimRef, node: str = "") -> None:
-        """The same where the step has done its own work: what cannot be started is left to the Caretaker."""
+        """Start it where the step has done its own work: what cannot be started is left to the Caretaker."""
         try:
             await self.start(kind, claim, node)
         except WorkflowAlreadyStartedError:

@@ -10,7 +10,7 @@ PART: Final = 100
 
 
 async def by_turns(parts: Iterable[object]) -> None:
-    """All parts, one after the other."""
+    """Work through all parts, one after the other."""
     for _ in parts:
         await asyncio.sleep(0)
 

@@ -88,7 +88,7 @@ class AwaitDetached:
         return any(self._held(departure).values())
 
     async def say_detached(self, departure: Departure) -> tuple[Write, ...]:
-        """On the claim, where nothing is attached any more."""
+        """Write on the claim that nothing is attached any more."""
         return await self._write(departure, true(VOLUMES_DETACHED, self.now()))
 
     def _claim(self, departure: Departure) -> NodeClaim | None:

@@ -123,7 +123,8 @@ class BeginAndEndDeparture:
         return await self.release(departure, claim)
 
     async def release(self, departure: Departure, claim: NodeClaim | None) -> StepOutcome:
-        """The same for a claim that leaves, whose instance is known to be gone; None where the claim is gone."""
+        """Release a claim that leaves and its nodes, whose instance is known to be gone. `claim`: None where the claim
+        is gone."""
         ref = departure.claim
         listed = tuple(node for node in self.known.nodes_of(departure.provider_id) if belongs_to(node, ref, claim))
         left = (
@@ -155,7 +156,8 @@ class BeginAndEndDeparture:
 
     @activity.defn
     async def begin_release(self, given: NodeInput) -> Departure:
-        """For a deleting node without a claim: no deadline, and its instance is not ours to terminate (TRM-10)."""
+        """Begin to release a deleting node without a claim: no deadline, and its instance is not ours to terminate
+        (TRM-10)."""
         ref = ClaimRef(name="", uid="")
         node = await self.nodes.read(given.node)
         if node is None or node.uid != given.uid or TERMINATION_FINALIZER not in node.finalizers:

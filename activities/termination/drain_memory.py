@@ -52,7 +52,7 @@ class DrainMemory:
 
     @property
     def why_held(self) -> str:
-        """For the notice on the node."""
+        """What holds the drain, for the notice on the node."""
         return self.paused or self.hooked or self.cause
 
     def is_due(self, pod: Pod, now: float) -> bool:

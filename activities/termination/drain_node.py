@@ -103,8 +103,8 @@ class DrainNode:
             return await self._drain(allowed, DrainMemory(started=self.now()))
 
     async def _as_it_is(self, departure: Departure) -> Departure:
-        """With what the live objects say in place of what the request does: who may write to Temporal's namespace
-        may ask for a drain, with any deadline."""
+        """The request with what the live objects say in place of its own words: everybody who may write to Temporal's
+        namespace may ask for a drain, with any deadline."""
         ref = departure.claim
         claim = await self.known.newest_deletion(ref) if ref.uid else None
         if claim is None or claim.uid != ref.uid:
@@ -163,7 +163,7 @@ class DrainNode:
             await self.pause(memory.pause(self.now()))
 
     async def _say_draining(self, nodes: Iterable[Node], departure: Departure, memory: DrainMemory) -> None:
-        """Once, on nodes that something holds; an empty one is drained a moment later."""
+        """Publish once on nodes that something holds; an empty one is drained a moment later."""
         for node in nodes:
             if node.uid not in memory.said:
                 memory.said.add(node.uid)
@@ -179,7 +179,7 @@ class DrainNode:
     async def _without_moved(
         self, node: Node, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
     ) -> Evictions:
-        """Without the pods that a roll-out of their Deployment moves, or that their owner holds."""
+        """The evictions without the pods that a roll-out of their Deployment moves, or that their owner holds."""
         if self.mover is None:
             return evictions
         terms = MoveTerms(
@@ -207,20 +207,22 @@ class DrainNode:
         return DrainOutcome(message="drained, volumes are off", detached=True, writes=writes)
 
     def _nodes(self, departure: Departure) -> list[Node]:
-        """Those that the cache has. Another Node that has taken the name since is not among them: its pods stay."""
+        """The nodes that the cache has. Another Node that has taken the name since is not among them: its pods stay."""
         return nodes_left(self.lookups, departure)
 
     async def _evictions(
         self, nodes: Iterable[Node], deadline: float | None, *, ask_server: bool
     ) -> Mapping[str, Evictions]:
-        """By the cache; where that shows no pod any more, by the API server, before "drained" is answered."""
+        """The evictions by the cache; where that shows no pod any more, by the API server, before "drained" is
+        answered."""
         cached = {n.name: plan_evictions(self.lookups.pods_on(n.name), deadline, self.now()) for n in nodes}
         if any(of_node.waiting for of_node in cached.values()) or not ask_server:
             return cached
         return {node.name: await self._live_evictions(node, deadline) for node in nodes}
 
     async def _live_evictions(self, node: Node, deadline: float | None) -> Evictions:
-        """By the API server. Pods that only it shows may be those of another Node that has taken the name just now."""
+        """The evictions by the API server. Pods that only it shows may be those of another Node that has just taken the
+        name."""
         found = plan_evictions(await self.pods.list_on(node.name), deadline, self.now())
         live = await self.nodes.read(node.name) if found.waiting else node
         return found if live is not None and live.uid == node.uid else Evictions()
@@ -273,8 +275,9 @@ class DrainNode:
         return not why
 
     def _is_by_turns(self, departure: Departure, nodes: Iterable[Node]) -> bool:
-        """Where a disruption of ours has prepared room for them. Not where somebody deletes the node, where the
-        instance is about to be lost, or where its pods serve nobody because it is not ready."""
+        """Whether pods leave by turns: where a disruption of ours has prepared room for them. Not where somebody
+        deletes the node, where the instance is about to be lost, or where its pods serve nobody because it is not
+        ready."""
         if departure.reason == FORCEFUL:
             return False
         claim = self._claim(departure)
@@ -291,7 +294,8 @@ class DrainNode:
         return pause.announces(Activity.DRAINS) if pause is not None else ""
 
     def _why_hooked(self, departure: Departure, deadline: float | None, memory: DrainMemory) -> str:
-        """Which pre-drain hooks hold it. From when on they are waited for stands on the claim, once it is deleted."""
+        """The pre-drain hooks that hold it. The moment from which they are waited for stands on the claim, once it is
+        deleted."""
         claim = self._claim(departure)
         if claim is None or self.holds is None:
             return ""
@@ -319,7 +323,8 @@ class DrainNode:
         return claim if claim is not None and claim.uid == departure.claim.uid else None
 
     async def _deadline(self, departure: Departure) -> float | None:
-        """As fixed at the start; an earlier one written since counts as well, a later one does not (DUR-30)."""
+        """The deadline that was fixed at the start; an earlier one written since counts as well, a later one does not
+        (DUR-30)."""
         claim = self._claim(departure)
         if claim is None:
             return departure.deadline

@@ -67,7 +67,7 @@ class Holds:
         self.claims, self.notices, self.lookups, self.now = claims, notices, lookups, now
 
     def hooks(self, claim: NodeClaim, prefix: str, since: float, deadline: float | None) -> tuple[Hook, ...]:
-        """Those of that kind that hold the claim now."""
+        """The hooks of that kind that hold the claim now."""
         if not any(key.startswith(prefix) for key in claim.annotations):
             return ()
         terms = HookTerms(
@@ -116,7 +116,8 @@ class Holds:
                 await self.notices.publish(*self._notices(replace(held, claim=written), hold, level, memory.words))
 
     async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
-        """Once. A decision from before answers nothing that was asked: it might be a year old."""
+        """Write the moment of the question, once. A decision from before it answers nothing that was asked: it might be
+        a year old."""
 
         def change(live: NodeClaim) -> MetadataChange | None:
             known = clock_of(live, held.began)

@@ -43,13 +43,13 @@ class OwnerTurns:
         return ""
 
     def give_back(self, pod: Pod) -> None:
-        """It was not evicted after all."""
+        """Give a turn back: the pod was not evicted after all."""
         owner = owner_with_turns(pod)
         if owner is not None:
             self._evicted.get(owner.uid, {}).pop(pod.uid, None)
 
     def _count(self, owner: str) -> OwnerPods | None:
-        """Of the latest count, which is made anew where it is time; None where the owner waits for the next."""
+        """The latest count, which is made anew where it is time; None where the owner waits for the next."""
         now = self._now()
         self._asked[owner] = now
         if now - self._counted >= self._of * timing.SECONDS_PER_POD:

@@ -120,7 +120,7 @@ class TerminateInstance:
             report(words + (f"; {memory.words}" if memory.words else ""))
 
     async def _refuse_anothers(self, ref: ClaimRef, provider_id: str) -> None:
-        """Where the claim itself does not name the instance, the instance must name the claim: an id in a request is
+        """Refuse an instance that does not name the claim, where the claim itself names none: an id in a request is
         only a text."""
         found = await self.cloud.find(provider_id=provider_id)
         if found is not None and found.claim_uid != ref.uid:
@@ -144,7 +144,7 @@ class TerminateInstance:
         return () if written is None else (claim_write(written),)
 
     async def _say_emptied(self, departure: Departure) -> NodeClaim | None:
-        """That its nodes are drained and its volumes off, before its instance ends; None where it is gone."""
+        """Write that its nodes are drained and its volumes off, before its instance ends; None where it is gone."""
         claim = await self.known.find(departure.claim)
         return claim if claim is None or not departure.emptied else await self._say(departure, claim)
 
@@ -160,7 +160,8 @@ class TerminateInstance:
 
 
 def _emptied_at(claim: NodeClaim) -> float:
-    """From when on hooks of the instance's end are waited for: its pods and volumes are off, or its deletion."""
+    """The moment from which hooks of the instance's end are waited for: its pods and volumes are off, or its
+    deletion."""
     changed = [
         found.changed for kind in (VOLUMES_DETACHED, DRAINED) if (found := claim.condition(kind)) and found.changed
     ]

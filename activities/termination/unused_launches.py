@@ -34,7 +34,7 @@ class UnusedLaunches:
         self.view, self.pools, self.now = view, pools, now
 
     async def remember(self, claim: NodeClaim) -> None:
-        """Where the claim was launched within the hour and was of no use."""
+        """Remember the launch where it was made within the hour and was of no use."""
         if not claim.provider_id or not planned_pods(claim) or self.now() - claim.created > REMEMBERED_SECONDS:
             return
         try:

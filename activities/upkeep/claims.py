@@ -138,7 +138,7 @@ class ClaimUpkeep:
         return same and now < judged.until
 
     def _bases(self, snapshot: Snapshot) -> dict[str, _Basis]:
-        """By NodePool; the same object as before where it says the same."""
+        """What claims are judged by, for each NodePool; the same object as before where it says the same."""
         found: dict[str, _Basis] = {}
         for name, pool in snapshot.pools.items():
             basis = _Basis(pool=pool, catalogue=snapshot.catalogues.get(name, Catalogue(error="not listed")))

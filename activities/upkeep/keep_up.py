@@ -101,7 +101,7 @@ class KeepUp:
             await self._sleep(sleep.until_changed(revision, wake - self.now(), quiet))
 
     async def _sleep(self, sleep: Coroutine[None, None, None]) -> None:
-        """Or until Prometheus has answered something."""
+        """Sleep, or wait until Prometheus has answered something."""
         if self.questions is None:
             await sleep
             return
@@ -131,7 +131,7 @@ def again_after(failed: int) -> float:
 
 
 async def looked(tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> list[Look[Write] | None]:
-    """All objects once. Each task takes its time in a large cluster: others have their turn between them."""
+    """Look at all objects once. Each task takes its time in a large cluster: others have their turn between them."""
     found = []
     for task in tasks:
         found.append(await _look(task, snapshot))

@@ -108,7 +108,7 @@ class TimeRuleUpkeep:
             ended(rollout.pool, result)
 
     def _refusals(self, rollout: Rollout, place: RolloutStatus, snapshot: Snapshot) -> list[Write]:
-        """That its target is refused, on the NodeClass whose change it is: nothing of that is ever edited."""
+        """The refusals of targets, each on the NodeClass whose change it is: nothing of that is ever edited."""
         pool, failure = snapshot.pools.get(rollout.pool), place.failure
         known = self.refused.pop(rollout.uid, "")
         if pool is None or failure is None or self.notices is None or place.state not in REFUSED:
@@ -138,7 +138,7 @@ def questions_of(snapshot: Snapshot) -> dict[str, float]:
 def policy_status(
     policy: Policy, snapshot: Snapshot, now: float, answers: Mapping[str, Answer] = NO_ANSWERS
 ) -> PolicyStatus:
-    """What is to stand there now."""
+    """The status that a policy must have now."""
     alerts = policy.status.alerts
     if policy.health is not None:
         alerts = policy.health.judged(alerts, answers, now)
@@ -158,7 +158,7 @@ def policy_status(
 
 
 def _conflicts(policy: Policy, snapshot: Snapshot, pools: Iterable[str]) -> Iterator[str]:
-    """For each NodePool of which another policy has a roll-out too."""
+    """What conflicts, for each NodePool of which another policy has a roll-out too."""
     for name in pools if policy.rollout is not None else ():
         words = conflict(policies_of(snapshot.policies, snapshot.pools[name]))
         if words:
@@ -181,7 +181,7 @@ def _openings(policy: Policy, now: float) -> Iterator[Opening]:
 
 
 def _taken(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[TakenRate]:
-    """For each rate and NodePool of which something is taken."""
+    """What is taken of each rate, for each NodePool."""
     for pool in pools:
         for place, rate in enumerate(policy.rates):
             pace = pace_of(rate, pool, now)
@@ -191,7 +191,7 @@ def _taken(policy: Policy, pools: Iterable[NodePool], now: float) -> Iterator[Ta
 
 
 def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
-    """What is to stand there now."""
+    """The conditions that a Freeze must have now."""
     if freeze.holds(now):
         end = "it is changed or deleted" if freeze.until is None else format_time(freeze.until)
         active = (TRUE, "Begun", f"nothing of it begins until {end}")
@@ -206,7 +206,7 @@ def freeze_conditions(freeze: Freeze, now: float) -> tuple[Condition, ...]:
 def rollout_status(
     rollout: Rollout, snapshot: Snapshot, now: float, makes: str = "", answers: Mapping[str, Answer] = NO_ANSWERS
 ) -> RolloutStatus:
-    """What is to stand there now. `makes`: what a launch is made of."""
+    """The status that a NodeRollout must have now. `makes`: what a launch is made of."""
     pool, place = snapshot.pools.get(rollout.pool), rollout.status
     if pool is not None:
         nodes = replace(nodes_of(snapshot, pool), makes=makes)
@@ -223,7 +223,7 @@ def rollout_status(
 
 
 def _remembering(rollout: Rollout, place: RolloutStatus, snapshot: Snapshot, now: float) -> RolloutStatus:
-    """With the images that nodes of before are seen to run."""
+    """The status with the images that nodes of before are seen to run."""
     if place.state not in BEGUN | REFUSED:
         return place
     old, _ = split_of(snapshot, snapshot.pools[rollout.pool])
@@ -264,7 +264,7 @@ def _condition(kind: str, said: tuple[str, str, str], generation: int, now: floa
 
 
 def _settled(known: tuple[Condition, ...], wanted: tuple[Condition, ...], now: float) -> tuple[Condition, ...]:
-    """With the time of the last change of each status."""
+    """The wanted conditions, each with the time of the last change of its status."""
     since = {(each.type, each.status): each.changed for each in known}
     found = (
         Condition(

@@ -45,7 +45,7 @@ class NamedCodec(PayloadCodec, WithSerializationContext):
         self.codec, self.name, self._placed = codec, name, placed
 
     def with_context(self, context: SerializationContext) -> "NamedCodec":
-        """Of a codec that binds payloads to their place, the one for that place."""
+        """The codec for that place, where the codec binds payloads to their place."""
         if not self._placed or not isinstance(self.codec, PlacedCodec):
             return self
         if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):

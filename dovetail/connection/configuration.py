@@ -21,7 +21,7 @@ class TemporalUnusable(Exception):
 
 
 class TemporalAway(TemporalUnusable):
-    """It does not answer now, which may pass by itself."""
+    """Temporal does not answer now, which may pass by itself."""
 
 
 def read_options(api_key_file: Path | None) -> ClientConnectConfig:

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def _on(client: Client, connected: Client) -> Client:
-    """The same client, with its interceptors, on the other one's connection."""
+    """The client, with its interceptors, on the other one's connection."""
     config = client.config()
     config["service_client"] = connected.service_client
     config["data_converter"] = connected.data_converter

@@ -54,7 +54,7 @@ class _Outbound(OutboundInterceptor):
 
 
 def client_of(client: Client, cluster_uid: str) -> Client:
-    """The same connection, on which every workflow starts as this cluster's."""
+    """The client on the same connection, on which every workflow starts as this cluster's."""
     config = client.config()
     config["interceptors"] = [*config["interceptors"], _Starts(cluster_uid)]
     return Client(**config)

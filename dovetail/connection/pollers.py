@@ -22,7 +22,7 @@ TYPE_WORKFLOW: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
 
 async def pollers_of(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> list[str]:
-    """Those that have asked there a short time ago."""
+    """The workers that have asked there a short time ago."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
     )

@@ -56,7 +56,7 @@ class TemporalPresence:
 
     @property
     def silent_seconds(self) -> float:
-        """For how long it has not answered; 0 while it does."""
+        """How long Temporal has not answered; 0 while it does."""
         return 0.0 if self._missed_since is None else self._now() - self._missed_since
 
     def trouble(self) -> str:
@@ -80,7 +80,7 @@ class TemporalPresence:
         return not problem
 
     def miss(self, problem: str, since: float | None = None) -> None:
-        """It did not answer, asked at that moment."""
+        """Note that it did not answer, asked at that moment."""
         self.problem = problem
         if self._missed_since is None:
             self._missed_since = self._now() if since is None else since
@@ -101,7 +101,7 @@ class TemporalPresence:
         await self._away.wait()
 
     async def sleep_or_return(self, seconds: float) -> bool:
-        """For so long, or until it is back after it was away; whether it is."""
+        """Sleep this long, or until it is back after it was away; whether it is."""
         returned = self._returned
         try:
             async with asyncio.timeout(seconds):

@@ -77,7 +77,7 @@ class Scales:
 
     @cached_property
     def totals(self) -> dict[str, Totals]:
-        """By pool, for pools with a candidate (DIS-121)."""
+        """The totals of each pool that has a candidate (DIS-121)."""
         by_pool: dict[str, list[Candidate]] = {}
         for candidate in self._candidates:
             by_pool.setdefault(candidate.pool.name, []).append(candidate)

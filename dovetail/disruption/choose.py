@@ -77,7 +77,7 @@ def choose(snapshot: Snapshot, settings: DisruptionSettings, should_stop: Should
 
 
 def decide(snapshot: Snapshot, settings: DisruptionSettings, should_stop: ShouldStop) -> Decision:
-    """The same, with the notices and figures of every method that was asked."""
+    """The choice, with the notices and figures of every method that was asked."""
     round_ = Round(snapshot, settings, should_stop, deciding=True)
     attempts: list[Attempt] = []
     plan: DisruptionPlan | None = None
@@ -139,7 +139,7 @@ def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
 
 
 def own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
-    """Those of the attempt beside what the screening says of all nodes."""
+    """The attempt's own notices, beside what the screening says of all nodes."""
     notices: list[Notice] = []
     for candidate, block in (*done.blocks, *done.found.blocks):
         notices.extend(block_notices(candidate, block))

@@ -12,7 +12,7 @@ from dovetail.model.snapshot import Snapshot
 
 
 def for_disruption(snapshot: Snapshot, nominations: Mapping[str, float], taken: frozenset[str]) -> Snapshot:
-    """With the nodes on which pods are expected, the claims of held plans, and the nodes that rest."""
+    """The snapshot with the nodes on which pods are expected, the claims of held plans, and the nodes that rest."""
     return replace(
         snapshot, nominations=nominations, disrupting=taken, resting={**resting(snapshot), **snapshot.resting}
     )

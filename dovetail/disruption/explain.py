@@ -158,7 +158,8 @@ def _passed_over(done: Attempt, candidate: Candidate) -> Iterator[Answer]:
 
 
 def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
-    """By a pause, a Freeze, a window, a rate or a breaker, where nothing else keeps the method from the node."""
+    """What holds the node where nothing else keeps the method from it: a pause, a Freeze, a window, a rate or a
+    breaker."""
     for method in METHODS:
         block = round_.held(candidate, method.reason)
         known = {c.name for c in round_.screening.candidates(method.eventual)}

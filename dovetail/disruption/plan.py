@@ -70,7 +70,7 @@ class PlanSize:
 def first_that_fit(
     round_: Round, commands: Iterable[Command]
 ) -> tuple[tuple[Command, ...], tuple[tuple[Candidate, Block], ...]]:
-    """As many commands as a plan holds, the others follow in the next; and those that no plan holds."""
+    """As many commands as a plan holds, while the others follow in the next; and those that no plan holds."""
     size, taken = PlanSize(round_), list[Command]()
     blocks: list[tuple[Candidate, Block]] = []
     for command in commands:
@@ -111,7 +111,7 @@ def planned(
 
 
 def _asked_by(command: Command) -> str:
-    """Those who have asked for the replacement of its nodes; a drift that takes such a node is nobody's wish."""
+    """Who asked for the replacement of its nodes; a drift that takes such a node is nobody's wish."""
     if command.reason != DisruptionReason.REQUESTED:
         return ""
     return ", ".join(sorted({who for c in command.candidates if (who := replace_asked_by(c.claim))}))

@@ -53,7 +53,7 @@ class Profile:
 
 
 def _has_been_quiet(claim: NodeClaim, pool: NodePool, now: float) -> bool:
-    """By the facts: the condition is written some moments after them."""
+    """Whether the facts say so: the condition is written some moments after them."""
     return judge_consolidatable(claim, pool, now).verdict == "set"
 
 

@@ -38,7 +38,7 @@ def _bounded(found: Mapping[str, float]) -> Iterator[Share]:
 
 
 def _on_one(pods: Sequence[Pod]) -> dict[str, float]:
-    """Of one node. Pods that request nothing count by their number."""
+    """The shares on one node. Pods that request nothing count by their number."""
     if not pods:
         return {NOBODY: 1.0}
     by_namespace: dict[str, dict[str, int]] = {}

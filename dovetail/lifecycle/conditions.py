@@ -35,7 +35,7 @@ class ConditionSet:
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def set(self, wanted: Condition) -> "ConditionSet":
-        """With that condition set (its `changed` is now) and the root recomputed (PLM-5, PLM-6)."""
+        """The conditions with that one set (its `changed` is now) and the root recomputed (PLM-5, PLM-6)."""
         old = self.find(wanted.type)
         changed = old.changed if old is not None and old.status == wanted.status else wanted.changed
         settled = replace(wanted, changed=changed, generation=self.generation)
@@ -45,7 +45,7 @@ class ConditionSet:
         return replace(self, conditions=(*rest, settled))._rooted(wanted.changed)
 
     def clear(self, kind: str) -> "ConditionSet":
-        """Without that condition, sorted by name (PLM-7). Dependents and the root cannot be cleared."""
+        """The conditions without that one, sorted by name (PLM-7). Dependents and the root cannot be cleared."""
         if kind == READY or kind in self.dependents:
             raise ValueError(f"{kind} cannot be cleared")
         if self.find(kind) is None:

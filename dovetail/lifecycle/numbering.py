@@ -52,12 +52,13 @@ class Numbering:
         return max(0, min(wanted, self.limit - len(self.taken) - self.unnumbered - self.awaited))
 
     def lowest(self, wanted: int) -> tuple[int, ...]:
-        """For claims that the pool lacks: every look, however old, names the same claims again."""
+        """The lowest free numbers, for claims that the pool lacks: every look, however old, names the same claims
+        again."""
         numbers: Iterable[int] = count() if self.end is None else range(self.end)
         return tuple(islice(self._free(numbers), wanted))
 
     def highest(self, wanted: int) -> tuple[int, ...]:
-        """For replacements, from the other end, after those that are awaited. None without a limit."""
+        """The highest free numbers, for replacements: after those that are awaited. None without a limit."""
         if self.end is None:
             return ()
         return tuple(islice(self._free(range(self.end - 1, -1, -1)), self.awaited, self.awaited + wanted))

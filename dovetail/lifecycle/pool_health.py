@@ -46,11 +46,11 @@ class Record:
     times: tuple[float, ...] = ()
 
     def with_result(self, result: Result) -> "Record":
-        """With one more result, and without the first of five: which may be the new one."""
+        """The record with one more result, and without the first of five, which may be the new one."""
         return self._of([*self._dated(), (result.at, (result.claim_uid, result.good))])
 
     def dated_by(self, moments: Mapping[str, float]) -> "Record":
-        """With the moments that the claims themselves say. A release before this one kept none."""
+        """The record with the moments that the claims themselves say. A release before this one kept none."""
         return self._of([(moments.get(result[0], at), result) for at, result in self._dated()])
 
     def is_unhealthy(self) -> bool:

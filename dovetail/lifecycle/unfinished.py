@@ -212,12 +212,12 @@ def lost_everything(snapshot: Snapshot) -> bool:
 
 
 def seen_for(since: Mapping[str, float], now: float, seconds: float) -> frozenset[str]:
-    """Those that every list has shown for so long."""
+    """The objects that every list has shown for so long."""
     return frozenset(each for each, first in since.items() if now - first >= seconds)
 
 
 def collect(found: Iterable[LaunchedInstance], seen_before: frozenset[str]) -> tuple[TerminateOrphan, ...]:
-    """Those that were unclaimed at the last list as well, whatever their age was then."""
+    """Orders to terminate the instances that were unclaimed at the last list as well, whatever their age was then."""
     return tuple(
         TerminateOrphan(provider_id=o.provider_id, claim_uid=o.claim_uid) for o in found if o.provider_id in seen_before
     )

@@ -114,7 +114,7 @@ class JoinOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkOutcome:
-    """Which claims carry the mark, and why others do not."""
+    """The claims that carry the mark, and why others do not."""
 
     marked: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()

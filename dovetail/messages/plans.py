@@ -24,7 +24,7 @@ SHORTEST_NOMINATION: Final = 10.0
 
 
 def nomination_seconds(longest_batch: float) -> float:
-    """For how long a node is nominated: twice the longest batch window, and not less than ten seconds."""
+    """How long a node is nominated: twice the longest batch window, and not less than ten seconds."""
     return max(2 * longest_batch, SHORTEST_NOMINATION)
 
 
@@ -99,11 +99,11 @@ class Seen:
 
     @property
     def decided_at(self) -> float:
-        """From when on the plan ages."""
+        """The moment from which the plan ages."""
         return max(self.taken_at, self.ready_at)
 
     def ready(self, now: float) -> "Seen":
-        """The same for a plan that is handed out now."""
+        """What was seen, for a plan that is handed out now."""
         return replace(self, ready_at=now)
 
     def why_too_old(self, now: float) -> str | None:

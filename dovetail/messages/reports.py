@@ -64,7 +64,7 @@ def differs(before: ClusterReport, after: ClusterReport) -> bool:
 
 
 def _lasting(report: ClusterReport) -> ClusterReport:
-    """Without moments and ages: words such as "pending for 6m" change with each look."""
+    """The report without moments and ages: words such as "pending for 6m" change with each look."""
     needs = tuple(
         replace(need, what="" if need.since is not None else _DIGITS.sub("", need.what)) for need in report.needs
     )

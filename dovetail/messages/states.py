@@ -26,8 +26,8 @@ class Remembered:
 
 
 def remembered(known: tuple[Remembered, ...], writes: tuple[Write, ...], until: float) -> tuple[Remembered, ...]:
-    """With these writes added: the newest of each kind, since who has seen that has seen all before it, and the last
-    objects that are gone, which no version tells."""
+    """The memory with these writes added: the newest of each kind, since a worker that has seen that has seen all
+    before it, and the last objects that are gone, which no version shows."""
     newest: dict[str, Remembered] = {}
     gone: dict[tuple[str, str], Remembered] = {}
     for each in (*known, *[Remembered(write=write, until=until) for write in writes]):
@@ -93,7 +93,7 @@ class SchedulerState:
     claim_refusals: tuple[ClaimRefusal, ...] = ()  # why, as far as it has been found for whose sake
 
     def remember(self, writes: tuple[Write, ...], until: float) -> "SchedulerState":
-        """With these writes added to must_see."""
+        """The state with these writes added to must_see."""
         return replace(self, must_see=remembered(self.must_see, writes, until))
 
     def refuse(self, asked: frozenset[str], refused: tuple[str, ...]) -> "SchedulerState":
@@ -102,10 +102,8 @@ class SchedulerState:
         return replace(self, refused_pods=tuple(sorted(pods[:MOST_REFUSED_PODS])))
 
     def nominate(self, nodes: tuple[str, ...], until: float) -> "SchedulerState":
-        """With these nodes nominated until then, or longer where they already are.
-
-        Where they are more than a request carries, nothing is disrupted until then instead.
-        """
+        """The state with these nodes nominated until then, or longer where they already are. Where they are more than a
+        request carries, nothing is disrupted until then instead."""
         latest = dict(self.nominations)
         latest.update({node: max(until, latest.get(node, 0.0)) for node in nodes})
         nominations = tuple(sorted(latest.items()))
@@ -119,7 +117,7 @@ class SchedulerState:
         return encoded_bytes(self.held) > HELD_BYTES
 
     def forget(self, now: float) -> "SchedulerState":
-        """Without what has run out."""
+        """The state without what has run out."""
         return replace(
             self,
             must_see=tuple(r for r in self.must_see if r.until > now),

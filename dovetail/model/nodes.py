@@ -29,7 +29,7 @@ class RepairPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClassRef:
-    """Which NodeClass a pool or claim uses."""
+    """The NodeClass that a pool or claim uses."""
 
     group: str
     kind: str

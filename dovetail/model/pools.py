@@ -110,7 +110,7 @@ class InstanceType:
     devices: tuple[DevicePool, ...] = ()  # those that its nodes will publish, as far as the cloud knows
 
     def asked_again(self) -> "InstanceType":
-        """With the offerings available that may be asked for again; itself where it has none."""
+        """The instance type with the offerings available that may be asked for again; itself where it has none."""
         if not any(offering.may_be_asked for offering in self.offerings):
             return self
         return replace(

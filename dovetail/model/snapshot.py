@@ -84,7 +84,7 @@ class Snapshot:
     stale: frozenset[str] = frozenset()  # kinds whose watch was broken or had not told yet: an object may be missing
 
     def version_of(self, kinds: Collection[str]) -> tuple[object, ...] | None:
-        """The same as long as no object of these kinds says anything new; None where nobody counts."""
+        """A value that is equal as long as no object of these kinds says anything new; None where nobody counts."""
         if not self.changed:
             return None
         return (self.supported_node_classes, *[self.changed.get(kind, 0) for kind in sorted(kinds)])
@@ -118,7 +118,7 @@ class Snapshot:
 
     @cached_property
     def unready_pods(self) -> tuple[Pod, ...]:
-        """Those that are bound to a node and not ready, those included that have ended."""
+        """The pods that are bound to a node and not ready, those that have ended included."""
         return tuple(pod for pod in self.pods.values() if not pod.ready and pod.node_name)
 
     @cached_property
@@ -136,7 +136,7 @@ class Snapshot:
 
     @cached_property
     def stable_images(self) -> Mapping[str, frozenset[str]]:
-        """By pool, the images that its roll-outs know of before."""
+        """The images that each pool's roll-outs know from before, by pool."""
         found = self.rollouts_by_pool.items()
         return {
             pool: frozenset(image.id for each in ours.values() for image in each.status.stable.images)
@@ -150,12 +150,12 @@ class Snapshot:
 
     @cached_property
     def split(self) -> dict[tuple[str, str], tuple[Claims, Claims]]:
-        """By pool and hash, what `split_of` has found: each rule asks for it."""
+        """What `split_of` has found, by pool and hash: each rule asks for it."""
         return {}
 
     @cached_property
     def counted(self) -> dict[tuple[str, str], PoolNodes]:
-        """By pool and hash, what `nodes_of` has counted: each rule and each reason asks for it."""
+        """What `nodes_of` has counted, by pool and hash: each rule and each reason asks for it."""
         return {}
 
     @cached_property

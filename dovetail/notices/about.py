@@ -21,7 +21,7 @@ def notice_about(
     *,
     distinct: str = "",
 ) -> Notice:
-    """For the usual two minutes; `distinct` as `Notice` has it."""
+    """A notice that is not repeated for the usual two minutes; `distinct` as `Notice` has it."""
     return Notice(
         kind=subject.__class__.__name__,
         namespace=subject.namespace if isinstance(subject, Pod | Deployment) else "",
@@ -35,7 +35,7 @@ def notice_about(
 
 
 def warnings_on_pools(pools: Iterable[NodePool], reason: str, message: str) -> list[Notice]:
-    """For what concerns the whole cluster: on each NodePool, where a person looks whose pods stay pending."""
+    """Warnings that concern the whole cluster: on each NodePool, where a person looks whose pods stay pending."""
     return [
         replace(notice_about(pool, reason, message, "Warning"), window=STANDING_WINDOW)
         for pool in sorted(pools, key=lambda pool: pool.name)

@@ -9,7 +9,7 @@ REFUSED_WINDOW: Final = 900.0  # a policy that refuses once refuses again at eac
 
 
 def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
-    """On the pool, because the claim does not exist. Once for a pool, however many claims are refused."""
+    """A notice on the pool, because the claim does not exist. Once for a pool, however many claims are refused."""
     return Notice(
         kind="NodePool",
         name=pool,
@@ -22,5 +22,5 @@ def claim_refused(pool: str, pool_uid: str, why: str) -> Notice:
 
 
 def refused_words(why: Mapping[str, str]) -> str:
-    """Of a pod for which no claim is taken: why, by NodePool."""
+    """Why no claim is taken for a pod, by NodePool."""
     return "; ".join(f"the API server refuses a NodeClaim of NodePool {p} for it: {said}" for p, said in why.items())

@@ -18,7 +18,7 @@ class WorkedOn:
 
 
 def step_failing(subject: WorkedOn, step: str, failure: str, text: str) -> Notice:
-    """On the object that the step works on."""
+    """A notice on the object that the step works on."""
     words = step.replace("_", " ")
     return Notice(
         kind=subject.kind,

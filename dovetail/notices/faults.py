@@ -28,7 +28,7 @@ _KINDS: Final = frozenset(
 
 
 def unjudged_notices(faults: Iterable[Unjudged]) -> Iterator[Notice]:
-    """For each object that a decision could not judge."""
+    """A notice for each object that a decision could not judge."""
     named = [fault for fault in faults if fault.kind in _KINDS]
     for fault in named[:MOST]:
         message = f"Left out of decisions, cannot be judged ({fault.step}): {fault.message}"
@@ -36,7 +36,7 @@ def unjudged_notices(faults: Iterable[Unjudged]) -> Iterator[Notice]:
 
 
 def unreadable_notices(faults: Iterable[Unreadable]) -> Iterator[Notice]:
-    """For each object that cannot be read."""
+    """A notice for each object that cannot be read."""
     named = [fault for fault in faults if fault.kind in _KINDS]
     for fault in named[:MOST]:
         message = f"Left out of decisions, cannot be read: {fault.field}: {fault.message}"

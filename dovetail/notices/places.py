@@ -11,7 +11,7 @@ WINDOW: Final = 3600.0  # once; again after an hour, when Events are forgotten
 
 
 def places_not_kept(claim: NodeClaim, why: str) -> Notice:
-    """On the NodePool of the claim, once for all its claims."""
+    """A notice on the NodePool of the claim, once for all its claims."""
     pool = claim.labels.get(names.NODE_POOL, "")
     owner = next((owner.uid for owner in claim.owners if owner.kind == "NodePool"), "")
     notice = Notice(

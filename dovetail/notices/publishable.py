@@ -32,7 +32,7 @@ def says_enough(snapshot: Snapshot, notice: Notice) -> bool:
 
 
 def publishable(snapshot: Snapshot, notice: Notice) -> Notice:
-    """The same, with the UID of the node, claim or pool; a pod's is known already."""
+    """The notice with the UID of the node, claim or pool; a pod's is known already."""
     objects: Mapping[str, Mapping[str, Node | NodeClaim | NodePool]] = {
         "Node": snapshot.nodes,
         "NodeClaim": snapshot.claims,

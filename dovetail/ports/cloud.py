@@ -130,7 +130,7 @@ class Catalogues(Protocol):
         """(group, kind) of the NodeClasses that this cloud understands."""
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        """Which node conditions, after how long, make a node unhealthy; possibly none (CLD-7)."""
+        """The node conditions that make a node unhealthy, and after how long; possibly none (CLD-7)."""
 
 
 class SupposedClasses(Protocol):

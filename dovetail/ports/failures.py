@@ -90,5 +90,5 @@ def needs_a_person(failure: BaseException) -> bool:
 
 
 def worth_retrying(failure: Failure) -> Retryable:
-    """The same failure for a step that tries again all the same, because what is missing may be put right outside."""
+    """The failure for a step that tries again all the same, because what is missing may be put right outside."""
     return Retryable(failure.subject, str(failure), least_wait(failure))

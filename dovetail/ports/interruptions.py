@@ -31,7 +31,8 @@ class Interruptions(Protocol):
         """What the cloud's own checks of instances find at this moment."""
 
     async def borne_out(self, warned: Collection[Warned]) -> frozenset[Warned]:
-        """Those of which the cloud itself says so when it is asked now. The author of the warning is not believed."""
+        """The warnings that the cloud itself confirms when it is asked now. The author of the warning is not
+        believed."""
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:
         """Remember what it says of the claim's offering, before the next decision."""

@@ -17,7 +17,7 @@ class KeptObjects(Protocol):
         """The content of each, in that order: cheaper than one by one."""
 
     async def names(self, prefix: str) -> tuple[str, ...]:
-        """Of all that begin so, sorted."""
+        """The names of all objects that begin so, sorted."""
 
     async def delete(self, name: str) -> None:
         """Away with it; it may be gone already."""

@@ -99,7 +99,7 @@ class NodeClaims(Protocol):
         """Change status at the version of `claim`; None where it is gone, Conflict where it has changed."""
 
     async def annotated_by(self, name: str, annotation: str) -> str:
-        """Which program wrote the annotation last, as the API server recorded it; empty where it did not."""
+        """The program that wrote the annotation last, as the API server recorded it; empty where it did not."""
 
     async def delete(self, name: str, uid: str) -> int:
         """Delete the claim of that UID; the version at which it is now deleting, 0 where it is gone."""

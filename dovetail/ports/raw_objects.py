@@ -30,4 +30,4 @@ class MadeObjects(RawObjects, Protocol):
         """Create it; None where there is one of that name."""
 
     async def list_labelled(self, selector: str) -> tuple[Json, ...]:
-        """Those with these labels, as the API server has them now."""
+        """The objects with these labels, as the API server has them now."""

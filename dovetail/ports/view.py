@@ -101,7 +101,7 @@ class DrainLookups(Protocol):
     """What people say of drains that something holds."""
 
     def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
-        """That of the pool's policies; NotSeenYet while one may have changed unseen."""
+        """The rules of the pool's policies; NotSeenYet while one may have changed unseen."""
 
 
 class MoveLookups(Protocol):

@@ -23,7 +23,7 @@ def askers_of(value: object) -> object:
 
 
 def networks_in(entries: Iterable[str]) -> list[Network]:
-    """Those that are no names."""
+    """The entries that are no names."""
     return [network for entry in entries if (network := _network(entry)) is not None]
 
 

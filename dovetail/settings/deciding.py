@@ -32,7 +32,7 @@ DECIDING: Final = (
 
 
 def deciding(settings: Settings) -> dict[str, Any]:
-    """Those that bear on decisions, by name."""
+    """The settings that bear on decisions, by name."""
     return {name: getattr(settings, name) for name in DECIDING}
 
 
@@ -56,7 +56,7 @@ def placement_settings(settings: Settings) -> PlacementSettings:
 
 
 def cost_settings(settings: Settings) -> CostSettings:
-    """For the policy cost, in placement and in disruption."""
+    """The settings of the policy cost, in placement and in disruption."""
     return CostSettings(
         everywhere=settings.placement_policy == "Cost",
         node_cost=settings.node_cost,

@@ -23,7 +23,7 @@ def flag_of(variable: str) -> str:
 
 
 def known_flags() -> dict[str, tuple[str, bool]]:
-    """By flag the variable, and whether the flag may stand without a value, which then is true."""
+    """The variable of each flag, and whether the flag may stand without a value, which then is true."""
     found = {flag_of(one.variable): (one.variable, one.is_switch) for one in WITHOUT_EFFECT}
     for model in settings_models():
         for field in model.model_fields.values():

@@ -87,7 +87,8 @@ WITHOUT_EFFECT: Final[tuple[WithoutEffect, ...]] = (
 
 
 def set_without_effect(source: Mapping[str, str]) -> Iterator[tuple[WithoutEffect, str, bool]]:
-    """Those that are set, with their values, and whether the value asks for something that is not done here."""
+    """The settings without effect that are set, with their values, and whether the value asks for something that is not
+    done here."""
     for one in WITHOUT_EFFECT:
         value = source.get(one.variable, "").strip()
         if value:

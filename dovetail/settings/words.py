@@ -17,7 +17,7 @@ WORDS: Final[dict[str, str]] = {
     "DOVETAIL_LISTEN_ADDRESS": "the address of all of them; in a pod `0.0.0.0`, which the chart sets",
     "DISABLE_CLUSTER_STATE_OBSERVABILITY": "`true`: leave out the gauges of nodes, pods and conditions",
     "LOG_LEVEL": "`debug`, `info`, `warning` or `error`",
-    "BATCH_IDLE_DURATION": "how long no further pending pod must come before pods are placed",
+    "BATCH_IDLE_DURATION": "pods are placed once no further pending pod has come for this long",
     "BATCH_MAX_DURATION": "how long to wait for further pending pods at most",
     "DOVETAIL_PASS_LIMIT": (
         "how long one pass may place pods; it answers with what it has, and the next begins with the pods not reached"
@@ -72,13 +72,13 @@ WORDS: Final[dict[str, str]] = {
         "where the inputs of decisions are kept, for `dovetail replay` and `explain … --at`: a folder that all workers "
         "share, or `s3://bucket/prefix`; without it nowhere"
     ),
-    "DOVETAIL_FLIGHTS_MEGABYTES": "how large they may grow together; the oldest are let go of",
+    "DOVETAIL_FLIGHTS_MEGABYTES": "how large they may grow together; the oldest are deleted",
     "DOVETAIL_MAX_HISTORY": "for tests: after how many events the Scheduler starts anew; `0`: as Temporal suggests",
     "SYSTEM_NAMESPACE": "the namespace of the ConfigMap in which shortages of capacity are kept",
     "CLUSTER_ENDPOINT": "where new nodes find the API server, an absolute URL; without it the cloud is asked",
     "CLUSTER_CA_BUNDLE": (
-        "by which new nodes know the API server, base64; without it the worker's own. Part of a NodeClass's hash: "
-        "a change drifts every node"
+        "the certificate by which new nodes know the API server, base64; without it the worker's own. Part of a "
+        "NodeClass's hash: a change drifts every node"
     ),
     "TEMPORAL_WORKER_BUILD_ID": "the worker's version for Temporal's worker deployments: the image's digest or tag",
     "TEMPORAL_DEPLOYMENT_NAME": "the deployment that this version belongs to: one name per cluster, always the same",
@@ -86,14 +86,14 @@ WORDS: Final[dict[str, str]] = {
         "`cloud`: waits send so few heartbeats that an idle cluster costs less than one action a minute"
     ),
     "DOVETAIL_TEMPORAL_API_KEY_FILE": (
-        "a file with the API key that is read again while the worker runs; goes before `TEMPORAL_API_KEY`"
+        "a file with the API key that is read again while the worker runs; comes before `TEMPORAL_API_KEY`"
     ),
     "DOVETAIL_PAYLOAD_CODEC": "`module:factory` that encodes what Temporal keeps; workers and commands need the same",
     "DOVETAIL_CODEC_KEYS": "the folder of keys that the factory is given",
     "DOVETAIL_TEMPORAL_UI": "the address of Temporal's Web UI as people open it, to which the web page links workflows",
     "POD_NAME": "the worker's name in Temporal's lists where its host name is not its own (`hostNetwork`)",
     "DOVETAIL_VERSIONING": (
-        "of a worker with a version: `pinned` workflows end on the version that they began on, "
+        "for a worker with a version: `pinned` workflows end on the version that they began on, "
         "`auto-upgrade` ones move with their next task"
     ),
     "DOVETAIL_API": "`false`: no questions are answered under `/api/v1`",
@@ -102,8 +102,8 @@ WORDS: Final[dict[str, str]] = {
         "who may ask there besides the API server's proxy and this machine: networks such as `10.0.0.0/8`, and names "
         "of hosts by which a browser may call a worker; `0.0.0.0/0,::/0`: everybody"
     ),
-    "DOVETAIL_CONTEXT": "of commands: the context of the kubeconfig; without it the current one",
-    "DOVETAIL_SERVICE": "of commands: the workers' Service, as `NAMESPACE/NAME:PORT`",
+    "DOVETAIL_CONTEXT": "for commands: the context of the kubeconfig; without it the current one",
+    "DOVETAIL_SERVICE": "for commands: the workers' Service, as `NAMESPACE/NAME:PORT`",
     "LOG_FORMAT": "`json` or `text`; without it text where standard output is a terminal, else JSON",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "a collector, to which traces, metrics and the log are sent; needs the extra `otlp`",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the same for traces alone: the whole address",
@@ -117,8 +117,8 @@ WORDS: Final[dict[str, str]] = {
     "OTEL_TRACES_SAMPLER": "which traces are kept: `…always_on`, `…always_off`, or by `…traceidratio` a share",
     "OTEL_TRACES_SAMPLER_ARG": "that share",
     "PLACEMENT_POLICY": "`Cost`: cheaper nodes are looked for after each pass ([cost](../cost.md))",
-    "DOVETAIL_COST_SECONDS": "how long is looked for them, in processor time, for each thousand of pods begun",
-    "DOVETAIL_COST_WORTH": "of that policy: percent of a NodePool's price to save for each percent of it that is moved",
+    "DOVETAIL_COST_SECONDS": "how long to look for them, in processor time, for each thousand pods begun",
+    "DOVETAIL_COST_WORTH": "for it: percent of a NodePool's price to save for each percent of the pool that is moved",
     "DOVETAIL_COST_KEEP_PLACES": "pods are nominated for the nodes that the policy `Cost` makes for them",
     "DOVETAIL_NODE_COST": "dollars an hour that a node costs beside its instance, for that policy",
 }

@@ -28,8 +28,8 @@ class Evictions:
 
 
 def plan_evictions(pods: tuple[Pod, ...], deadline: float | None, now: float) -> Evictions:
-    """For a node with these pods. One that cannot be judged is not evicted, since it may be protected: it holds the
-    node until it is gone, or until the deadline has passed."""
+    """The evictions of a node with these pods. A pod that cannot be judged is not evicted, since it may be protected:
+    it holds the node until it is gone, or until the deadline has passed."""
     judging = Judging()
     waiting: list[Pod] = []
     force: list[Pod] = []
@@ -67,7 +67,7 @@ class _Judged:
 
 
 def _judge(pod: Pod, deadline: float | None, now: float) -> _Judged | None:
-    """None: it does not delay the drain."""
+    """How the pod leaves; None: it does not delay the drain."""
     if not awaits_eviction(pod, now):
         return None
     return _Judged(force=must_force(pod, deadline, now), tier=tier(pod), protected=is_protected(pod, now))

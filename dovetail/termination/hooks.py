@@ -38,7 +38,7 @@ class Hook:
 
 
 def hooks_of(claim: NodeClaim, prefix: str | tuple[str, ...]) -> tuple[Hook, ...]:
-    """Those of one kind or of several, by name."""
+    """The hooks of one kind or of several, by name."""
     found = sorted((key, value) for key, value in claim.annotations.items() if key.startswith(prefix))
     return tuple(_hook(key.partition("/")[2], value) for key, value in found)
 

@@ -36,7 +36,7 @@ def tainted_since(claim: NodeClaim, nodes: Iterable[Node], now: float) -> float:
 
 
 def finalizers_left(finalizers: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Without ours; those of others stay (TRM-11). None where ours is not there."""
+    """The finalizers without ours; those of others stay (TRM-11). None where ours is not there."""
     rest = tuple(name for name in finalizers if name != TERMINATION_FINALIZER)
     return None if rest == finalizers else rest
 

@@ -83,7 +83,7 @@ def is_young(pod: Pod, now: float) -> bool:
 
 
 def turns(found: OwnerPods, evicted: Mapping[str, Eviction], share: float, now: float) -> Turns:
-    """From one count, which may be a little old, and the evictions of that owner's pods by UID."""
+    """The turns by one count, which may be a little old, and by the evictions of that owner's pods by UID."""
     recent = {uid: each for uid, each in evicted.items() if now - each.at < timing.TURN_WINDOW}
     first = math.floor(min((each.at for each in recent.values()), default=now))  # creation is written in whole seconds
     came = found.arrived | {uid: each.created for uid, each in recent.items()}

@@ -165,7 +165,7 @@ def kept() -> frozenset[str]:
 
 
 def beside() -> Context:
-    """For a task beside the running step's own work: that it gets on says nothing of the step."""
+    """Run a task beside the running step's own work: that the task makes progress says nothing of the step."""
     context = copy_context()
     context.run(_progress.set, None)
     return context

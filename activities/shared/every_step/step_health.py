@@ -48,17 +48,17 @@ class RunningStep:
     has_looked: bool = False  # in this attempt
 
     def looked(self) -> None:
-        """It has seen everything that there is."""
+        """The loop has seen everything that there is."""
         self.last_look, self.has_looked = self.now(), True
 
     @property
     def is_well(self) -> bool:
-        """It has seen everything, and got beyond what fails a loop that is handed out anew."""
+        """Whether it has seen everything, and got beyond what fails a loop that is handed out anew."""
         return self.has_looked and self.now() - self.began >= WELL_SECONDS
 
     @property
     def key(self) -> _Key:
-        """The same at each attempt, and at each repetition for the same subject."""
+        """A key that is the same at each attempt, and at each repetition for the same subject."""
         return self.workflow_id, self.step, self.subject
 
 
@@ -111,7 +111,7 @@ class StepHealth:
         return any(LOOPS.get(one.step) == loop for one in list(self.running))
 
     def succeeded(self, step: RunningStep) -> None:
-        """It has come to its end."""
+        """The step has come to its end."""
         self.known.pop(step.key, None)
 
     def failed(self, step: RunningStep, error: Exception) -> FailingStep | None:
@@ -140,16 +140,16 @@ class StepHealth:
         return tuple(sorted(found, key=lambda one: (-one.times, one.workflow_id, one.step)))
 
     def quiet(self) -> tuple[FailingStep, ...]:
-        """Those of them that have not run here for a while: another worker may have them."""
+        """The failing steps that have not run here for a while: another worker may have them."""
         limit = self.now() - WELL_SECONDS
         return tuple(one for one in self.failing() if one.last <= limit and not self.runs(one.step, one.workflow_id))
 
     def forget(self, failing: FailingStep) -> None:
-        """It is known to be over; not where it has failed here again since."""
+        """Forget a failure that is known to be over, unless the step has failed here again since."""
         self.known = {key: one for key, one in self.known.items() if one is not failing}
 
     def ages(self) -> dict[str, float]:
-        """For each loop that works here or fails here: for how long it has not seen everything. 0 while it sleeps."""
+        """How long each loop that works here or fails here has not seen everything. 0 while it sleeps."""
         now = self.now()
         found = {LOOPS[one.step]: now - one.since for one in self._fresh().values() if one.step in LOOPS}
         for step in list(self.running):

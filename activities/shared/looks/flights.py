@@ -24,7 +24,7 @@ class Flights(Protocol):
         plan: Choice | ProvisioningPlan,
         first: frozenset[str] = frozenset(),
     ) -> None:
-        """On this snapshot this was decided; `first`: the pods that provisioning began with. Returns at once."""
+        """Keep what was decided on this snapshot; `first`: the pods that provisioning began with. Returns at once."""
 
 
 class NoFlights:

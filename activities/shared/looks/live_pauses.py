@@ -55,7 +55,7 @@ class LivePauses:
         return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
 
     async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
-        """By pool: why a roll-out has no replacement made that was decided by these places of roll-outs."""
+        """Why a roll-out has no replacement made that was decided by these places of roll-outs, by pool."""
         rules, known, found = await self._rules(), frozenset(decided), dict[str, str]()
         for name, pool in pools.items():
             policies = policies_of(rules.policies, pool) if pool is not None else ()

@@ -33,7 +33,7 @@ class Snapshots:
         return passed_on(objects_now(self.view, reads))
 
     async def whole(self, reads: Kinds) -> Snapshot:
-        """The same with the catalogues: everything that a decision needs."""
+        """The snapshot with the catalogues: everything that a decision needs."""
         return passed_on(await whole_snapshot(self.view, self.catalogues, reads))
 
 

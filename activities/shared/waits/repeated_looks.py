@@ -32,7 +32,7 @@ def longest_pause(waited: float) -> float:
 
 @contextmanager
 def one_more_waits() -> Iterator[None]:
-    """For as long as a step looks again and again, by whatever pauses."""
+    """Count one more wait, for as long as a step looks again and again, by whatever pauses."""
     _Waiting.count += 1
     try:
         yield

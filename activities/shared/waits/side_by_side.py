@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 async def side_by_side(works: Sequence[Coroutine[Any, Any, T]], at_once: int) -> list[T]:
-    """All of them; their answers in order. After a failure or a cancel none of them goes on: the step may be tried
-    again elsewhere, and must not meet itself."""
+    """Run all of them; their answers in order. After a failure or a cancel none of them continues: the step may be
+    tried again elsewhere, and must not meet itself."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(work: Coroutine[Any, Any, T]) -> T:

@@ -38,7 +38,7 @@ class Sight:
         say_seen(self.version, at_work=True)
 
     def answered(self) -> None:
-        """They got no more than a reason, and wait on."""
+        """They got no more than a reason, and continue to wait."""
         if self.new:
             say_seen(self.version, at_work=False)
             self.new = self.at_work = False
@@ -60,7 +60,7 @@ class Reported:
 
 
 def reported_in(details: Sequence[Any]) -> Reported:
-    """By the details of a heartbeat; nothing before the first that tells it."""
+    """What the details of a heartbeat report; nothing before the first that has any."""
     match list(details):
         case [_, _, [int(version), bool(at_work)], *_]:
             return Reported(version, at_work)

@@ -51,7 +51,8 @@ class KnownClaims:
         return claim
 
     async def newest_deletion(self, ref: ClaimRef) -> NodeClaim | None:
-        """Where the cache or an answer to this process shows that it is being deleted: so; else as it is now."""
+        """The claim as the cache or an answer to this process has it, where that shows that it is being deleted; else
+        as it is now."""
         for known in (self.lookups.claim(ref.name), self.claims.answered(ref.name)):
             if known is not None and known.uid == ref.uid and known.deleting_since is not None:
                 return known

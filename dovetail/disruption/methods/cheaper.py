@@ -147,7 +147,7 @@ class _Narrowing:
         return self._below(made, limit)
 
     def _as_spot(self, made: Replacement) -> Replacement:
-        """As spot alone where any type is sold so; where none is, it is launched on demand."""
+        """The replacement as spot alone where any type is sold so; where none is, it is launched on demand."""
         narrowed, prices = only_spot(made), self.round_.prices
         types = tuple(t for t in made.types if prices.suits(t, narrowed.requirements))
         return replace(narrowed, types=types) if types else made
@@ -247,7 +247,8 @@ class _Search:
         return min(worth, self.round_.priced(made).cheapest + beside)
 
     def permitted(self, chunk: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-        """Those that the allowances permit beside those that have joined, and those that they permit without these."""
+        """The nodes that the allowances permit beside those that have joined, and those that they permit without
+        these."""
         left, found, later = self.left.copy(), list[Candidate](), list[Candidate]()
         room = self.round_.settings.profile.most_consolidated - len(self.chosen)
         for candidate in chunk:

@@ -112,7 +112,7 @@ def simulated(
 
 
 def unplaced_text(simulation: Simulation) -> str:
-    """Which pods would find no place, at most five by name (DIS-91)."""
+    """The pods that would find no place, at most five by name (DIS-91)."""
     shown = [f"{pod} => {why}" for pod, why in sorted(simulation.unplaced.items())[:5]]
     others = len(simulation.unplaced) - len(shown)
     return f"Not all pods would schedule, {' '.join(shown)} " + (f"and {others} other(s)" if others > 0 else "")
@@ -170,7 +170,7 @@ def _cheaper(round_: Round, candidates: Sequence[Candidate], made: Replacement) 
 
 
 def only_spot(made: Replacement) -> Replacement:
-    """The same, launched as spot or not at all."""
+    """The replacement launched as spot or not at all."""
     spot = requirement(names.CAPACITY_TYPE, "In", (names.CAPACITY_SPOT,))
     present = made.requirements.get(names.CAPACITY_TYPE)
     narrowed = spot if present is None else intersect(present, spot)

@@ -53,7 +53,7 @@ def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 
 def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """All that may be disrupted now, or the first that can be replaced (DIS-71)."""
+    """Every drifted node that may be disrupted now, or the first that can be replaced (DIS-71)."""
     if round_.settings.profile.replaces_in_waves:
         complete = completed_at(round_, candidates)
         if complete is not None:

@@ -39,7 +39,7 @@ def by_ratio(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 
 def decide_empty(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """All that the allowances permit, in one command (DIS-64)."""
+    """All empty nodes that the allowances permit, in one command (DIS-64)."""
     reason = DisruptionReason.EMPTY
     left = RemainingAllowances.of(round_.allowances(reason))
     taken: list[Candidate] = []

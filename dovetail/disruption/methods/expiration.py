@@ -29,7 +29,7 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """Those that expire first come first, equals by name; static pools before the others."""
+    """Replace the expired nodes, those that expire first before the others, equals by name; static pools first."""
     ordered = sorted(candidates, key=lambda c: (c.claim.expires_at or 0.0, c.name))
     static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
     if static.commands:

@@ -58,7 +58,7 @@ def _in_turn(round_: Round, ordered: Sequence[Candidate]) -> Found:
 
 
 def _answers(asked: Sequence[Candidate], found: Found) -> list[Notice]:
-    """To the one who asked: that it begins, or what it waits for."""
+    """What the person who asked is answered: that it begins, or what it waits for."""
     begun = {c.name for command in found.commands for c in command.candidates}
     waits = {candidate.name: block.message for candidate, block in found.blocks}
     return [_answer(each, each.name in begun, waits.get(each.name, "")) for each in asked]

@@ -72,7 +72,7 @@ def reschedule_cost(reschedulable: Iterable[Pod], managed: bool = False) -> floa
 
 
 def legacy_cost(pods: Iterable[Pod], claim: NodeClaim, now: float) -> float:
-    """All pods, negative costs too, times the share of its life that the node has left (DIS-34)."""
+    """The cost of all pods, negative ones too, times the share of its life that the node has left (DIS-34)."""
     return sum(eviction_cost(pod) for pod in pods) * lifetime_left(claim, now)
 
 
@@ -94,7 +94,7 @@ def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str
 
 
 def claim_price(claim: NodeClaim, types: Mapping[str, Mapping[str, InstanceType]]) -> float | None:
-    """The same of a claim's instance, by its labels; None if unknown. `types`: by pool, then by name."""
+    """The price of a claim's instance, by its labels; None if unknown. `types`: by pool, then by name."""
     if any(key not in claim.labels for key in _PRICED):
         return None
     known = types.get(claim.labels.get(names.NODE_POOL, ""), {}).get(claim.labels[names.INSTANCE_TYPE])

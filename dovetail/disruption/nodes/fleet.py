@@ -92,7 +92,7 @@ class Fleet:
 
     @cached_property
     def replaced_from(self) -> dict[str, float]:
-        """From when claims are replaced for their age, by name."""
+        """The moment from which each claim is replaced for its age, by name."""
         found: dict[str, float] = {}
         for name, pool in self.pools.items():
             claims = [member.claim for member in self.by_pool.get(name, ()) if member.claim is not None]
@@ -101,13 +101,13 @@ class Fleet:
 
     @cached_property
     def unreadable(self) -> dict[str, Unreadable]:
-        """By node, a pod there that cannot be read and still holds it."""
+        """For each node, a pod on it that cannot be read and still holds it."""
         found = (u for u in self.snapshot.unreadable if u.kind == "Pod" and u.node)
         return {u.node: u for u in found if u.holds_its_node(self.now)}
 
     @cached_property
     def promises(self) -> Promises:
-        """Which claims' room is promised to pods."""
+        """The claims whose room is promised to pods."""
         return promises_of(self.snapshot)
 
     def is_taken(self, member: Member) -> bool:

@@ -52,7 +52,8 @@ class Movements:
         return replace(snapshot, claims={**snapshot.claims, **late}) if late else snapshot
 
     def _with(self, claim: NodeClaim, moved: float) -> NodeClaim:
-        """The same object as at the snapshot before, where neither has changed: a stamp may be minutes late."""
+        """The claim with that stamp: the object of the snapshot before where neither has changed, as a stamp may be
+        minutes late."""
         standing, known = self._late.get(claim.name, (None, claim))
         return known if standing is claim and known.last_pod_event == moved else replace(claim, last_pod_event=moved)
 

@@ -42,7 +42,8 @@ class Aftermath:
 
 
 def carried_out(round_: Round, commands: Sequence[Command], number: int, at: float) -> Aftermath:
-    """All commands done. `number`: how many successors there are already, for the names of the next."""
+    """The snapshot after all these commands. `number`: how many successors there are already, for the names of the
+    next."""
     snapshot = round_.snapshot
     claims, nodes, pods = dict(snapshot.claims), dict(snapshot.nodes), dict(snapshot.pods)
     by_key = {pod.key: pod for pod in pods.values()}

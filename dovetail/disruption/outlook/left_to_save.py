@@ -161,7 +161,7 @@ def _carry_out(play: _Play, round_: Round, command: Command) -> None:
 
 
 def _held(play: _Play) -> dict[str, str]:
-    """By node, what holds it at the end."""
+    """What holds each node at the end."""
     if play.looked is None:
         return {}
     return {name: HOLDS[block.why] for name, block in reversed(list(_blocks(*play.looked))) if block.why in HOLDS}
@@ -174,7 +174,7 @@ def _blocks(round_: Round, attempts: tuple[Attempt, ...]) -> Iterator[tuple[str,
 
 
 def without_holds(snapshot: Snapshot) -> Snapshot:
-    """The same, as if nobody held anything: no pause, window, rate, budget or protection. What a pool says of
+    """The snapshot as if nobody held anything: no pause, window, rate, budget or protection. What a pool says of
     consolidation itself stays: whether, and of which nodes."""
     free = without_pauses(snapshot)
     return replace(

@@ -60,7 +60,7 @@ class RolloutsAhead:
     steps: dict[tuple[str, float, str], StepAhead] = field(default_factory=dict)  # by roll-out, beginning, step
 
     def advanced(self, snapshot: Snapshot) -> Snapshot:
-        """The same moment with each as it would stand then; those that policies want are there."""
+        """The same moment with each roll-out as it would stand then, those that policies want included."""
         now, rollouts = snapshot.now, dict(snapshot.rollouts)
         rollouts.update({new.name: _made(new, now) for new in wanted_rollouts(snapshot)})
         snapshot = replace(snapshot, rollouts=rollouts)
@@ -71,7 +71,7 @@ class RolloutsAhead:
         return replace(snapshot, rollouts=rollouts)
 
     def _advanced(self, rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Rollout:
-        """As many moves as are due at that moment."""
+        """The roll-out after as many moves as are due at that moment."""
         for _ in range(_MOVES_OF_A_STEP * (len(rollout.steps) + 1)):
             rollout = self._answered(_passing(rollout, now), now)
             status = next_move(rollout, pool, nodes, now)
@@ -130,7 +130,7 @@ def _arrivals(claims: Iterable[NodeClaim], now: float) -> Iterator[float]:
 
 
 def _arrived(nodes: PoolNodes, now: float) -> PoolNodes:
-    """Those that are still to come are on their way, and not ready."""
+    """The pool's nodes at that moment: those that are still to come are on their way, and not ready."""
     return replace(nodes, ready=tuple(created for created in nodes.ready if created <= now))
 
 
@@ -159,6 +159,6 @@ def _noted(found: StepAhead, status: RolloutStatus) -> StepAhead:
 
 
 def _made(new: NewRollout, now: float) -> Rollout:
-    """As it is there once upkeep has made it."""
+    """The NodeRollout once upkeep has made it."""
     copied: Mapping[str, Any] = {name: getattr(new.plan, name) for name in _COPIED}
     return Rollout(name=new.name, uid=new.name, generation=1, created=now, pool=new.pool, policy=new.policy, **copied)

@@ -59,7 +59,7 @@ class Simulator(Protocol):
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """By node, the number of virtual pods of CapacityBuffers that have room there as things stand."""
+        """The number of virtual pods of CapacityBuffers that have room on each node as things stand."""
         ...
 
     @property
@@ -68,8 +68,8 @@ class Simulator(Protocol):
         ...
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By pod that would move, its share of the least that new nodes for all of them would cost; any part of them
-        costs at least what its shares come to."""
+        """For each pod that would move, its share of the least that new nodes for all of them would cost; any part of
+        them costs at least what its shares come to."""
         ...
 
     def simulate(

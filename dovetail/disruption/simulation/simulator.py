@@ -76,8 +76,8 @@ class PlacementSimulator:
         return cost_pools(self.index)
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """By pod that would move, its share of the least that new nodes for all of them would cost, as far as amounts
-        and offerings tell."""
+        """For each pod that would move, its share of the least that new nodes for all of them would cost, as far as
+        amounts and offerings say."""
         pods = [pod for c in candidates for pod in self.movers(c)]
         of_pods = worth_of_pods(self.index, pods)
         return {pod.key: of_pods.get(pod.uid, 0.0) for pod in pods}
@@ -148,7 +148,7 @@ class PlacementSimulator:
 
     @cached_property
     def _virtual(self) -> Mapping[str, list[Pod]]:
-        """By node, the virtual pods that have room there as things stand."""
+        """The virtual pods that have room on each node as things stand."""
         if not self.index.virtual.pending:
             return {}
         placed = {name: [pod for pod in pods if is_virtual(pod)] for name, pods in self._baseline.existing.items()}
@@ -160,7 +160,7 @@ class PlacementSimulator:
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """By node, how many virtual pods have room there as things stand (DIS-68)."""
+        """How many virtual pods have room on each node as things stand (DIS-68)."""
         return {name: len(pods) for name, pods in self._virtual.items()}
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:

@@ -23,7 +23,7 @@ NODES_UP_TO_DATE: Final = "NodesUpToDate"
 
 
 def refused_of(rollouts: Iterable[Rollout], pool: NodePool) -> str:
-    """Which roll-out refuses the pool's target, and why; empty where none does."""
+    """The roll-out that refuses the pool's target, and why; empty where none does."""
     found = (each for each in rollouts if each.pool == pool.name and each.status.state in REFUSED)
     return next((f"NodeRollout {each.name} refuses the target: {each.words}" for each in found), "")
 

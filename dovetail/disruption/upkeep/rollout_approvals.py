@@ -72,7 +72,7 @@ def is_approved(rollout: Rollout, nodes: PoolNodes, now: float) -> bool:
 
 
 def digest_of(rollout: Rollout, status: RolloutStatus, nodes: PoolNodes) -> str:
-    """Of the target, the question, the steps to come, the nodes and the gates, in this order."""
+    """A digest of the target, the question, the steps to come, the nodes and the gates, in this order."""
     return "-".join(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in _parts(rollout, status, nodes))
 
 

@@ -59,7 +59,8 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
 
 
 def _counted(snapshot: Snapshot, pool: NodePool, now: float) -> Mapping[str, _Counts]:
-    """Of each owner of whose pods one is not ready at the target: of the others nothing can be said against it."""
+    """The counts of each owner that has a pod at the target that is not ready: nothing can be said against the target
+    by the others."""
     old, target = split_of(snapshot, pool)
     nodes = {claim.node_name for claim in target}
     counts = {_owner(pod): _Counts() for pod in snapshot.unready_pods if pod.node_name in nodes}
@@ -77,7 +78,7 @@ def _pods(snapshot: Snapshot, claims: Claims) -> Iterator[Pod]:
 
 
 def _owner(pod: Pod) -> str:
-    """Whose it is, for people; empty where it does not run for good."""
+    """The owner's name for people; empty where the pod does not run for good."""
     owner = next((each for each in pod.owners if each.controller), None) if is_active(pod) else None
     return f"{owner.kind} {pod.namespace}/{owner.name}" if owner is not None and owner.kind != "Job" else ""
 

@@ -16,7 +16,7 @@ OVERDUE: Final = 7 * 86_400.0  # seconds since it was found to have drifted
 
 
 def overdue_drift(snapshot: Snapshot) -> Mapping[str, tuple[NodeClaim, ...]]:
-    """By NodePool, those that have waited the longest first; each pool of ours has its answer."""
+    """The claims by NodePool, those that have waited the longest first; each pool of ours has its answer."""
     found: dict[str, list[NodeClaim]] = {
         name: [] for name, pool in snapshot.pools.items() if snapshot.is_ours(pool.template.node_class)
     }
@@ -33,7 +33,7 @@ def next_overdue(snapshot: Snapshot) -> float | None:
 
 
 def why_waiting(snapshot: Snapshot, pool: str) -> str:
-    """Which rule of people keeps the pool's drifted nodes from beginning; empty where none does."""
+    """The rule of people that keeps the pool's drifted nodes from beginning; empty where none does."""
     held = hold_of(said_in(snapshot, pool), Cause.DRIFTED, replaced=True)
     return "" if held is None else held.message
 

@@ -36,7 +36,7 @@ def wanted_rollouts(snapshot: Snapshot) -> Iterator[NewRollout]:
 
 
 def outlived_rollouts(snapshot: Snapshot) -> Iterator[Rollout]:
-    """Those that policies made. What a person made is that person's."""
+    """The roll-outs that policies made and that may be deleted. What a person made is that person's."""
     for pool in sorted({rollout.pool for rollout in snapshot.rollouts.values() if rollout.policy}):
         ours = [each for each in _complete(snapshot, pool) if each.policy]
         for place, rollout in enumerate(ours):
@@ -45,15 +45,15 @@ def outlived_rollouts(snapshot: Snapshot) -> Iterator[Rollout]:
 
 
 def _complete(snapshot: Snapshot, pool: str) -> list[Rollout]:
-    """Those of the pool, the latest first."""
+    """The pool's complete roll-outs, the latest first."""
     complete = RolloutState.COMPLETE
     found = [each for each in snapshot.rollouts_by_pool.get(pool, {}).values() if each.status.state == complete]
     return sorted(found, key=lambda each: (-each.status.since, each.name))
 
 
 def _name(pool: NodePool, complete: list[Rollout]) -> str:
-    """By the target and by what came before: a change back to an earlier target is another roll-out, and a new image of
-    the NodeClass leaves the NodePool as it is."""
+    """The name, made of the target and of what came before: a change back to an earlier target is another roll-out, and
+    a new image of the NodeClass leaves the NodePool as it is."""
     before = complete[0].uid if complete else ""
     digest = sha256(f"{pool.uid}/{pool.hash}/{before}".encode()).hexdigest()[:_DIGITS]
     return f"{pool.name[: _LONGEST_NAME - _DIGITS - 1].rstrip('.-')}-{digest}"

@@ -58,12 +58,12 @@ class Cause(StrEnum):
 
     @classmethod
     def of(cls, reason: str, *, at_once: bool = False) -> "Cause":
-        """That of a disruption's reason. `at_once`: a person asks for the node now."""
+        """The cause that belongs to a disruption's reason. `at_once`: a person asks for the node now."""
         return cls.REQUESTED_NOW if at_once and reason == DisruptionReason.REQUESTED else cls[reason.upper()]
 
 
 class HeldBy(StrEnum):
-    """By what people hold a pool."""
+    """The kinds of rule by which people hold a pool."""
 
     PAUSE = "Pause"
     FREEZE = "Freeze"
@@ -76,7 +76,7 @@ class HeldBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolHold:
-    """Which rule says "not now", in words for people, and until when where that is known."""
+    """The rule that says "not now", in words for people, and until when where that is known."""
 
     rule: HeldBy
     why: WhyNot
@@ -116,7 +116,7 @@ class Said:
         return max(found, default=None)
 
     def at(self, moment: float) -> "Said":
-        """The same at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
+        """What is said at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
         return replace(self, now=moment)
 
 
@@ -149,18 +149,18 @@ def readiness_of(policies: Iterable[Policy], snapshot: Snapshot) -> Mapping[str,
 
 
 def readiness_for(policy: Policy, snapshot: Snapshot) -> Readiness:
-    """Those of one; what cannot be read may be any policy's."""
+    """The readiness of one policy's nodes; a node that cannot be read may be any policy's."""
     pools = ["", *(name for name, pool in snapshot.pools.items() if policy.selects(pool))]
     return sum((snapshot.readiness.get(pool, Readiness()) for pool in pools), Readiness())
 
 
 def rollouts_of(rollouts: Mapping[str, Rollout], pool: str) -> tuple[Rollout, ...]:
-    """Those that may hold nodes of the pool back, by name."""
+    """The roll-outs that may hold nodes of the pool back, by name."""
     return tuple(rollouts[name] for name in sorted(rollouts) if rollouts[name].is_about(pool))
 
 
 def rollouts_in(snapshot: Snapshot, pool: str) -> tuple[Rollout, ...]:
-    """The same of a snapshot, which keeps many that are complete."""
+    """The roll-outs of a snapshot that may hold nodes back; a snapshot keeps many that are complete."""
     ours = snapshot.rollouts_by_pool
     return rollouts_of({**ours.get("", {}), **ours.get(pool, {})}, pool)
 

@@ -64,7 +64,7 @@ class Pause:
         return f"{end}, by {self.by or 'somebody who left no name'}: {self.reason or 'no reason given'}"
 
     def announces(self, activity: Activity) -> str:
-        """That it holds the activity, for people."""
+        """The text for people that says that it holds the activity."""
         return f"{activity} paused for {self.where} {self.says}"
 
     @property
@@ -158,20 +158,21 @@ def undoing_freeze(freezes: Iterable["Freeze"], activity: Activity, now: float) 
 
 
 def pauses(snapshot: "Snapshot") -> tuple[Pause, ...]:
-    """All that hold now, those for all pools first."""
+    """All pauses that hold now, those for all pools first."""
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = (pause_of_pool(pool, snapshot.now) for _, pool in sorted(snapshot.pools.items()))
     return (*general, *(pause for pause in own if pause is not None))
 
 
 def pauses_of_all(system: Namespace | None, freezes: Mapping[str, "Freeze"], now: float) -> tuple[Pause, ...]:
-    """Those that hold for every pool."""
+    """The pauses that hold for every pool."""
     found = (pause_of_all(system, now), *(pause_of_freeze(freezes[name], now) for name in sorted(freezes)))
     return tuple(pause for pause in found if pause is not None)
 
 
 def holding(found: Iterable[Pause | None], activity: Activity) -> Pause | None:
-    """Of those that hold that, the one that ends last, so that nobody waits for an end that frees nothing."""
+    """The pause that holds the activity; of several the one that ends last, so that nobody waits for an end that frees
+    nothing."""
     held = [pause for pause in found if pause is not None and activity in pause.what]
     return max(held, key=lambda pause: math.inf if pause.until is None else pause.until, default=None)
 
@@ -185,7 +186,7 @@ def pause_on(snapshot: "Snapshot", pool: str, activity: Activity) -> Pause | Non
 
 
 def without_pauses(snapshot: "Snapshot") -> "Snapshot":
-    """The same, as if people held nothing: what is held back is what would be decided then."""
+    """The snapshot as if people held nothing: what is held back is what would be decided then."""
     spaces = {name: replace(space, annotations={}) for name, space in snapshot.namespaces.items()}
     pools = {name: replace(pool, annotations=_unpaused(pool)) for name, pool in snapshot.pools.items()}
     return replace(snapshot, namespaces=spaces, pools=pools, freezes={}, policies={}, rollouts={})

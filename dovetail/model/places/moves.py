@@ -228,7 +228,7 @@ class Moves:
         return MoveVerdict(step=step, deployment=deployment, why=why, says=why.words if why.waits else "")
 
     def _why_not(self, pod: Pod, roll_out: RollOut, deadline: float | None) -> WhyNotMoved | None:
-        """In the order in which a person would mend it."""
+        """Why it cannot be moved, in the order in which a person would put it right."""
         grace = pod.grace_seconds or 0
         depends_on = WORKLOAD_KINDS | (VOLUME_KINDS if _claims_of(pod) else frozenset())
         checks = (
@@ -263,7 +263,7 @@ class Moves:
 
 
 class MovablePods:
-    """Which pods of a snapshot leave by a roll-out, and which are held; each is asked about once."""
+    """The pods of a snapshot that leave by a roll-out, and those that are held; each is asked about once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._moves = snapshot, Moves(OfSnapshot(snapshot), snapshot.now)

@@ -67,7 +67,7 @@ class Breaker:
         return until is not None and now >= until and self.probe is None
 
     def failed(self, mark: str, rule: BreakerRule, now: float) -> "Breaker":
-        """With one more failure, unless it is known. It is that of the try where there is one."""
+        """The breaker with one more failure, unless it is known. It is the try's failure where there is a try."""
         if any(known == mark for _, known in self.failures):
             return self
         failures = (*self.failures, (now, mark))[-MOST:]
@@ -116,7 +116,7 @@ def breaker_of(pool: NodePool, reason: str) -> Breaker | None:
 
 
 def breakers_of(pool: NodePool) -> Mapping[str, Breaker]:
-    """All that it remembers, of its template as it is."""
+    """All breakers that the pool remembers of its present template."""
     text = pool.annotations.get(names.BREAKER, "")
     found = [_ENTRY.match(entry) for entry in text.split(",")] if text else []
     read = [_breaker(match) for match in found if match is not None and match[2] == _template(pool)]

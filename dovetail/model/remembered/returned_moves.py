@@ -78,7 +78,7 @@ def rest_after(times: int) -> float:
 
 
 def _remembered(pool: NodePool, now: float) -> tuple[Counts, Counts]:
-    """Those of the last day. What has come back is never more than what was taken."""
+    """The moves of the last day. What has come back is never more than what was taken."""
     match = _TEXT.match(pool.annotations.get(names.RETURNED_MOVES, ""))
     if match is None:
         return (), ()

@@ -24,7 +24,8 @@ _ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whose:
-    """Whose pods: the marks of their owner and of their namespace, empty where they have several or none is blamed."""
+    """The owner of pods: the marks of their owner and of their namespace, empty where they have several or none is
+    blamed."""
 
     owner: str = ""
     namespace: str = ""
@@ -55,7 +56,7 @@ def pod_mark(uid: str) -> str:
 
 
 def whose_pods(pods: Iterable[Pod]) -> Whose:
-    """Whose they all are. A pod without a controller is its own owner."""
+    """The owner that all of these pods have. A pod without a controller is its own owner."""
     found = {(pod.shape.namespace, *_owner_of(pod)) for pod in pods}
     spaces, owners = {space for space, _, _ in found}, {uid for _, uid, _ in found}
     [(space, _, name), *_] = found or {("", "", "")}

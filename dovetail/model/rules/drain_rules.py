@@ -68,7 +68,7 @@ class DrainRules:
 
 
 def hook_rules(rules: Iterable[DrainRules]) -> HookRules:
-    """Of several the longest time, and none goes on by itself unless all do."""
+    """The rules together: of several the longest time, and none proceeds by itself unless all do."""
     said = [each.hooks for each in rules if each.hooks is not None]
     if not said:
         return HookRules()

@@ -68,7 +68,7 @@ class GateVerdict:
 
     @property
     def words(self) -> str:
-        """For people; empty where there is nothing to say."""
+        """The verdict for people; empty where there is nothing to say."""
         return f"gate {self.name} is {self.result}: {self.message}" if self.message else ""
 
 
@@ -134,7 +134,7 @@ class AskedGate:
 
     @property
     def counts_for(self) -> float:
-        """For how many seconds an answer counts."""
+        """How many seconds an answer counts for."""
         return 2 * self.every + _GRACE
 
     def judged(self, known: GateVerdict | None, answer: Answer | None, now: float) -> GateVerdict:

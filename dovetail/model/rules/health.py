@@ -28,7 +28,7 @@ class Readiness:
     fault: str = ""  # why nobody can tell
 
     def __add__(self, other: "Readiness") -> "Readiness":
-        """Of both; a fault has no numbers beside it."""
+        """The readiness of both together; a fault has no numbers beside it."""
         return Readiness(nodes=self.nodes + other.nodes, not_ready=self.not_ready + other.not_ready)
 
 
@@ -139,7 +139,8 @@ class HealthRule:
 
 
 def readiness_by_pool(claims: Iterable[NodeClaim], nodes: Mapping[str, Node]) -> Mapping[str, Readiness]:
-    """Those of each NodePool. A node that is gone or cannot be read although its claim stands is not ready."""
+    """The readiness of each NodePool's nodes. A node that is gone or cannot be read although its claim exists is not
+    ready."""
     counted, not_ready = Counter[str](), Counter[str]()
     for claim in claims:
         if claim.deleting_since is not None or not claim.is_true(names.INITIALIZED_CONDITION):

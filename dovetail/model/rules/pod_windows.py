@@ -61,7 +61,8 @@ def _window() -> re.Pattern[str]:
 
 @remembered(MEGABYTE)
 def _read(text: str) -> "Policy":
-    """The same as a policy. One zone for all windows, which may stand at one of them; UTC where it stands nowhere."""
+    """The windows as a policy has them. One time zone for all windows, which may stand at one of them; UTC where none
+    does."""
     from dovetail.model.rules.openings import DAYS, Window, second_of
     from dovetail.model.rules.policies import Policy, zone_named
 

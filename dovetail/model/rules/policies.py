@@ -175,7 +175,7 @@ def zone_named(name: str) -> str | None:
 
 
 def policies_of(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Policy, ...]:
-    """Those that are about the pool, by name."""
+    """The policies about the pool, by name."""
     return tuple(policies[name] for name in sorted(policies) if policies[name].selects(pool))
 
 

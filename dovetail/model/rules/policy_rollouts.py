@@ -24,7 +24,7 @@ class Unmade:
 
 
 def rolling(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    """Those that have a roll-out; one counts, of several none."""
+    """The policies that have a roll-out; one counts, of several none."""
     return tuple(policy for policy in policies if policy.rollout is not None)
 
 

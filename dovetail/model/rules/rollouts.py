@@ -34,7 +34,7 @@ class Intent(StrEnum):
 
 
 class Order(StrEnum):
-    """Which of the nodes that a step takes go first."""
+    """The order in which a step takes its nodes."""
 
     AGE = "Age"  # the oldest
     ZONE = "Zone"  # one zone after another, the oldest of each first
@@ -78,8 +78,8 @@ class NodesGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
-    """So many nodes, as a number or a percentage of the pool's, and how long they prove themselves. `approve`: how many
-    seconds a person has to let the step after it begin; None where nobody is asked."""
+    """How many nodes a step takes, as a number or a percentage of the pool's, and how long they prove themselves.
+    `approve`: how many seconds a person has to let the step after it begin; None where nobody is asked."""
 
     name: str
     to: str
@@ -360,7 +360,7 @@ class PoolNodes:
 
     @property
     def taken(self) -> int:
-        """At the target or on their way to it. A node that is not known to have drifted counts."""
+        """How many are at the target or on their way to it. A node that is not known to have drifted counts."""
         return self.at_target + self.leaving
 
     @property

@@ -34,15 +34,15 @@ class StableImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableImages:
-    """Those of a pool, the newest node's first. `why_not`: why they are not kept."""
+    """The stable images of a pool, the newest node's first. `why_not`: why they are not kept."""
 
     since: float = 0.0
     images: tuple[StableImage, ...] = ()
     why_not: str = NO_IMAGE
 
     def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
-        """With what those nodes run that are not at the target and were there before. What was found once is kept,
-        because the nodes leave; where none is left, nothing more can be said of the change."""
+        """The images with what those nodes run that are not at the target and were there before. What was found once is
+        kept, because the nodes leave; where none is left, nothing more can be said of the change."""
         before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
         newest: dict[str, tuple[float, str]] = {}

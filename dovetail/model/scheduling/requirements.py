@@ -236,7 +236,7 @@ def export(item: Requirement) -> list[Expression]:
 
 
 def export_set(items: RequirementSet) -> tuple[Expression, ...]:
-    """The same for a set, sorted by key and operator, so that equal sets export equally."""
+    """A requirement set as expressions, sorted by key and operator, so that equal sets export equally."""
     return tuple(sorted((e for item in items.values() for e in export(item)), key=lambda e: (e.key, e.operator)))
 
 
@@ -258,7 +258,7 @@ def text(item: Requirement) -> str:
 
 
 def text_of_set(items: RequirementSet) -> str:
-    """The same for a set, without the hostname."""
+    """A requirement set in words, without the hostname."""
     return ", ".join(sorted(text(item) for key, item in items.items() if key != HOSTNAME))
 
 

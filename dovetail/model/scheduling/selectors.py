@@ -25,7 +25,7 @@ def expression_matches(expression: Expression, labels: Mapping[str, str]) -> boo
 
 
 def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """All expressions; none at all matches everything."""
+    """Whether all expressions match; a selector without any matches everything."""
     return selector is not None and all(expression_matches(e, labels) for e in selector.expressions)
 
 

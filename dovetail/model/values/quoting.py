@@ -17,7 +17,7 @@ def shown(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The same between double quotes, as Go's messages have it."""
+    """The text between double quotes, as Go's messages have it."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     return f'"{one_line(cut)}"'
 

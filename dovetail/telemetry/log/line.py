@@ -82,7 +82,7 @@ def _subject(done: Done) -> dict[str, Any]:
 
 
 def _origin(record: logging.LogRecord) -> dict[str, str]:
-    """Which workflow it belongs to: the one whose step runs, or the one that logs."""
+    """The workflow it belongs to: the one whose step runs, or the one that logs."""
     of_workflow: Mapping[str, Any] = getattr(record, "temporal_workflow", {})
     found = dict(step_fields.get() or {})
     if "workflow_id" in of_workflow:
@@ -108,7 +108,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """The same for a terminal: moment, level, logger, message, then key=value."""
+    """Log lines for a terminal: moment, level, logger, message, then key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = fields_of(record, "")
@@ -119,7 +119,7 @@ class TextLines(logging.Formatter):
 
 
 def _plain(text: str) -> str:
-    """As it is where a terminal shows every character of it as itself."""
+    """The text as it is where a terminal shows every character of it as itself."""
     return text if text.isprintable() else json.dumps(text)
 
 

@@ -38,7 +38,7 @@ def few(items: Sequence[str]) -> str:
 
 
 def placed(labels: Mapping[str, str]) -> dict[str, str]:
-    """Where and as what it runs, by the labels of claim or node."""
+    """Where and as what the node runs, by the labels of claim or node."""
     return {
         "instance_type": labels.get(names.INSTANCE_TYPE, ""),
         "zone": labels.get(names.ZONE, ""),

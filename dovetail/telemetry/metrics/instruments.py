@@ -30,7 +30,7 @@ class Instruments:
     made: dict[str, Any] = field(default_factory=dict)
 
     def on(self, meter: Meter) -> "Instruments":
-        """The same names on another meter."""
+        """The same instruments on another meter."""
         return replace(self, meter=meter, made={})
 
     def count(self, name: str, labels: Mapping[str, str], number: int = 1) -> None:

@@ -67,8 +67,8 @@ PIECE: Final = 2**18  # bytes; the event loop has heartbeats to send between two
 
 
 def gathered(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of about that size, for sending. Each is made when the last one is gone, in its memory:
-    the whole page at once would be 74 MB that the system has to find at every scrape."""
+    """The page in pieces of about that size, for sending. Each is made when the last one is gone, in its memory: the
+    whole page at once would be 74 MB that the system has to find at every scrape."""
     waiting: list[bytes] = []
     size = 0
     for block in blocks:

@@ -40,7 +40,7 @@ class Faults:
         self._by_decision[decision] = faults
 
     def standing(self, snapshot: Snapshot) -> tuple[Unjudged, ...]:
-        """Those whose objects exist, each once."""
+        """The faults whose objects exist, each once."""
         faults = (fault for faults in self._by_decision.values() for fault in faults)
         known = {(fault.kind, fault.name): fault for fault in faults if _exists(fault, snapshot)}
         return tuple(known[key] for key in sorted(known))

@@ -33,13 +33,13 @@ def pool_stopped(pool: str) -> None:
 
 
 def nodes_returned(pool: str, nodes: int) -> None:
-    """So many nodes that consolidation took were launched again."""
+    """Count nodes that consolidation took and that were launched again."""
     for _ in range(nodes):
         INSTRUMENTS.count("consolidated_nodes_returned_total", {"nodepool": pool})
 
 
 def without_further_claims(pods: int) -> None:
-    """So many pods of the last round get no further claim."""
+    """Set how many pods of the last round get no further claim."""
     INSTRUMENTS.gauge("pods_without_further_claims").set(pods)
 
 

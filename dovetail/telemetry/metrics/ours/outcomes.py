@@ -50,5 +50,5 @@ def plans_held(number: int) -> None:
 
 
 def instances_without_claim(number: int) -> None:
-    """So many were in the cloud's last list."""
+    """Set how many there were in the cloud's last list."""
     INSTRUMENTS.gauge("instances_without_claim").set(number)

@@ -45,7 +45,7 @@ INSTRUMENTS: Final = Instruments(
 
 
 class Phase(NamedTuple):
-    """Where a claim stands, and since when."""
+    """The phase a claim is in, and since when."""
 
     name: str
     since: float

@@ -32,7 +32,7 @@ _GATES: Final = {GateResult.PASSING: 1.0, GateResult.UNKNOWN: 0.0, GateResult.FA
 
 
 def rollout_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """Of those that are under way; what is complete or waits for a change says nothing."""
+    """The samples of roll-outs under way; a complete one, or one that waits for a change, has none."""
     for name in sorted(snapshot.rollouts):
         rollout = snapshot.rollouts[name]
         status, of = rollout.status, (("rollout", name), ("pool", rollout.pool))

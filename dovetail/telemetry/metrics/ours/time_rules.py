@@ -17,7 +17,7 @@ HELP: Final = {
 
 
 def time_rule_samples(snapshot: Snapshot) -> Iterator[Sample]:
-    """For each pool and reason the first rule that holds, where one does; and whether each object is understood."""
+    """The first rule that holds each pool for each reason, and whether each object is understood."""
     for pool in sorted(snapshot.pools):
         said = said_in(snapshot, pool)
         for reason in DisruptionReason:
