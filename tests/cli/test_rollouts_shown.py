@@ -11,6 +11,7 @@ from dovetail.answers.rollouts.text import one_line, progress_bar, rollouts_bloc
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import Allowed, Need, PoolStatus, Use
 from dovetail.answers.status.rollouts import rollout_needs, rollouts_shown
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.rules.openings import Window
 from dovetail.model.rules.policies import Freeze, Policy
 from dovetail.model.rules.rollout_approvals import Awaits
@@ -24,7 +25,7 @@ from dovetail.model.rules.rollouts import (
     RolloutStep,
 )
 from dovetail.model.values.time import format_time
-from testing.disruption_worlds import HOUR, NOW, condition
+from testing.disruption_worlds import HOUR, NOW, a_pod, condition
 from testing.time_rules import with_rules
 from tests.disruption.test_rollouts import FAILS, a_cluster, a_rollout, a_status
 
@@ -157,6 +158,27 @@ def test_a_budget_is_named_where_nothing_else_holds_it() -> None:
 
     [found] = rollouts_shown(with_rules(a_cluster(9), a_rollout()), [pool])
     assert found.waits_for == "its NodePool's budget: budget 0"
+
+
+@pytest.mark.parametrize(
+    ("kept", "step", "words"),
+    [
+        (9, "canary", "1 node to begin; 9 nodes kept, old0: "),
+        (8, "canary", "1 node to begin"),  # another one may go
+        (8, "quarter", "3 nodes to begin; 8 nodes kept, "),  # and one is too few
+        (1, "quarter", "3 nodes to begin"),
+    ],
+)
+def test_nodes_that_keep_themselves_are_named_where_too_few_others_may_begin(kept: int, step: str, words: str) -> None:
+    cluster = a_cluster(9)
+    names = sorted(cluster.nodes)
+    pods = [replace(a_pod(name, cpu="1"), do_not_disrupt="true") for name in names[:kept]]
+    world = replace(cluster, pods={pod.uid: pod for pod in pods})
+    [found] = rollouts_shown(with_rules(world, a_rollout(a_status(step))), (), DisruptionSettings())
+
+    assert found.waits_for.startswith(words) and ("kept" in found.waits_for) == ("kept" in words)
+    if "kept" in words:
+        assert f"{names[0]}: " in found.waits_for and f" and {kept - 3} more" in found.waits_for
 
 
 def test_steps_are_done_now_or_to_come_and_count_nodes_of_now() -> None:

@@ -51,6 +51,7 @@ WITHOUT = {
     "dovetail_last_day_saved_dollars{}": "worked out before the first move, and then every ten minutes",
     "dovetail_last_day_bill_dollars{}": "likewise",
     "dovetail_last_day_namespace_saved_dollars{}": "likewise",
+    'dovetail_rollout_state{state=~"RollingBack|Failed"}': "its roll-outs come to a good end",
     "dovetail_objects_set_aside{}": "every object can be read and judged",
     "temporal_workflow_task_execution_failed{}": "no workflow task fails",
     'dovetail_launches_total{outcome=~"refused|class_not_ready|timed_out"}': "what fails is tried again and succeeds",

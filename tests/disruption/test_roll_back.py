@@ -74,6 +74,24 @@ def test_nodes_at_the_target_leave_newest_first_and_no_others() -> None:
         assert taken(a_cluster(4, 3, going_back(held))) == []
 
 
+@pytest.mark.parametrize(("budget", "waves"), [("100%", [10]), ("20%", [8, 2])])
+def test_ten_of_forty_are_back_after_two_waves_at_most(budget: str, waves: list[int]) -> None:
+    """Each wave is one decision; its nodes come with an image of before, and then it is over."""
+    world, rollout, found = a_cluster(30, 10, going_back(), budget=budget), going_back(), list[int]()
+    while leaving := taken(world):
+        found.append(len(leaving))
+        claims = {**world.claims}
+        for node in leaving:
+            back = {names.IMAGE: BACK, names.STABLE_IMAGES: "image-1=m5.large"}
+            claim = claims[f"claim-{node}"]
+            claims[claim.name] = replace(claim, annotations=back, conditions=(*claim.conditions, IMAGE_DRIFT))
+        world = with_rules(replace(world, claims=claims), rollout)
+
+    assert found == waves
+    over = next_move(rollout, world.pools[POOL.name], nodes_of(world, world.pools[POOL.name]), NOW)
+    assert over.state == RolloutState.FAILED
+
+
 def test_what_was_launched_with_an_older_image_or_for_want_of_one_stays() -> None:
     world = a_cluster(1, 3, going_back())
     marks = {"claim-new0": STABLE, "claim-new1": "gone"}

@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from acceptance.bench.worker.rollouts import STEPS as PLAYED
+from acceptance.bench.worker.rollouts import played
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.adapters.kubernetes_json.rendering.policies import render_rollout
@@ -109,6 +111,14 @@ async def test_a_step_is_a_few_writes_of_a_small_object_and_no_event_but_of_its_
     assert all(0 < number + len(events) <= MOST for number in writes.values())
     assert max(writes.values()) < 20, "as many with ten times the nodes"
     assert max(change.kept.sizes) < LARGEST
+
+
+def test_a_step_costs_two_looks_more_than_a_plain_drift_at_most() -> None:
+    """One for what its number of nodes cuts off, one that finds it reached; one more finds the change."""
+    plain, steps = played(120, None), played(120, Rollout(name="r", created=NOW, pool="a", steps=PLAYED))
+
+    assert len(plain.waiting) == 0 and len(steps.waiting) <= len(PLAYED) + 1
+    assert len(steps.taking) <= len(plain.taking) + len(PLAYED)
 
 
 async def test_while_nothing_changes_nothing_is_written() -> None:

@@ -1,10 +1,11 @@
 """Roll-outs as people see them: how far each is, what its gates say, what it waits for, and what a person may type."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.answers.rollouts.answer import GateShown, RolloutShown, StepShown
+from dovetail.answers.rollouts.kept import KeptNodes
 from dovetail.answers.rollouts.text import waits_words
 from dovetail.answers.wording import plural
 from dovetail.model import names
@@ -38,19 +39,31 @@ class _Waits:
     order: str = "pause"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What holds nodes beside the rules that `hold_of` asks. `budgets`: by NodePool, why its budgets let nothing go now
+    that has drifted, where they do not; `kept`: which nodes and pods keep themselves, where somebody has looked."""
+
+    budgets: Mapping[str, str] = field(default_factory=dict)
+    kept: KeptNodes | None = None
+
+
+_NOTHING: Final = Beside()
+
+
 def is_news(rollout: Rollout) -> bool:
     """Whether anything of it goes on, or is to be put right."""
     return bool(rollout.fault) or rollout.status.state not in _QUIET or stalled(rollout) is not None
 
 
-def shown_of(rollout: Rollout, snapshot: Snapshot, budgets: Mapping[str, str] | None = None) -> RolloutShown:
-    """One of them. `budgets`: by NodePool, why its budgets let nothing drifted go now, where they do not."""
+def shown_of(rollout: Rollout, snapshot: Snapshot, beside: Beside = _NOTHING) -> RolloutShown:
+    """One of them."""
     pool, status = snapshot.pools.get(rollout.pool), rollout.status
     nodes = nodes_of(snapshot, pool) if pool is not None else None
     total, target, leaving = status.total, status.at_target, status.leaving
     if nodes is not None:
         total, target, leaving = nodes.total, nodes.at_target, nodes.leaving
-    waits = _waits(rollout, snapshot, nodes, (budgets or {}).get(rollout.pool, ""))
+    waits = _waits(rollout, snapshot, nodes, beside)
     return RolloutShown(
         name=rollout.name,
         pool=rollout.pool,
@@ -122,7 +135,7 @@ def _gates(rollout: Rollout) -> tuple[GateShown, ...]:
     return tuple(GateShown(name=gate.name, result=str(gate.result), message=gate.message) for gate in rollout.verdicts)
 
 
-def _waits(rollout: Rollout, snapshot: Snapshot, nodes: PoolNodes | None, budget: str) -> _Waits:
+def _waits(rollout: Rollout, snapshot: Snapshot, nodes: PoolNodes | None, beside: Beside) -> _Waits:
     status = rollout.status
     if rollout.fault:
         return _Waits(f"somebody to put right what cannot be understood: {rollout.fault}", order="status")
@@ -132,7 +145,7 @@ def _waits(rollout: Rollout, snapshot: Snapshot, nodes: PoolNodes | None, budget
         return _Waits(f"somebody to resume it: its intent is {rollout.intent}", order="resume")
     if status.state == RolloutState.SOAKING:
         return _soaks(rollout, snapshot.now)
-    return _by_state(rollout) or _nodes(rollout, snapshot.pools[rollout.pool], nodes, snapshot, budget)
+    return _by_state(rollout) or _nodes(rollout, snapshot.pools[rollout.pool], nodes, snapshot, beside)
 
 
 def _by_state(rollout: Rollout) -> _Waits | None:
@@ -169,7 +182,7 @@ def _gate(gate: GateVerdict) -> _Waits:
     return _Waits(f"its gate {gate.name}: {gate.message or 'nothing is known yet'}")
 
 
-def _nodes(rollout: Rollout, pool: NodePool, nodes: PoolNodes, snapshot: Snapshot, budget: str) -> _Waits:
+def _nodes(rollout: Rollout, pool: NodePool, nodes: PoolNodes, snapshot: Snapshot, beside: Beside) -> _Waits:
     """What keeps the nodes that its step lets begin; else those that have begun."""
     if rollout.is_held:
         return _gate(rollout.verdict)
@@ -180,9 +193,18 @@ def _nodes(rollout: Rollout, pool: NodePool, nodes: PoolNodes, snapshot: Snapsho
         held = hold_of(said_in(snapshot, pool.name), Cause.DRIFTED, replaced=True)
         if held is not None and held.rule in _RULES:
             return _Waits(f"{_RULES[held.rule]}: {held.message}", held.until)
-        if budget:
+        if budget := beside.budgets.get(pool.name, ""):
             return _Waits(f"its NodePool's budget: {budget}")
-    return _Waits(_moving(rollout, pool, nodes))
+    return _Waits(f"{_moving(rollout, pool, nodes)}{_kept(rollout, pool, nodes, beside)}")
+
+
+def _kept(rollout: Rollout, pool: NodePool, nodes: PoolNodes, beside: Beside) -> str:
+    """Which nodes keep the step from going on, where too few others may begin."""
+    if beside.kept is None or rollout.status.state != RolloutState.REPLACING:
+        return ""
+    left = rollout.left(pool, nodes)
+    words = beside.kept.words(pool.name, left) if left else ""
+    return f"; {words}" if words else ""
 
 
 def _moving(rollout: Rollout, pool: NodePool, nodes: PoolNodes) -> str:

@@ -3,19 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from dovetail.answers.rollouts.answer import RolloutShown
-from dovetail.answers.rollouts.standing import asks, is_news, shown_of, stalled
+from dovetail.answers.rollouts.kept import KeptNodes
+from dovetail.answers.rollouts.standing import Beside, asks, is_news, shown_of, stalled
 from dovetail.answers.status.answer import Need, PoolStatus
+from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.model.rules.policies import policies_of
 from dovetail.model.rules.policy_rollouts import conflict
 from dovetail.model.snapshot import Snapshot
 
 
-def rollouts_shown(snapshot: Snapshot, pools: Sequence[PoolStatus] = ()) -> tuple[RolloutShown, ...]:
-    """The roll-outs that are under way or stopped; a complete one, or one that waits for a change, is no news."""
-    budgets = {pool.name: _budget(pool) for pool in pools}
+def rollouts_shown(
+    snapshot: Snapshot, pools: Sequence[PoolStatus] = (), settings: DisruptionSettings | None = None
+) -> tuple[RolloutShown, ...]:
+    """Those that are under way or stand still; what is complete or waits for a change is no news."""
+    kept = KeptNodes(snapshot, settings) if settings is not None else None
+    beside = Beside(budgets={pool.name: _budget(pool) for pool in pools}, kept=kept)
     ordered = (snapshot.rollouts[name] for name in sorted(snapshot.rollouts))
-    return tuple(shown_of(each, snapshot, budgets) for each in ordered if is_news(each))
+    return tuple(shown_of(each, snapshot, beside) for each in ordered if is_news(each))
 
 
 def rollout_needs(snapshot: Snapshot) -> Iterator[Need]:

@@ -20,7 +20,8 @@ def status_of(look: Look) -> StatusAnswer:
     snapshot = look.snapshot
     facts = FleetFacts.of(snapshot, closer=_of_interest(snapshot))
     under_way = moves(facts, look.held)
-    pools = pools_of(facts, disruption_settings(look.settings), under_way)
+    settings = disruption_settings(look.settings)
+    pools = pools_of(facts, settings, under_way)
     return StatusAnswer(
         source=look.source,
         now=snapshot.now,
@@ -35,7 +36,7 @@ def status_of(look: Look) -> StatusAnswer:
         notes=look.notes,
         troubles=look.troubles,
         shortages=shortages(snapshot),
-        rollouts=rollouts_shown(snapshot, pools),
+        rollouts=rollouts_shown(snapshot, pools, settings),
     )
 
 

@@ -1,0 +1,49 @@
+"""Which nodes would begin by the step of their roll-out and are kept by what they are or by their pods, and why.
+
+The very checks that decide judge them, one after the other, until as many are found that may go as the step lets begin:
+where there are enough of those, nobody has to hear of the others.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dovetail.answers.wording import plural
+from dovetail.disruption.nodes.fleet import Fleet
+from dovetail.disruption.nodes.screening import judge
+from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model import names
+from dovetail.model.snapshot import Snapshot
+
+NAMED: Final = 3
+MOST: Final = 500  # nodes that are looked at: a question is to cost little, and so many that are kept say enough
+
+
+@dataclass(frozen=True)
+class KeptNodes:
+    """Those of one snapshot."""
+
+    snapshot: Snapshot
+    settings: DisruptionSettings
+
+    @cached_property
+    def _fleet(self) -> Fleet:
+        return Fleet(self.snapshot, self.settings)
+
+    def words(self, pool: str, wanted: int) -> str:
+        """What keeps the drifted nodes of a NodePool; empty where as many as are wanted may begin."""
+        kept: list[str] = []
+        free = 0
+        for member in self._fleet.by_pool.get(pool, ())[:MOST]:
+            claim = member.claim
+            if claim is None or not claim.is_true(names.DRIFTED) or self._fleet.is_leaving(member):
+                continue
+            judged = judge(self._fleet, member)
+            if judged.candidate is None and judged.block is not None:
+                kept.append(f"{member.name}: {judged.block.message}")
+                continue
+            free += 1
+            if free >= wanted:
+                return ""
+        more = f" and {len(kept) - NAMED} more" if len(kept) > NAMED else ""
+        return f"{plural(len(kept), 'node')} kept, {'; '.join(kept[:NAMED])}{more}" if kept else ""
