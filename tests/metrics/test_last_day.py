@@ -13,7 +13,6 @@ from testing.disruption_worlds import CLASS, a_pair, a_pod, a_pool, a_world
 from tests.metrics.test_duties import counting
 from tests.worker.test_endpoints import Still
 
-
 POOL: Final = "a"
 
 
