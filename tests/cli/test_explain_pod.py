@@ -18,6 +18,7 @@ from dovetail.answers.status.nodes import pods_of
 from dovetail.messages.plans import ClaimRefusal
 from dovetail.messages.states import SchedulerState
 from dovetail.model.places.placements import PoolRefusal, Reason
+from dovetail.model.pools import Catalogue
 from tests.adapters.simulator.manifests import a_deployment, a_node, a_pod, a_pool
 from tests.cli.worlds import a_ready_pool, a_world, looked
 from tests.placement.test_kept_places import joining
@@ -146,6 +147,9 @@ async def test_a_pool_whose_class_is_not_ready_says_what_stands_on_it_and_where_
     words = "NodeClassReady: SubnetsReady: nothing was found"
     assert (name, why) == ("default", f"it is not ready: {words} → {command}")
     assert (need.what, need.command) == (f"not ready: {words}", command)
+
+    unpriced = replace(found.snapshot, catalogues={"default": Catalogue(types=(), error="no subnets in its status")})
+    assert needs_of(FleetFacts.of(unpriced), ()) == (need,), "one fault of one object is one line"
 
 
 async def test_a_pod_that_runs_waits_for_nothing(tmp_path: Path) -> None:

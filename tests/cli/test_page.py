@@ -129,6 +129,8 @@ def test_what_of_dovetail_does_not_work_stands_in_one_line_above_every_view(
             for view in VIEWS:
                 browser.says(f"document.getElementById('tab-{view}').click()")
                 assert browser.says("document.getElementById('troubles').checkVisibility()") is True
+            browser.says("document.getElementById('tab-status').click()")
+            browser.until("document.querySelectorAll('#map .tile').length")
             seen(browser, f"trouble-{trouble.what[:20].replace(' ', '-')}")
             assert browser.problems == []
     finally:

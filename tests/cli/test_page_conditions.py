@@ -126,6 +126,20 @@ def test_the_state_of_a_node_is_seen_without_colours(tmp_path: Path) -> None:
         assert ": leaves, " in said and "/h, cpu " in said
 
 
+def test_a_node_that_needs_a_person_is_seen_on_the_map_at_once(tmp_path: Path) -> None:
+    """The list of nodes is asked for seldom in a large cluster: its tile was as all others until then."""
+    with looking(tmp_path, the_page(6)) as browser:
+        browser.until("document.querySelectorAll('#map .tile[href]').length === 6")
+        needing = browser.says("""(async () => {
+          const { known, showStatus } = await import(document.baseURI.split('#')[0] + '/status.js');
+          const about = known.nodes.nodes[1].name;
+          showStatus({ ...known.status, needsPerson: [{ about, what: 'drain held', command: '' }] });
+          const marked = [...document.querySelectorAll('#map .tile.needs[href]')];
+          return marked.map(each => each.ariaLabel.split(':')[0] === about);
+        })()""")
+        assert needing == [True]
+
+
 def test_a_roll_out_shows_its_steps_and_what_answers_it_and_each_answer_of_a_drain_is_copied_alone(
     tmp_path: Path,
 ) -> None:
@@ -175,7 +189,14 @@ def test_five_thousand_nodes_are_on_the_map_and_only_what_differs_is_written(tmp
           return [same, [...changed]];
         })()""")
         assert written == [True, ["#/node/gpu-00003"]]
-        seen(browser, "map-5000")
+        for scheme in ("light", "dark"):
+            browser.asks("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            for width in (1920, 1280, 390):
+                size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+                browser.asks("Emulation.setDeviceMetricsOverride", **size)
+                browser.until(f"document.documentElement.scrollWidth <= {width}")
+                assert browser.says(OUTSIDE.replace("WIDTH", str(width))) == [], width
+                seen(browser, f"map-5000-{width}-{scheme}")
 
 
 @pytest.mark.soak

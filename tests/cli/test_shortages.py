@@ -8,6 +8,7 @@ import pytest
 
 from dovetail.answers.doctor.cluster import launches_check
 from dovetail.answers.explain.explain_pod import explain_pod
+from dovetail.answers.look.refusals import REFUSED_SECONDS
 from dovetail.answers.look.sources import Look
 from dovetail.answers.shown.screen import Screen
 from dovetail.answers.status.answer import ClusterStatus, StatusAnswer
@@ -17,6 +18,7 @@ from dovetail.model import names
 from dovetail.model.pools import Catalogue
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
+from dovetail.workflows.options import launching
 from tests.adapters.simulator.manifests import a_pod
 from tests.cli.test_explain_node import a_managed_node
 from tests.cli.worlds import a_ready_pool, a_world, looked
@@ -78,6 +80,23 @@ async def test_status_has_a_line_for_each_pool_that_something_is_short_for(tmp_p
 
 async def test_a_shortage_that_is_over_is_none(tmp_path: Path) -> None:
     assert status_of(sold_out(await looked(a_world(tmp_path, a_ready_pool("ice"))), -1.0)).shortages == ()
+
+
+async def test_a_refused_launch_needs_a_person_after_three_tries(tmp_path: Path) -> None:
+    """Before that it may have been a blip of the cloud's. How many there were by then follows from the pauses."""
+    policy = launching("demo")["retry_policy"]
+    pauses = [policy.initial_interval.total_seconds() * policy.backoff_coefficient**i for i in range(3)]
+    assert sum(pauses) + 3 * 4.0 < REFUSED_SECONDS < 2 * (sum(pauses) + 3 * 4.0), "calls of some seconds each"
+    world = a_world(tmp_path, a_ready_pool())
+    world.apply(a_refused_claim("of-nobody"))
+    look = await looked(world)
+    [claim] = look.snapshot.claims.values()
+
+    def needing(age: float) -> list[str]:
+        then = replace(look, snapshot=replace(look.snapshot, now=claim.created + age))
+        return [need.about for need in status_of(then).needs_person]
+
+    assert (needing(REFUSED_SECONDS - 1), needing(REFUSED_SECONDS + 1)) == ([], ["default-new"])
 
 
 async def test_a_refused_launch_is_said_by_status_by_explain_pod_and_by_doctor(tmp_path: Path) -> None:

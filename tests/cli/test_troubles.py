@@ -23,6 +23,7 @@ from dovetail.cli.main import parser
 from dovetail.cli.output import NEEDS_PERSON
 from dovetail.cli.top.drawing import Shown, Size, frame
 from dovetail.cli.top.view import View
+from dovetail.connection import presence
 from dovetail.connection.presence import AWAY_AFTER, TemporalPresence
 from dovetail.messages.states import Recent, SchedulerState
 from dovetail.model.pods import Owner, Pod, PodShape
@@ -190,6 +191,23 @@ async def test_doctor_asks_temporal_once_and_says_one_thing_about_it(stage: Stag
     assert [check["verdict"] for check in about] == ["fails", "skipped"]
     assert stage.server.queries == 0 and stage.server.described == 1
     assert {"API server", "view"} <= {check["name"] for check in checks}, "the cluster is looked at all the same"
+
+
+async def test_doctor_waits_for_temporal_no_longer_than_a_probe(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took 28 s for a server that took connections and answered nothing."""
+    assert presence.PROBE_SECONDS <= 3.0
+    monkeypatch.setattr(presence, "PROBE_SECONDS", 0.05)
+
+    async def hangs(*_: Any, **options: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(stage.server, "describe_workflow_execution", hangs)
+
+    checks = json.loads((await stage.api.answer("doctor"))[2])["checks"]
+
+    said = {check["name"]: (check["verdict"], check["found"]) for check in checks}
+    assert said["Temporal server"][0] == "fails" and "no answer within" in said["Temporal server"][1]
+    assert [name for name, (verdict, _) in said.items() if verdict == "fails"] == ["Temporal server"]
 
 
 def a_worker(name: str, age: float, ready: bool | None) -> Pod:

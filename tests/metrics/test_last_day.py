@@ -1,14 +1,19 @@
 """What the last day has saved, as metrics: the last answer and nothing of the ones before, by one worker alone."""
 
+from typing import Final
+
 import pytest
 
 from dovetail.disruption.settings import DisruptionSettings
+from dovetail.model.snapshot import Snapshot
 from dovetail.telemetry.metrics.duties import UPKEEP, Duties
 from dovetail.telemetry.metrics.ours.last_day import MOST_NAMESPACES, LastDay, PoolDay
 from dovetail.telemetry.metrics.scrape import Scrape
-from testing.disruption_worlds import a_pair, a_world
+from testing.disruption_worlds import CLASS, a_pair, a_pod, a_pool, a_world
 from tests.metrics.test_duties import counting
 from tests.worker.test_endpoints import Still
+
+POOL: Final = "a"
 
 
 async def scraped(last_day: LastDay, duties: Duties) -> set[str]:
@@ -43,6 +48,40 @@ async def test_a_nodepool_and_a_namespace_that_are_not_named_any_more_leave_noth
         'dovetail_last_day_moves_back{nodepool="web"} 1',
         'dovetail_last_day_namespace_saved_dollars{namespace="shop",whose="namespace"} 2.5',
     }
+
+
+async def test_no_gauge_is_left_of_a_nodepool_that_is_gone() -> None:
+    """MET-4: of all of them, and of its nodes and pods; what has been counted stays."""
+    last_day, (reader, _) = LastDay(), counting()
+    view = Still(a_world([a_pair("n1")], [a_pod("n1")], [a_pool(limits={"cpu": 10**12})]))
+    scrape = Scrape(
+        view=view,  # type: ignore[arg-type]  # a scrape asks nothing else of it
+        supported=lambda: frozenset({(CLASS.group, CLASS.kind)}),
+        settings=DisruptionSettings(),
+        reader=reader,
+        last_day=last_day,
+    )
+    last_day.keep({POOL: PoolDay(9.0, 4.0, 1, 0)}, {})
+
+    async def named() -> set[str]:
+        lines = (await scrape.text()).splitlines()
+        return {line.partition("{")[0] for line in lines if f'nodepool="{POOL}"' in line}
+
+    before = await named()
+    assert {
+        "karpenter_nodepools_limit",
+        "karpenter_nodepools_usage",
+        "karpenter_nodepools_allowed_disruptions",
+        "karpenter_nodes_allocatable",
+        "karpenter_pods_state",
+        "dovetail_launches_stopped",
+        "dovetail_last_day_saved_dollars",
+    } <= before
+
+    view.shown = Snapshot(now=view.shown.now)
+    last_day.keep({}, {})
+
+    assert await named() == set()
 
 
 async def test_only_the_worker_that_speaks_for_the_cluster_says_it() -> None:

@@ -95,7 +95,14 @@ SITUATIONS = (
     OnServers(
         name="a launch is refused",
         happens=fleets_are_refused,
-        asks=(Asks(CHECK, ("its launch is refused, for", "ec2:CreateFleet"), (f" {NOTHING}",), NEEDS),),
+        asks=(
+            Asks(
+                CHECK,
+                ("its launch is refused, for", "ec2:CreateFleet", "launch_instance", "times in a row"),
+                (f" {NOTHING}",),
+                NEEDS,
+            ),
+        ),
     ),
     OnServers(
         name="a node that somebody deleted",

@@ -47,7 +47,8 @@ def _rows(situation: Situation | OnServers) -> Iterator[str]:
         yield _row(name, asks)
         name = ""
     if isinstance(situation, Situation) and situation.page:
-        yield f"| | the page | {_words(situation.page)} | | |"
+        never = _words(situation.page_never)
+        yield f"| | the page | {_words(situation.page)} |{f' {never} ' if never else ' '}| |"
     for asks in situation.after:
         yield _row("once it is over", asks)
 

@@ -60,7 +60,8 @@ Ends = Callable[[Stage], Awaitable[None]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """What stands in the cluster, what has happened to the worker, and what it must say: by its commands, and, where
-    `page` has words, by the page as well; `after` is asked once `ends` has come about."""
+    `page` has words, by the page as well, which has none of `page_never`; `after` is asked once `ends` has come
+    about."""
 
     name: str
     objects: tuple[Json, ...] = ()
@@ -70,6 +71,7 @@ class Situation:
     away: bool = False  # Temporal has not answered for longer than a blip
     asks: tuple[Asks, ...]
     page: tuple[str, ...] = ()
+    page_never: tuple[str, ...] = ()
     ends: Ends | None = None
     after: tuple[Asks, ...] = ()
 

@@ -41,6 +41,7 @@ ON_ITS_WAY: Final = "on its way"
 POD: Final = "explain pod default/lone"
 NODE: Final = "explain node n1"
 CHECK: Final = "status --check"
+PROMISES: Final = ("No node is needed now", "within seconds")
 NEEDS: Final = 4  # the exit code of a check that somebody must look at
 AN_HOUR: Final = 3600.0
 
@@ -184,7 +185,8 @@ SITUATIONS: Final = (
             Asks("history n1", ("Temporal has not answered for",), ("Traceback",), 1),
             Asks("savings", ("Temporal has not answered for",), ("Traceback", "$"), 1),
         ),
-        page=("Temporal does not answer", "nothing is launched, disrupted or called off"),
+        page=("Temporal does not answer", "nothing is launched, disrupted or called off", "1 pod waits"),
+        page_never=PROMISES,
         ends=temporal_back,
         after=(
             Asks(CHECK, (NOTHING, "Scheduler: planning"), ("!", "has not answered")),
@@ -201,6 +203,7 @@ SITUATIONS: Final = (
             Asks("plan", ("the Scheduler could not be asked",)),
         ),
         page=("the Scheduler does not answer", "perhaps no launch and no disruption begins"),
+        page_never=("within seconds",),
         ends=scheduler_back,
         after=(
             Asks(CHECK, (NOTHING, "Scheduler: planning"), ("!", "no answer")),
@@ -276,7 +279,8 @@ SITUATIONS: Final = (
                 ("ice: its own requirements let no instance type through",),
             ),
         ),
-        page=("NodePool ice: the cloud has run out of c-2x-amd64-linux",),
+        page=("NodePool ice: the cloud has run out of c-2x-amd64-linux", "1 pod waits"),
+        page_never=PROMISES,
         ends=sold_again,
         after=(
             Asks("status", ("1 pending",), ("run out",)),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.browser import Browser
+from tests.cli.browser import Browser, seen
 from tests.situations import page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
@@ -60,6 +60,9 @@ async def test_the_page_says_it_too(situation: Situation, tmp_path: Path) -> Non
             await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
             for words in situation.page:
                 await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
+            said = await asyncio.to_thread(browser.says, "document.body.innerText")
+            assert [words for words in situation.page_never if words in said] == []
+            await asyncio.to_thread(seen, browser, f"situation-{situation.name.replace(' ', '-')}")
         finally:
             browser.ends()
 

@@ -46,8 +46,8 @@ Environment variables of the worker, each a flag of `dovetail worker` too; a fla
 Karpenter's where
 Karpenter has the setting, so the values of its chart carry over. An empty variable is not set. A value that cannot
 be read ends the
-start with one line that names the variable (exit code 1). At its start a worker logs the settings in effect in one
-line, and names
+start with one line that names the variable (exit code 1). At its start a worker logs the settings in effect, none of
+them cut, and names
 gates that do not exist and variables that have no effect here.
 
 The commands (`dovetail status`, `plan`, …) read the same variables.

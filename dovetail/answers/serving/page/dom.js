@@ -20,7 +20,7 @@ export const failed = error => make("p", { class: "needs", role: "alert" }, erro
 export const room = id => Math.max(280, $(id).clientWidth);
 
 /* Figures */
-export const money = (amount, digits = 2) => "$" + Number(amount).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export const money = (amount, digits = 2) => (Number(amount) < 0 ? "−$" : "$") + Math.abs(Number(amount)).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const count = number => Number(number).toLocaleString("en");
 export const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 export const share = use => use.room ? use.used / use.room : 0;

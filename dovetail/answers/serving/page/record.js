@@ -9,6 +9,9 @@ const known = value => value === null || value === undefined ? "–" : money(val
 const signed = value => !value ? "" : (value > 0 ? "−" : "+") + Math.abs(value).toFixed(4);
 const outcome = each => ({ said: [each.by ? `${each.outcome} by ${each.by}` : each.outcome, each.message ? make("span", { class: "soft" }, ` ${each.message}`) : ""], tone: "text" + (/failed|refused|timed/.test(each.outcome) ? " waits" : "") });
 
+/* One bar would be as long as it is wide, and say nothing. */
+const compared = (label, rows) => rows.length > 1 ? bars(label, rows, money) : null;
+
 /* Whose pods were moved: the largest as bars, each in the table. */
 const MOST_BARS = 10, MOST_ROWS = 200, { columns: COLUMNS, labels: LABELS, unknown: UNKNOWN } = words.namespaces;
 function namespaces(found) {
@@ -16,7 +19,7 @@ function namespaces(found) {
   const named = each => LABELS[each.whose] ?? each.namespace;
   const rows = found.toSorted((a, b) => Math.abs(b.saved) - Math.abs(a.saved));
   return part("Saved by namespace", "by-namespace",
-    bars("Saved by namespace", rows.slice(0, MOST_BARS).map(each => ({ name: named(each), value: each.saved })), money),
+    compared("Saved by namespace", rows.slice(0, MOST_BARS).map(each => ({ name: named(each), value: each.saved }))),
     make("div", { class: "wide" }, table("Savings by namespace", COLUMNS, rows.slice(0, MOST_ROWS).map(each => [named(each), each.predicted.toFixed(4), each.saved.toFixed(2)]))),
     rows.length > MOST_ROWS ? soft(`${count(rows.length - MOST_ROWS)} more: dovetail savings --by namespace`) : null,
     found.some(each => each.whose === "unknown") ? soft(UNKNOWN) : null);
@@ -35,7 +38,7 @@ export async function showSavings() {
     put("saved",
       make("div", { class: "cards", id: "saved-cards" }, card("saved", (found.partial ? "at least " : "") + money(total.saved), "against a time without moves"), card("bill", known(total.bill), "of all nodes"), card("predicted", money(total.predicted, 4) + "/h"), card("moves", count(total.moves), `${count(total.undone)} undone, ${count(total.back)} came back`), card("pods moved", count(total.pods))),
       (found.notes ?? []).map(soft),
-      part("Saved by NodePool", "by-pool", bars("Saved by NodePool", found.pools.map(each => ({ name: each.pool, value: each.saved })), money),
+      part("Saved by NodePool", "by-pool", compared("Saved by NodePool", found.pools.map(each => ({ name: each.pool, value: each.saved }))),
         make("div", { class: "wide" }, table("Savings", [{ name: "pool" }, { name: "moves", right: true }, { name: "undone", right: true }, { name: "came back", right: true }, { name: "predicted $/h", right: true }, { name: "saved $", right: true }, { name: "bill $", right: true }, { name: "pods moved", right: true }],
           found.pools.map(each => [toPool(each.pool), each.moves, each.undone, each.back, each.predicted.toFixed(4), each.saved.toFixed(2), each.bill === null || each.bill === undefined ? "–" : each.bill.toFixed(2), each.pods])))),
       namespaces(found.namespaces),

@@ -17,7 +17,7 @@ const gate = each => make("li", {}, `gate ${each.name}: `, make("span", { class:
 
 const rollout = found => make("article", { class: found.needsPerson ? "box rollout asks" : "box rollout", "aria-label": `Roll-out ${found.name}` },
   make("h3", {}, found.name, found.pool ? [make("span", { class: "soft" }, " NodePool "), toPool(found.pool)] : "", " ", make("span", { class: found.needsPerson ? "needs" : found.isOver ? "soft" : "goes" }, found.state),
-    found.since ? [" ", make("span", { class: "soft" }, "since ", when(found.since))] : ""),
+    found.since ? [" ", make("span", { class: "soft" }, "for ", when(found.since, "age"))] : ""),
   bar(found), make("ol", { class: "steps-list" }, found.steps.map(step)), make("ul", {}, found.gates.map(gate)),
   found.waitsFor ? make("p", { class: found.needsPerson ? "needs" : "waits" }, `waits for ${found.waitsFor}`, found.until ? make("span", { class: "soft" }, " · ends ", when(found.until)) : "") : null,
   found.commands.map(typed));

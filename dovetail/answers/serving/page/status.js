@@ -7,6 +7,7 @@ import { showMap } from "./map.js";
 import { showRollouts, answers } from "./rollouts.js";
 
 export const known = { status: null, nodes: null, needing: new Set() };
+const SAYS_HOW_LONG = /\b(for|since) \d|\d[smhd] ago\b/;
 const seen = [];  // since this page was opened; the worker has the day before
 
 const about = each => each.about.startsWith("NodePool ") ? [make("span", { class: "soft" }, "NodePool "), toPool(each.about.slice(9))]
@@ -27,8 +28,16 @@ export function troubles(lines) {
   if (box.textContent !== text || box.children.length !== made.length) box.replaceChildren(...made);
 }
 
+/* The list of nodes may have come before, and is asked for again seldom: the map knows at once who needs a person. */
+function needs(names) {
+  const same = names.size === known.needing.size && [...names].every(each => known.needing.has(each));
+  known.needing = names;
+  if (!same && known.nodes && !$("view-status").hidden) showNodesOnMap();
+}
+
 export function showStatus(found) {
-  known.status = found; known.needing = new Set(found.needsPerson.map(each => each.about));
+  known.status = found;
+  needs(new Set(found.needsPerson.map(each => each.about)));
   clockIs(found.now); workflowsAre(found.workflows);
   const t = found.totals;
   seen.push({ at: moment(found.now), price: t.price, nodes: t.claims });
@@ -47,7 +56,7 @@ export function showStatus(found) {
   showEmpty(found);
   shownPart("needs", found.needsPerson.length);
   put("needs", found.needsPerson.map(each => make("div", { class: "need" },
-    make("span", {}, make("b", {}, about(each)), " ", each.what, each.since ? [" ", make("span", { class: "soft" }, "since ", when(each.since))] : ""), answers(each.command))));
+    make("span", {}, make("b", {}, about(each)), " ", each.what, each.since && !SAYS_HOW_LONG.test(each.what) ? [" ", make("span", { class: "soft" }, "for ", when(each.since, "age"))] : ""), answers(each.command))));
   showRollouts(found.rollouts ?? []);
   shownPart("moves", found.underWay.length);
   put("moves", table("Under way", [{ name: "node" }, { name: "pool" }, { name: "why", text: true }, { name: "step" }, { name: "progress", text: true }, { name: "age", right: true }, { name: "stop it" }],
@@ -59,25 +68,29 @@ export function showStatus(found) {
   shownPart("recent", found.recent.length);
   put("recent", list(found.recent.toReversed().map(each => [when(each.at), " ", each.text])));
 }
-const mayGo = pool => pool.mayGo.map(may => may.whyNot ? `${may.reason} ${may.left || "none"}: ${may.whyNot}` : `${may.reason} ${may.left} of ${may.allowed}`).join("; ");
+const mayGo = pool => pool.mayGo.flatMap((may, i) => [i ? "; " : "", ...(may.whyNot ? [`${may.reason} ${may.left || "none"}: `, ...quoted(may.whyNot)] : [`${may.reason} ${may.left} of ${may.allowed}`])]);
+const quoted = text => text.split("`").map((part, i) => i % 2 ? typed(part) : part);  // what is to be typed
 
-/* Nothing is there yet: what would be, and the two commands that make it so. */
+/* Nothing is there yet: what would be, and the two commands that make it so. Nothing is promised while pods wait or
+   something is wrong. */
 function showEmpty(found) {
   if (found.totals.claims) { put("empty"); return; }
-  if ($("empty").firstChild && $("empty").firstChild.pools === found.pools.length + "/" + found.totals.pendingPods) return;
-  const pools = found.pools.length;
+  const pools = found.pools.length, waiting = found.totals.pendingPods, well = !waiting && !found.troubles?.length;
+  const state = [pools, waiting, well].join("/");
+  if ($("empty").firstChild?.state === state) return;
+  const may = [`${plural(pools, "NodePool")} may make ${waiting ? "one" : "it"}: `, found.pools.slice(0, 8).flatMap((each, i) => [i ? ", " : "", toPool(each.name)]), "."];
+  const waits = [make("a", { href: "#/pods" }, `${plural(waiting, "pod")} ${waiting === 1 ? "waits" : "wait"}`), ": see what becomes of each."];
   const box = make("div", { class: "empty" }, make("img", { src: "page/icon.svg", alt: "", width: 72, height: 72 }),
-    make("div", {}, make("h2", {}, pools ? "No node is needed now" : "There is no NodePool yet"),
-      make("p", {}, pools ? `A node comes within seconds when a pod waits for one. ${plural(pools, "NodePool")} may make it: ` : "A NodePool says which nodes may be made. Once there is one, a node comes within seconds when a pod waits for it.",
-        found.pools.slice(0, 8).flatMap((each, i) => [i ? ", " : "", toPool(each.name)]), pools ? "." : ""),
-      found.totals.pendingPods ? make("p", {}, make("a", { href: "#/pods" }, `${plural(found.totals.pendingPods, "pod")} ${found.totals.pendingPods === 1 ? "waits" : "wait"}`), ": see what becomes of each.") : null,
-      make("p", { class: "soft" }, "To see one come and go:"),
-      pools ? null : typed("kubectl apply -f nodepool.yaml"),
-      typed("kubectl create deployment hello --image=registry.k8s.io/pause:3.10 --replicas=3"),
-      typed("kubectl set resources deployment hello --requests=cpu=1"),
-      typed("kubectl delete deployment hello"),
-      make("p", { class: "soft" }, "and what is well and what is not: ", typed("dovetail doctor"))));
-  box.pools = found.pools.length + "/" + found.totals.pendingPods;
+    make("div", {}, make("h2", {}, !pools ? "There is no NodePool yet" : waiting ? "There is no node yet" : "No node is needed now"),
+      make("p", {}, pools ? [well ? "A node comes within seconds when a pod waits for one. " : "", may] : "A NodePool says which nodes may be made. Once there is one, a node can come when a pod waits for it."),
+      waiting ? make("p", {}, waits) : null,
+      pools && !well ? null : [make("p", { class: "soft" }, "To see one come and go:"),
+        pools ? null : typed("kubectl apply -f nodepool.yaml"),
+        typed("kubectl create deployment hello --image=registry.k8s.io/pause:3.10 --replicas=3"),
+        typed("kubectl set resources deployment hello --requests=cpu=1"),
+        typed("kubectl delete deployment hello")],
+      make("p", { class: "soft" }, "What is well and what is not: ", typed("dovetail doctor"))));
+  box.state = state;
   put("empty", box);
 }
 
