@@ -34,6 +34,7 @@ from dovetail.activities.launch.launch_instance import LaunchInstance
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.orders.finders import Finder
+from dovetail.activities.orders.reboot_nodes import RebootNodes, RebootPorts
 from dovetail.activities.orders.repairs import RepairFinder
 from dovetail.activities.orders.replicas import ReplicaFinder
 from dovetail.activities.orders.vanished_instances import LostInstanceFinder
@@ -52,6 +53,7 @@ from dovetail.activities.termination.await_detached import AwaitDetached, Detach
 from dovetail.activities.termination.begin_and_end_departure import BeginAndEndDeparture, DeparturePorts
 from dovetail.activities.termination.drain_node import DrainNode, DrainPorts, EvictionLimits
 from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.holds import Holds
 from dovetail.activities.termination.mover import Mover
 from dovetail.activities.termination.owner_turns import OwnerTurns
@@ -156,6 +158,24 @@ class Wiring:
             draining=DrainNode(drain, EvictionLimits(pace=self.pace, turns=turns), now),
         )
 
+    @property
+    def _reboots(self) -> bool:
+        """Where the cloud says of what. An order of that kind is nothing that the version before could carry out."""
+        return self.settings.gates["NodeRepair"] and not self.settings.keep_way_back
+
+    def _rebooting(self) -> RebootNodes:
+        w = self.world
+        ports = RebootPorts(
+            claims=w.claims,
+            nodes=w.nodes,
+            pods=w.pods,
+            notices=w.notices,
+            cloud=w.cloud,
+            catalogues=w.catalogues,
+        )
+        evictor = Evictor(w.pods, w.notices, self.pace, self.now)
+        return RebootNodes(ports, evictor, self.now, wanted=self._reboots)
+
     @cached_property
     def pace(self) -> EvictionPace:
         """How fast pods leave, over all drains of the process."""
@@ -232,6 +252,7 @@ class Wiring:
             LaunchInstance(known, w.cloud, w.notices, now, w.catalogues),
             marking,
             PublishNotices(w.notices, w.view),
+            self._rebooting(),
             TerminateInstance(known, w.cloud, now, self.departure.departing),
             *self._of_interruptions(),
         ]
@@ -291,9 +312,10 @@ class Wiring:
     def _finders(self) -> list[Finder]:
         """The finders of the look for orders, beside owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
-        finders: list[Finder] = [LostInstanceFinder(w.cloud, w.notices, now)]
-        if gates["NodeRepair"]:
-            finders.append(RepairFinder(w.catalogues, w.notices, now))
+        finders: list[Finder] = [
+            LostInstanceFinder(w.cloud, w.notices, now),
+            RepairFinder(w.catalogues, w.notices, now, repairs=gates["NodeRepair"], reboots=self._reboots),
+        ]
         if gates["StaticCapacity"]:
             finders.append(ReplicaFinder(now))
         return finders

@@ -21,6 +21,7 @@ from dovetail.workflows.renewal import renew
 with workflow.unsafe.imports_passed_through():
     from dovetail.activities.orders.await_orders import AwaitOrders
     from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+    from dovetail.activities.orders.reboot_nodes import RebootNodes
     from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
     from dovetail.activities.upkeep.keep_up import KeepUp
     from dovetail.messages.inputs import CaretakerInput
@@ -43,6 +44,7 @@ CARRIED_OUT_BY = {
     "start_release": CarryOutOrders.start_release.__name__,
     "take_off_mark": CarryOutOrders.take_off_mark.__name__,
     "delete_claim": CarryOutOrders.delete_claim_for.__name__,
+    "reboot_node": RebootNodes.reboot_node.__name__,
     "terminate_orphan": CarryOutOrders.terminate_orphan.__name__,
     "fill_pool": CreateNodeClaims.create_node_claims.__name__,
 }

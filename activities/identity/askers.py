@@ -64,6 +64,7 @@ ASKERS: Final[Mapping[str, Askers]] = {
     "start_release": _caretaker,
     "take_off_mark": _caretaker,
     "delete_claim_for": _caretaker,
+    "reboot_node": _caretaker,
     "terminate_orphan": _caretaker,
     "watch_interruptions": _reader,
     "answer_interruptions": _answer,

@@ -1,7 +1,8 @@
 """Which nodes to repair, and which are held back because too many are unhealthy.
 
 What counts as unhealthy is the cloud's to say; a cloud that names no policy repairs nothing. A notice is published for
-each node that is held back, at most every 15 minutes (EVT-12).
+each node that is held back, at most every 15 minutes (EVT-12). A reboot that was begun is carried on also where nothing
+is to be repaired any more.
 """
 
 from collections.abc import Callable
@@ -17,14 +18,28 @@ from dovetail.ports.objects import Notices
 
 
 class RepairFinder:
-    def __init__(self, catalogues: Catalogues, notices: Notices, now: Callable[[], float]) -> None:
+    """The finder of unhealthy nodes."""
+
+    def __init__(
+        self,
+        catalogues: Catalogues,
+        notices: Notices,
+        now: Callable[[], float],
+        *,
+        repairs: bool = True,
+        reboots: bool = False,
+    ) -> None:
         self.catalogues = catalogues
         self.notices = notices
         self.now = now
+        self.repairs, self.reboots = repairs, reboots
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Delete what has been unhealthy for too long."""
-        found = find_repairs(snapshot, await self.catalogues.repair_policies())
+        if not self.repairs and not any(claim.is_rebooting for claim in snapshot.claims.values()):
+            return Look()
+        policies = await self.catalogues.repair_policies() if self.repairs else ()
+        found = find_repairs(snapshot, policies, reboots=self.reboots)
         await self.notices.publish(*[repair_blocked(snapshot.nodes[one.node], one.where) for one in found.blocked])
         again = found.next_due if found.next_due is not None else self.now() + MINUTE
-        return Look(due=[*found.orders], again=again)
+        return Look(due=[*found.orders, *found.reboots], again=again)

@@ -3,6 +3,9 @@
 What counts as unhealthy, and for how long, is the cloud's to say (CLD-7). A repaired node leaves at once: its deadline
 is now, whatever its pods ask for. Where more than a fifth of the nodes are unhealthy at once, none is repaired: that is
 more likely a fault of the network.
+
+Where that is wanted, a fault that a reboot clears has its instance rebooted first (GCR-19): once for each fault, and
+not again within an hour. What the reboot did not clear is replaced.
 """
 
 from collections.abc import Iterable
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.lifecycle.unfinished import is_ours, reference
-from dovetail.messages.orders import DeleteClaim
+from dovetail.messages.orders import DeleteClaim, RebootNode
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim, RepairPolicy
 from dovetail.model.snapshot import Snapshot
@@ -18,6 +21,8 @@ from dovetail.model.values.time import time_or_none
 
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 BLOCKED_SECONDS: Final = 300.0
+REBOOT_LOOKS_SECONDS: Final = 15.0  # between two looks at a node that is being rebooted
+REBOOTED_LATELY_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,42 +39,76 @@ class Repairs:
     """What to do now, what is held back, and the next moment at which a toleration ends."""
 
     orders: tuple[DeleteClaim, ...] = ()
+    reboots: tuple[RebootNode, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     next_due: float | None = None
 
 
-def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy]) -> Repairs:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    """What is wrong with a node, when something is to be done about it, and what."""
+
+    condition: Condition
+    due: float
+    reboots: bool = False
+
+
+def find_repairs(snapshot: Snapshot, policies: Iterable[RepairPolicy], *, reboots: bool = False) -> Repairs:
+    """All repairs by one snapshot. `reboots`: whether a fault that a reboot clears has its instance rebooted."""
     known = tuple(policies)
-    orders, blocked, moments = [], [], []
+    orders, rebooted, blocked, moments = [], [], [], []
     for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
         claim = _only_claim(snapshot, node)
-        fault = _fault(node, known)
-        if claim is None or fault is None:
+        if claim is None:
             continue
-        condition, due = fault
-        if due > snapshot.now:
-            moments.append(due)
+        if claim.is_rebooting and claim.deleting_since is None:
+            turn = int(snapshot.now // REBOOT_LOOKS_SECONDS)
+            rebooted.append(RebootNode(claim=reference(claim), node=node.name, turn=turn))
+            moments.append(snapshot.now + REBOOT_LOOKS_SECONDS)
             continue
-        if "true" in (node.annotations.get(names.DO_NOT_REPAIR), claim.annotations.get(names.DO_NOT_REPAIR)):
-            blocked.append(Blocked(node=node.name))
+        fault = _fault(node, claim, known, snapshot.now if reboots else None)
+        if fault is None:
+            continue
+        if fault.due > snapshot.now:
+            moments.append(fault.due)
+            continue
+        why_not = _why_not(snapshot, node, claim, known)
+        if why_not is not None:
+            blocked.append(why_not)
             moments.append(snapshot.now + BLOCKED_SECONDS)
-            continue
-        where = _too_many(snapshot, claim, known)
-        if where:
-            blocked.append(Blocked(node=node.name, where=where))
-            moments.append(snapshot.now + BLOCKED_SECONDS)
+        elif fault.reboots:
+            rebooted.append(RebootNode(claim=reference(claim), node=node.name))
         elif claim.deleting_since is None or not _is_deadline_over(claim, snapshot.now):
-            message = f"Node {node.name}: {condition.type} is {condition.status}"
-            orders.append(
-                DeleteClaim(
-                    claim=reference(claim),
-                    reason="unhealthy",
-                    message=message,
-                    at_once=True,
-                    condition=condition.type,
-                )
-            )
-    return Repairs(orders=tuple(orders), blocked=tuple(blocked), next_due=min(moments, default=None))
+            orders.append(_replacement(claim, node, fault.condition))
+    return Repairs(
+        orders=tuple(orders),
+        reboots=tuple(rebooted),
+        blocked=tuple(blocked),
+        next_due=min(moments, default=None),
+    )
+
+
+def reboots_for(node: Node, claim: NodeClaim, policies: Iterable[RepairPolicy], now: float) -> Condition | None:
+    """The condition for which its instance is to be rebooted now."""
+    fault = _fault(node, claim, tuple(policies), now)
+    return fault.condition if fault is not None and fault.reboots and fault.due <= now else None
+
+
+def _why_not(snapshot: Snapshot, node: Node, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> Blocked | None:
+    if "true" in (node.annotations.get(names.DO_NOT_REPAIR), claim.annotations.get(names.DO_NOT_REPAIR)):
+        return Blocked(node=node.name)
+    where = _too_many(snapshot, claim, policies)
+    return Blocked(node=node.name, where=where) if where else None
+
+
+def _replacement(claim: NodeClaim, node: Node, condition: Condition) -> DeleteClaim:
+    return DeleteClaim(
+        claim=reference(claim),
+        reason="unhealthy",
+        message=f"Node {node.name}: {condition.type} is {condition.status}",
+        at_once=True,
+        condition=condition.type,
+    )
 
 
 def _is_deadline_over(claim: NodeClaim, now: float) -> bool:
@@ -84,17 +123,41 @@ def _only_claim(snapshot: Snapshot, node: Node) -> NodeClaim | None:
     return managed[0] if len(managed) == 1 else None
 
 
-def _fault(node: Node, policies: tuple[RepairPolicy, ...]) -> tuple[Condition, float] | None:
+def _fault(
+    node: Node, claim: NodeClaim, policies: tuple[RepairPolicy, ...], now_if_reboots: float | None
+) -> _Fault | None:
     """GCR-12: of the policies that match, the one that ends first, with that moment."""
-    matches = [
-        (condition.changed + policy.toleration, condition)
+    found = [
+        _of_policy(policy, condition, claim, now_if_reboots)
         for policy in policies
         if (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
     ]
-    if not matches:
-        return None
-    due, condition = min(matches, key=lambda match: (match[0], match[1].type))
-    return condition, due
+    return min(found, key=lambda fault: (fault.due, fault.condition.type), default=None)
+
+
+def _of_policy(policy: RepairPolicy, condition: Condition, claim: NodeClaim, now_if_reboots: float | None) -> _Fault:
+    """GCR-19: a fault that was there when its instance came up again is not rebooted for a second time, and one that
+    comes soon after a reboot is replaced without another."""
+    due = condition.changed + policy.toleration
+    if now_if_reboots is None or condition.reason not in policy.reboot_reasons:
+        return _Fault(condition=condition, due=due)
+    replaced = condition.changed + policy.replaced_after
+    last = claim.condition(names.REBOOTING)
+    last = last if last is not None and last.status == "False" else None  # one that ended
+    if last is not None and condition.changed <= last.changed:
+        return _Fault(condition=condition, due=replaced)
+    if last is not None and condition.changed <= last.changed + REBOOTED_LATELY_SECONDS:
+        return _Fault(condition=condition, due=due)
+    if now_if_reboots >= replaced or not claim.is_true(names.INITIALIZED_CONDITION):
+        return _Fault(condition=condition, due=replaced)
+    return _Fault(condition=condition, due=due, reboots=True)
+
+
+def _is_unhealthy(node: Node, policies: tuple[RepairPolicy, ...]) -> bool:
+    return any(
+        (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
+        for policy in policies
+    )
 
 
 def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> str:
@@ -102,7 +165,7 @@ def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy
     pool."""
     pool = claim.labels.get(names.NODE_POOL, "")
     group = [node for node in snapshot.nodes.values() if not pool or node.labels.get(names.NODE_POOL) == pool]
-    unhealthy = sum(_fault(node, policies) is not None for node in group)
+    unhealthy = sum(_is_unhealthy(node, policies) for node in group)
     allowed = -(-len(group) * SHARE // 100)
     if unhealthy <= allowed:
         return ""

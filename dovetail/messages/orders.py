@@ -54,6 +54,17 @@ class DeleteClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RebootNode:
+    """An instance whose fault a reboot clears (GCR-19), or whose reboot was begun. Each look at one that was begun is
+    an order of its own, or it would be repeated ever more rarely."""
+
+    kind: Literal["reboot_node"] = "reboot_node"
+    claim: ClaimRef
+    node: str
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TerminateOrphan:
     """An instance with this cluster's tag and no claim, seen twice and older than 30 s (GCR-6)."""
 
@@ -70,7 +81,7 @@ class FillPool:
     request: CreateRequest
 
 
-Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | TerminateOrphan | FillPool
+Order = StartOwner | StartRelease | TakeOffMark | DeleteClaim | RebootNode | TerminateOrphan | FillPool
 
 
 def subject_of(order: Order) -> tuple[str, str, str]:
@@ -84,6 +95,8 @@ def subject_of(order: Order) -> tuple[str, str, str]:
             return order.kind, order.claim.uid, order.owner
         case DeleteClaim():
             return order.kind, order.claim.uid, order.reason
+        case RebootNode():
+            return order.kind, order.claim.uid, str(order.turn)
         case TerminateOrphan():
             return order.kind, order.provider_id, ""
         case FillPool():

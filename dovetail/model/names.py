@@ -38,6 +38,11 @@ TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 # Of Karpenter before v1: they mean nothing any more, and people are warned.
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
+REBOOTING: Final = "Rebooting"  # a condition of the NodeClaim
+REBOOTING_TAINT: Final = "karpenter.sh/rebooting"
+PRE_BOOT_ID: Final = "karpenter.sh/reboot-pre-boot-id"
+REBOOT_GRACE: Final = "karpenter.sh/reboot-termination-grace-period"  # as long as its instance is being rebooted
+REBOOT_ISSUED: Final = "dovetail.sh/reboot-issued"  # when the cloud took it
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
 DISRUPTION_WINDOW: Final = "dovetail.sh/disruption-window"  # on a pod: when it may be moved

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dovetail.model.names import REBOOT_GRACE
 from dovetail.model.pods import Expression, Owner
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.values.resources import Resources
@@ -20,11 +21,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """A node condition that, standing at that status for that long, makes a node unhealthy (CLD-7)."""
+    """A node condition that, standing at that status for that long, makes a node unhealthy (CLD-7).
+
+    Where its reason is one of those that a reboot clears, the instance is rebooted first, where that is wanted at all,
+    and the node is replaced only once the condition has stood for `replaced_after`."""
 
     condition: str
     status: str
     toleration: float  # seconds
+    reboot_reasons: frozenset[str] = frozenset()
+    replaced_after: float = 0.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,7 @@ class Node:
     capacity: Resources
     allocatable: Resources
     conditions: tuple[Condition, ...] = ()
+    boot_id: str = ""
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if the node has it."""
@@ -99,6 +106,11 @@ class NodeClaim:
             if condition.type == kind:
                 return condition
         return None
+
+    @property
+    def is_rebooting(self) -> bool:
+        """Whether its instance is being rebooted: what its node says of itself does not count meanwhile."""
+        return REBOOT_GRACE in self.annotations
 
     def is_true(self, kind: str) -> bool:
         """Whether that condition's status is True; absent and Unknown are not."""

@@ -24,6 +24,16 @@ def consistency_check_failed(claim: NodeClaim, issue: str) -> Notice:
     return notice_about(claim, "FailedConsistencyCheck", issue, "Warning", distinct=issue)
 
 
+def reboot_observed(claim: NodeClaim) -> Notice:
+    """Its instance has started anew (1.15)."""
+    return notice_about(claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness")
+
+
+def reboot_failed(claim: NodeClaim, why: str) -> Notice:
+    """Its instance did not come back, so it is replaced (1.15)."""
+    return notice_about(claim, "RebootFailed", f"The node is replaced: {why}", "Warning")
+
+
 def claim_deadline(claim: NodeClaim, timestamp: str) -> Notice:
     """Until when its pods may stay (EVT-5)."""
     return notice_about(claim, "TerminationGracePeriodExpiring", f"All pods will be deleted by {timestamp}", "Warning")

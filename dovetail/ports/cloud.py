@@ -96,6 +96,10 @@ class Cloud(Protocol):
         Refused for an instance that is not of this cluster, or that says it is of another claim than the one named.
         """
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        """Have it restart; answered once the cloud has taken that. Repeating is safe, if it has not begun to. Refused
+        as `terminate` refuses, and where a cloud cannot."""
+
     async def list_instances(self) -> tuple[Instance, ...]:
         """Every instance that carries this cluster's tag and is not yet gone."""
 

@@ -78,5 +78,8 @@ class FakeCloud:
         self.world.instances.pop(provider_id, None)
         return "gone"
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        self.world.ledger.append(f"reboot {provider_id}")
+
     async def list_instances(self) -> tuple[Instance, ...]:
         return tuple(self.world.instances.values())

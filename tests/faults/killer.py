@@ -193,5 +193,8 @@ class KillingCloud:
             await self.faults.reached("answered:terminate", activity.info().workflow_id or "")
         return answer
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        await self.cloud.reboot(provider_id, claim)
+
     async def list_instances(self) -> tuple[Instance, ...]:
         return await self.cloud.list_instances()

@@ -37,7 +37,7 @@ QUIET: Final = settings(max_examples=150, deadline=None, suppress_health_check=l
 OUT_OF_REACH: Final = frozenset(
     {
         *("await_marked", "start_owner", "start_release", "take_off_mark", "delete_claim_for", "terminate_orphan"),
-        *("await_gone", "await_ready", "judge_version", "mark_nodes", "publish"),
+        *("await_gone", "await_ready", "judge_version", "mark_nodes", "publish", "reboot_node"),
     }
 )
 GIVEN_UP: Final = 0.3  # seconds: a step that waits is given up, as a timeout of Temporal's does

@@ -34,7 +34,7 @@ from dovetail.activities.identity.cluster_header import with_header
 from dovetail.connection.owner import client_of
 from dovetail.messages.inputs import DisruptInput, NodeInput
 from dovetail.messages.interruptions import Answered, Interruption
-from dovetail.messages.orders import DeleteClaim, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
+from dovetail.messages.orders import DeleteClaim, RebootNode, StartOwner, StartRelease, TakeOffMark, TerminateOrphan
 from dovetail.messages.plans import DisruptionCommand, ProposedNode, Seen, Target
 from dovetail.messages.requests import (
     CreateRequest,
@@ -268,6 +268,7 @@ def forged_inputs(at: Standing) -> Mapping[str, Sequence[object]]:
             DeleteClaim(claim=at.claim, reason=reason, at_once=True, condition="Ready")
             for reason in ("expired", "garbage_collected", "unhealthy", "static_scale_down", "node_deleted", "because")
         ],
+        "reboot_node": [RebootNode(claim=at.claim, node=at.node), RebootNode(claim=at.claim, node=at.node, turn=1)],
         "terminate_orphan": [TerminateOrphan(provider_id=at.instance, claim_uid=uid) for uid in ("", "another")],
         "create_node_claims": proposals(at),
         "mark_nodes": [

@@ -15,6 +15,7 @@ from dovetail.model.pools import Catalogue, InstanceType, NodePool, Offering
 from dovetail.model.values.resources import parse_resources
 from dovetail.notices.notice import Notice
 from dovetail.ports.cloud import ClassNotReady, Instance, LaunchRefused, NoCapacity, NodeClassState, Prepared
+from dovetail.ports.failures import Refused
 from dovetail.ports.provider import NodeClassKind, OpenCloud, Provider, ProviderCluster
 
 SHAPE: Final = "made-up.example/shape"
@@ -64,6 +65,9 @@ class MadeUpCloud:
     async def terminate(self, provider_id: str, claim: str = "") -> Literal["terminating", "gone"]:
         self.instances.pop(provider_id, None)
         return "gone"
+
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        raise Refused(f"NodeClaim/{claim}", "this cloud reboots nothing")
 
     async def list_instances(self) -> tuple[Instance, ...]:
         return tuple(self.instances.values())

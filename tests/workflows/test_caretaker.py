@@ -12,6 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 from dovetail.activities.identity.cluster_header import HEADER
 from dovetail.activities.orders.await_orders import AwaitOrders
 from dovetail.activities.orders.carry_out_orders import CarryOutOrders
+from dovetail.activities.orders.reboot_nodes import RebootNodes
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.messages.inputs import CaretakerInput
@@ -20,6 +21,7 @@ from dovetail.messages.orders import (
     FillPool,
     Order,
     Orders,
+    RebootNode,
     StartOwner,
     StartRelease,
     TakeOffMark,
@@ -41,7 +43,7 @@ from tests.workflows.fake_steps import FakeSteps, not_yet
 
 pytestmark = pytest.mark.temporal
 
-STEPS = (CarryOutOrders, CreateNodeClaims, AwaitOrders, KeepUp)
+STEPS = (CarryOutOrders, CreateNodeClaims, RebootNodes, AwaitOrders, KeepUp)
 CLAIM = ClaimRef(name="claim-1", uid="uid-1")
 
 ONE_OF_EACH: dict[str, Order] = {
@@ -49,6 +51,7 @@ ONE_OF_EACH: dict[str, Order] = {
     "start_release": StartRelease(node="node-1", uid="n-1"),
     "take_off_mark": TakeOffMark(claim=CLAIM, owner="c/disrupt/1"),
     "delete_claim_for": DeleteClaim(claim=CLAIM, reason="expired"),
+    "reboot_node": RebootNode(claim=CLAIM, node="node-1"),
     "terminate_orphan": TerminateOrphan(provider_id="test://1"),
 }
 

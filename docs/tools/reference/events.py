@@ -157,6 +157,18 @@ WARNINGS: Final = (
         "look for the common cause; repair goes on below that",
     ),
     Said(
+        "RebootObserved",
+        "NodeClaim",
+        "its instance was rebooted for a fault that this clears, and has started anew",
+        "nothing",
+    ),
+    Said(
+        "RebootFailed",
+        "NodeClaim",
+        "its instance was to be rebooted, and did not come back or was not taken by the cloud",
+        "nothing: the node is replaced",
+    ),
+    Said(
         "InvalidDoNotDisruptAnnotation",
         "Pod",
         "the value of `karpenter.sh/do-not-disrupt` is neither `true` nor a duration",

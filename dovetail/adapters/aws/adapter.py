@@ -132,7 +132,7 @@ class AwsAdapter:
         return cls(
             settings=settings,
             cloud=AwsCloud(parts),
-            catalogues=AwsCatalogues(classes, offerings, drift),
+            catalogues=AwsCatalogues(classes, offerings, drift, reboots=settings.reboots),
             drift=drift,
             calls=calls,
             classes=classes,

@@ -1,6 +1,6 @@
 """The port Catalogues over AWS: what a pool could launch, and whether what it has launched has drifted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.adapters.aws import names
@@ -27,6 +27,14 @@ _TOLERATIONS: Final = (
 REPAIR_POLICIES: Final = tuple(
     RepairPolicy(condition=condition, status=status, toleration=seconds) for condition, status, seconds in _TOLERATIONS
 )
+# With the gate RebootForRepair. What a reboot clears of a GPU's errors, by their XID codes: those of EKS's table of
+# repair actions, and two that Karpenter's provider adds (decision 232).
+_CODES: Final = (13, 31, 46, 48, 63, 64, 94, 95, 140)
+_REBOOTED: Final = {"AcceleratedHardwareReady": frozenset(f"NvidiaXID{code}Error" for code in _CODES)}
+REBOOTING_POLICIES: Final = tuple(
+    replace(each, reboot_reasons=_REBOOTED.get(each.condition, frozenset()), replaced_after=_HALF_AN_HOUR)
+    for each in REPAIR_POLICIES
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +48,8 @@ class _Made:
 class AwsCatalogues:
     """What could be launched, pool by pool."""
 
-    def __init__(self, classes: NodeClasses, offerings: OfferingsCache, drift: Drift) -> None:
-        self._classes, self._offerings, self._drift = classes, offerings, drift
+    def __init__(self, classes: NodeClasses, offerings: OfferingsCache, drift: Drift, *, reboots: bool = False) -> None:
+        self._classes, self._offerings, self._drift, self._reboots = classes, offerings, drift, reboots
         self._made: dict[str, _Made] = {}
 
     async def catalogue(self, pool: NodePool) -> Catalogue:
@@ -74,4 +82,4 @@ class AwsCatalogues:
         return names.SUPPORTED
 
     async def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        return REPAIR_POLICIES
+        return REBOOTING_POLICIES if self._reboots else REPAIR_POLICIES

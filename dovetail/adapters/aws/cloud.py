@@ -10,6 +10,7 @@ from typing import Literal
 from dovetail.adapters.aws import names
 from dovetail.adapters.aws.calls import Calls
 from dovetail.adapters.aws.catalogue.offerings_cache import OfferingsCache
+from dovetail.adapters.aws.failures import Denied, refusal
 from dovetail.adapters.aws.instance_types.sized_types import SizedType
 from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_id, instance_of, is_zone_of, zone_of
 from dovetail.adapters.aws.instances.inventory import Inventory
@@ -88,7 +89,7 @@ class AwsCloud:
         if facts is None:
             return "gone"
         if facts.state != "shutting-down" and not self._terminations.is_accepted(identity):
-            self._check_owner(facts, claim)
+            self._check_owner(facts, claim, "terminated")
             try:
                 await self._terminations.terminate(identity)
             except Failure:
@@ -99,6 +100,20 @@ class AwsCloud:
                 self._parts.offerings.sources.reservations.ended(facts.reservation_id)
         return "terminating"
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        """EC2 answers at once, and an instance that is being rebooted takes a second request as the same one."""
+        identity = instance_id(provider_id)
+        if not identity:
+            raise Refused(f"NodeClaim/{claim}", f"status.providerID names no instance: {provider_id[:100]!r}")
+        self._check_place(provider_id)
+        facts = await self._parts.inventory.live(identity)
+        if facts is None or facts.state != "running":
+            raise Postponed("ec2:RebootInstances", f"instance {identity} does not run")
+        self._check_owner(facts, claim, "rebooted")
+        answer = await self._parts.calls.attempt("ec2", "RebootInstances", InstanceIds=[identity])
+        if isinstance(answer, Denied):
+            raise refusal("ec2:RebootInstances", answer)
+
     def _check_place(self, provider_id: str) -> None:
         """EC2 knows an instance in its own region alone: asked elsewhere, every instance would seem to be gone, and its
         finalizer would be taken off while it runs on."""
@@ -106,27 +121,27 @@ class AwsCloud:
         if not is_zone_of(zone, region):
             raise Misconfigured("AWS_REGION", f"it is {region}, but {provider_id} is an instance in zone {zone}")
 
-    def _check_owner(self, facts: InstanceFacts, claim: str) -> None:
-        """What is terminated must be this cluster's, and the claim's in whose name it is: a providerID is only a text
-        in a status. The tags are those of the look-up that every termination begins with."""
+    def _check_owner(self, facts: InstanceFacts, claim: str, done: str) -> None:
+        """What is terminated or rebooted must be this cluster's, and the claim's in whose name it is: a providerID is
+        only a text in a status. The tags are those of the look-up that each of both begins with."""
         cluster = self._parts.offerings.sources.settings.cluster
         if facts.tags.get(names.owned_tag(cluster)) != "owned" and facts.tags.get(names.CLUSTER_TAG) != cluster:
             raise Refused(
-                f"instance {facts.id}", f"it lacks the tags of cluster {cluster} and is not terminated; see its tags"
+                f"instance {facts.id}", f"it lacks the tags of cluster {cluster} and is not {done}; see its tags"
             )
         if self._parts.inventory.is_foreign(facts):
             theirs = facts.tags[core.CLUSTER_UID_TAG]
             raise Refused(
                 f"instance {facts.id}",
                 f"its tag {core.CLUSTER_UID_TAG} says that it is of the cluster with the UID {theirs}, and this one's "
-                f"is {self._parts.inventory.cluster_uid}; it is not terminated",
+                f"is {self._parts.inventory.cluster_uid}; it is not {done}",
             )
         tagged = facts.tags.get(names.CLAIM_TAG, "")
         if claim and tagged and tagged != claim:
             raise Refused(
                 f"NodeClaim/{claim}",
                 f"status.providerID names instance {facts.id}, whose tag {names.CLAIM_TAG} says {tagged}; "
-                "it is not terminated",
+                f"it is not {done}",
             )
 
     async def list_instances(self) -> tuple[Instance, ...]:

@@ -12,7 +12,7 @@ from dovetail.adapters.aws.settings import MEMORY_OVERHEAD, AwsSettings
 from dovetail.model.values.setting_texts import gates_of, seconds_of
 from dovetail.ports.provider import SharedSettings
 
-GATES: Final = {"NodeClassCEL": False}
+GATES: Final = {"NodeClassCEL": False, "RebootForRepair": False}
 
 
 class AwsEnvironment(BaseModel):
@@ -71,7 +71,10 @@ class AwsEnvironment(BaseModel):
     gates: Mapping[str, bool] = Field(
         default_factory=lambda: dict(GATES),
         alias="AWS_FEATURE_GATES",
-        description="`NodeClassCEL=true`: formulas in `spec.kubelet`",
+        description=(
+            "`NodeClassCEL=true`: formulas in `spec.kubelet`. `RebootForRepair=true`, where nodes are repaired: an "
+            "instance is rebooted before its node is replaced, where its fault is one that a reboot clears"
+        ),
     )
 
     @field_validator("image_refresh", "subnet_refresh", "security_group_refresh", mode="before")
@@ -103,4 +106,5 @@ def aws_settings(given: AwsEnvironment, shared: SharedSettings) -> AwsSettings:
         reserved_capacity=shared.gates["ReservedCapacity"],
         best_effort_min_values=shared.best_effort_min_values,
         expressions=given.gates["NodeClassCEL"],
+        reboots=given.gates["RebootForRepair"],
     )

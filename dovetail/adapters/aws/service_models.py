@@ -32,6 +32,7 @@ CALLED: Final[Mapping[str, frozenset[str]]] = {
             "DescribeSecurityGroups",
             "DescribeSpotPriceHistory",
             "DescribeSubnets",
+            "RebootInstances",
             "RunInstances",
             "TerminateInstances",
         }

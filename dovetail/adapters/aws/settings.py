@@ -36,6 +36,7 @@ class AwsSettings:
     reserved_capacity: bool = True  # the gate ReservedCapacity
     best_effort_min_values: bool = False  # MIN_VALUES_POLICY=BestEffort
     expressions: bool = False  # the gate NodeClassCEL of AWS_FEATURE_GATES
+    reboots: bool = False  # the gate RebootForRepair
     threads: int = 32  # calls under way at once
     read_seconds: float = 60.0  # how long an answer may take
     rates: tuple[RateLimit, ...] = (

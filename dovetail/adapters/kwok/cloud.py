@@ -109,6 +109,9 @@ class KwokCloud:
                     raise
         return "terminating"
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        raise Refused(f"NodeClaim/{claim}", "a machine that does not exist cannot be rebooted")
+
     async def list_instances(self) -> tuple[Instance, ...]:
         return self._live(await self._parts.objects.list_labelled(SELECTOR))
 

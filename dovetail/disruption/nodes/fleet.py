@@ -42,6 +42,8 @@ class Member:
         """Whether the node is initialised; unmanaged nodes always are (DIS-21)."""
         if not self.managed:
             return True
+        if self.claim is not None and self.claim.is_rebooting:
+            return False
         return self.node is not None and self.node.labels.get(names.INITIALIZED) == "true"
 
     @property

@@ -7,6 +7,7 @@ that it was planned for. A node and its claim belong together by their provider 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
@@ -15,6 +16,9 @@ from dovetail.model.pools import NodePool
 from dovetail.model.scheduling.taints import Taint, is_ephemeral
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources
+
+# What a node carries while its instance is rebooted, beside what is temporary on each new one.
+REBOOT_TAINTS: Final = frozenset({names.REBOOTING_TAINT, "node.kubernetes.io/unreachable"})
 
 
 @dataclass(slots=True, kw_only=True, eq=False)  # not frozen: thousands are made, in a third of the time
@@ -46,7 +50,8 @@ def _effective_taints(
     if initialized:
         return taints
     startup = {(taint.key, taint.effect) for taint in claim.startup_taints}
-    return tuple(t for t in taints if not is_ephemeral(t) and (t.key, t.effect) not in startup)
+    passing = REBOOT_TAINTS if claim.is_rebooting else ()
+    return tuple(t for t in taints if not is_ephemeral(t) and (t.key, t.effect) not in startup and t.key not in passing)
 
 
 def _amounts(of_node: Resources | None, of_claim: Resources | None, initialized: bool) -> Resources:
@@ -62,6 +67,8 @@ def _joined(node: Node | None, claim: NodeClaim | None, leaving: bool) -> Cluste
     managed = claim is not None
     registered = node is not None and (not managed or node.labels.get(names.REGISTERED) == "true")
     initialized = node is not None and (not managed or node.labels.get(names.INITIALIZED) == "true")
+    if claim is not None and claim.is_rebooting:
+        initialized = False  # its pods wait for it, as for a node that comes up
     source = node if node is not None and registered else claim if claim is not None else node
     assert source is not None
     if node is not None and registered and initialized:  # as nearly all are

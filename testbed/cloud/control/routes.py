@@ -138,6 +138,7 @@ class Control:
             "terminatedAt": instance.terminated_at,
             "goneAt": instance.gone_at,
             "forcedState": instance.forced_state,
+            "reboots": instance.reboots,
             "nodeName": instance.node_name,
             "address": instance.address,
             "providerID": f"aws:///{instance.zone}/{instance.id}",

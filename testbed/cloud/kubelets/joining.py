@@ -75,6 +75,7 @@ class Kubelets:
         self._due: dict[str, float] = {}
         self._joined: set[str] = set()
         self._silent: set[str] = set()
+        self._boots: dict[str, int] = {}
         self._version = "v1.36.0"
         self.followed = Followed()
 
@@ -112,12 +113,16 @@ class Kubelets:
                 self._due.pop(key, None)
         elif key not in self._joined and instance["joinsAt"] is not None:
             self._due[key] = instance["joinsAt"]
+        elif instance["reboots"] != self._boots.get(key, 0):
+            self._due[key] = 0.0
         else:
             self._due.pop(key, None)
 
     def _act(self, instance: Json) -> None:
         if _is_down(instance):
             self._fall_silent(instance)
+        elif instance["id"] in self._joined:
+            self._boot_anew(instance)
         else:
             self._join(instance)
         self._due.pop(instance["id"], None)
@@ -147,6 +152,16 @@ class Kubelets:
         elif status != 201:
             say(f"{instance['nodeName']} may not join: {status} {answer.get('message')}")
         self._joined.add(instance["id"])
+
+    def _boot_anew(self, instance: Json) -> None:
+        """Another boot id, and nothing that a monitor has found before: it looks at a machine that has just started."""
+        path, boots = f"{NODES}/{instance['nodeName']}", instance["reboots"]
+        found = self._cluster.ask("GET", path)[1].get("status") or {}
+        ailing = [each["type"] for each in found.get("conditions") or () if each["type"].endswith("Ready")]
+        well = [{**condition("True", "KubeletReady", "the machine has started"), "type": each} for each in ailing]
+        status = {"conditions": well, "nodeInfo": {"bootID": f"{instance['id']}-{boots}"}}
+        self._cluster.ask("PATCH", f"{path}/status", {"status": status}, STRATEGIC)
+        self._boots[instance["id"]] = boots
 
     def _fall_silent(self, instance: Json) -> None:
         path = f"{NODES}/{instance['nodeName']}"

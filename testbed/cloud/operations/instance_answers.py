@@ -204,6 +204,20 @@ def terminate(work: Work) -> Json:
     return {"TerminatingInstances": answers}
 
 
+def reboot(work: Work) -> Json:
+    """As TerminateInstances takes its ids; one that does not run is refused."""
+    cloud = work.cloud
+    chosen = _named(cloud, work.params.get("InstanceIds") or [], must_be_seen=False)
+    for each in chosen:
+        if each.state(time.time()) != "running":
+            raise AwsError("IncorrectInstanceState", f"The instance '{each.id}' is not in the 'running' state.")
+    work.effect_begins()
+    for each in chosen:
+        cloud.instances.reboot(each)
+    work.notes |= {"rebooted": [each.id for each in chosen]}
+    return {}
+
+
 def _tagged(cloud: Cloud, resource: str) -> dict[str, str]:
     """The tags of a resource, to be changed in place."""
     instance = cloud.instances.get(resource)
@@ -252,6 +266,7 @@ def delete_tags(work: Work) -> Json:
 OPERATIONS: Operations = {
     ("ec2", "DescribeInstances"): describe,
     ("ec2", "TerminateInstances"): terminate,
+    ("ec2", "RebootInstances"): reboot,
     ("ec2", "CreateTags"): create_tags,
     ("ec2", "DeleteTags"): delete_tags,
 }

@@ -140,6 +140,11 @@ def _terminate(work: Work) -> Iterator[Asked]:
         yield from _of_instance(work, "ec2:TerminateInstances", identity, {})
 
 
+def _reboot(work: Work) -> Iterator[Asked]:
+    for identity in work.params.get("InstanceIds") or ():
+        yield from _of_instance(work, "ec2:RebootInstances", identity, {})
+
+
 def _of_instance(work: Work, action: str, identity: str, keys: Keys) -> Iterator[Asked]:
     """An instance by its tags; of what is none, nothing is known here that a condition could name."""
     instance = work.cloud.instances.get(identity)
@@ -231,6 +236,7 @@ _SPECIAL: dict[tuple[str, str], Callable[[Work], Iterator[Asked]]] = {
     ("ec2", "RunInstances"): _run_instances,
     ("ec2", "CreateTags"): _tag,
     ("ec2", "TerminateInstances"): _terminate,
+    ("ec2", "RebootInstances"): _reboot,
     ("iam", "CreateInstanceProfile"): _create_profile,
     **{("iam", name): _with_profile for name in (*_PROFILES, "GetInstanceProfile", "TagInstanceProfile")},
     ("iam", "ListInstanceProfiles"): _list_profiles,

@@ -42,6 +42,7 @@ class Instance:
     terminated_at: float | None = None
     gone_at: float | None = None
     forced_state: str | None = None
+    reboots: int = 0
     extra: Json = field(default_factory=dict)
     changed: int = 0
 
@@ -121,6 +122,11 @@ class Instances:
             now = time.time()
             instance.terminated_at, instance.gone_at = now, now + shutdown_seconds
             self.touch(instance)
+
+    def reboot(self, instance: Instance) -> None:
+        """Its kubelet comes back with another boot id; EC2 goes on calling it running."""
+        instance.reboots += 1
+        self.touch(instance)
 
     def changed_since(self, epoch: str | None, version: int, wait: float) -> tuple[str, int, list[Instance]]:
         """Those that changed after that version; waits until there is one, at most `wait` seconds.

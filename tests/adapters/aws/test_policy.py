@@ -17,6 +17,7 @@ from dovetail.adapters.aws.interruptions.messages import read_message
 from testbed.cloud.rights.evaluator import Asked, allows
 from testing.aws_worlds import a_claim
 from tests.adapters.aws.conftest import Stage
+from tests.waiting import until_answered
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "aws"
 TEMPLATE = DEPLOY / "cloudformation.yaml"
@@ -110,6 +111,13 @@ async def traffic(stage: Stage) -> set[str]:
     await stage.with_class()
     launched = await stage.launched(a_claim())
     await stage.adapter.cloud.find(provider_id=launched.provider_id)
+
+    async def runs() -> bool:
+        seen = await stage.adapter.cloud.find(provider_id=launched.provider_id)
+        return seen is not None and seen.state == "running"
+
+    await until_answered(runs)
+    await stage.adapter.cloud.reboot(launched.provider_id)
     await stage.adapter.cloud.terminate(launched.provider_id)
     interruptions = stage.adapter.interruptions
     stage.server.control("POST", "sqs", {"body": "{}"})

@@ -91,7 +91,7 @@ annotations:
 
 {{/* Gates of Karpenter 1.15 that stand in its chart and that there are none of here: closed, they are as good as unsaid. */}}
 {{- define "dovetail.karpentersGates" -}}
-terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA rebootForRepair
+terminateFirstDrift terminateFirstRepair draNVIDIAGPU draEFA
 {{- end -}}
 
 {{/* FEATURE_GATES: the gates with a capital letter, as Karpenter spells them there. */}}
@@ -354,7 +354,7 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 {{- range $name, $open := .Values.settings.awsFeatureGates -}}
-{{- if not (or (eq $name "nodeClassCEL") (and (not $open) (has $name $unsaid))) -}}
+{{- if not (or (has $name (list "nodeClassCEL" "rebootForRepair")) (and (not $open) (has $name $unsaid))) -}}
 {{- $found = append $found (printf "settings.awsFeatureGates.%s: no gate of that name" $name) -}}
 {{- end -}}
 {{- end -}}

@@ -51,6 +51,7 @@ def parse_node(raw: ReadOnlyJson) -> Node:
         draft.capacity = capacity
         draft.allocatable = allocatable
         draft.conditions = conditions(status.get("conditions"))
+        draft.boot_id = (status.get("nodeInfo") or {}).get("bootID") or ""
         draft.__class__ = Node
         node: Node = draft
         return node

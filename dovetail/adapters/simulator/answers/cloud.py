@@ -71,6 +71,16 @@ class SimulatedCloud:
         entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:terminate", key=provider_id)
         return await self._recorded(entry, step)
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        def step(connection: sqlite3.Connection, now: float) -> tuple[None, str]:
+            word = instances.reboot(connection, provider_id, now)
+            if word == "refused":
+                raise Rejected(400, "IncorrectInstanceState", f"instance {provider_id} does not run")
+            return None, word
+
+        entry = Entry(at=0.0, actor=self._calls.actor, operation="cloud:reboot", key=provider_id)
+        await self._recorded(entry, step)
+
     async def list_instances(self) -> tuple[Instance, ...]:
         def step(connection: sqlite3.Connection, now: float) -> tuple[tuple[Instance, ...], str]:
             cluster = read_settings(connection).cluster

@@ -97,6 +97,16 @@ def terminate(connection: sqlite3.Connection, provider_id: str, now: float) -> L
     return "terminating"
 
 
+def reboot(connection: sqlite3.Connection, provider_id: str, now: float) -> str:
+    """Have it boot anew; whether it does. One that is booting already takes no second request."""
+    row = by_provider_id(connection, provider_id)
+    if row is None or row.state != "running":
+        return "refused" if row is None or row.state != "pending" else "booting"
+    boots = now + read_settings(connection).delay("boot")
+    connection.execute("UPDATE instances SET state = 'pending', boots = ? WHERE id = ?", (boots, row.id))
+    return "rebooting"
+
+
 def by_provider_id(connection: sqlite3.Connection, provider_id: str) -> InstanceRow | None:
     """The instance of that id, whatever its state."""
     return _one(connection, "provider_id = ?", provider_id) if provider_id else None

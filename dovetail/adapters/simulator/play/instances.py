@@ -97,7 +97,11 @@ def _node_of(catalogue: WorldCatalogue, row: InstanceRow, now: float) -> Json:
             "capacity": format_resources(kind.capacity),
             "allocatable": format_resources(kind.allocatable),
             "conditions": [_ready("False", "KubeletNotReady", now)],
-            "nodeInfo": {"kubeletVersion": "v1.36.3", "operatingSystem": dict(kind.labels)[names.OS]},
+            "nodeInfo": {
+                "kubeletVersion": "v1.36.3",
+                "operatingSystem": dict(kind.labels)[names.OS],
+                "bootID": _boot_id(row),
+            },
         },
     }
 
@@ -119,12 +123,24 @@ def _keep_ready(tick: Tick, node: Json, row: InstanceRow) -> None:
     if not is_true(node, names.READY):
         if row.joined is None or not tick.reached(row.joined + tick.settings.delay("node_ready")):
             return
-        ready = {"status": {"conditions": [_ready("True", "KubeletReady", tick.now)]}}
+        ready: Json = {"status": {"conditions": [_ready("True", "KubeletReady", tick.now)]}}
+        if (node["status"].get("nodeInfo") or {}).get("bootID") != _boot_id(row):
+            ready["status"] |= {"nodeInfo": {"bootID": _boot_id(row)}, "conditions": _after_a_boot(node, tick.now)}
         tick.cluster(KUBELET).patch("Node", name, ready, "status")
     taints = node["spec"].get("taints") or []
-    left = [t for t in taints if t["key"] != _NOT_READY["key"]]
+    left = [t for t in taints if t["key"] != _NOT_READY["key"] and t not in _UNREACHABLE]
     if left != taints:
         tick.cluster(NODE_CONTROLLER).patch("Node", name, {"spec": {"taints": left or None}})
+
+
+def _boot_id(row: InstanceRow) -> str:
+    return f"{row.id}/{row.boots}"
+
+
+def _after_a_boot(node: Json, now: float) -> list[Json]:
+    """What ailed the node is gone: it is ready, and so is whatever a monitor calls so."""
+    ailing = [each["type"] for each in node["status"].get("conditions") or () if each["type"].endswith("Ready")]
+    return [{**_ready("True", "KubeletReady", now), "type": kind} for kind in {names.READY, *ailing}]
 
 
 def _fall_silent(tick: Tick, node: Json) -> None:

@@ -31,6 +31,7 @@ _LONG: Final = (
 COUNTERS: Final = {
     "nodeclaims_created_total": "NodeClaims created, by reason and owning NodePool.",
     "nodeclaims_terminated_total": "NodeClaims terminated, by owning NodePool.",
+    "nodes_reboots_total": "Reboots of instances for repair, by result: succeeded, provider_error, recovery_timeout.",
     "nodeclaims_disrupted_total": "NodeClaims disrupted, by reason and owning NodePool.",
     "nodeclaims_unhealthy_disrupted_total": "NodeClaims disrupted because their node was unhealthy, by condition.",
     "pods_disruption_initiated_total": "Pods on nodes whose disruption was begun, by reason and owning NodePool.",

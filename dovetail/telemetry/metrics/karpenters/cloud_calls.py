@@ -49,6 +49,9 @@ class MeasuredCloud:
             self._failed("Delete", "NodeClaimNotFoundError")
         return found
 
+    async def reboot(self, provider_id: str, claim: str = "") -> None:
+        await self._timed("Reboot", lambda: self._cloud.reboot(provider_id, claim))
+
     async def list_instances(self) -> tuple[Instance, ...]:
         return await self._timed("List", self._cloud.list_instances)
 

@@ -32,6 +32,7 @@ CONTROLLERS: Final = {
     "await_orders": "nodeclaim.garbagecollection",
     "terminate_orphan": "nodeclaim.garbagecollection",
     "delete_claim_for": "nodeclaim.garbagecollection",
+    "reboot_node": "nodeclaim.reboot",
     "take_off_mark": "nodeclaim.garbagecollection",
     "start_owner": "nodeclaim.lifecycle",
     "start_release": "node.termination",

@@ -41,6 +41,11 @@ def disrupted(claim: NodeClaim, reason: str) -> None:
     count("nodeclaims_disrupted_total", _disruption(claim, reason))
 
 
+def rebooted(result: str) -> None:
+    """A reboot for repair has ended (GCR-19)."""
+    count("nodes_reboots_total", {"result": result})
+
+
 def _disruption(claim: NodeClaim, reason: str) -> dict[str, str]:
     labels = {**_pool(claim.labels), "capacity_type": claim.labels.get(names.CAPACITY_TYPE, "")}
     return {"reason": reason, **labels, "termination_mode": claim.termination_mode, "consolidation_policy": ""}

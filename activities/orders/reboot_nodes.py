@@ -1,0 +1,226 @@
+"""Reboots the instance of an unhealthy node: one step that carries it a little further each time it is ordered.
+
+How far it has come stands on the NodeClaim, in Karpenter's annotations and its condition Rebooting, so that a lost
+worker and a lost database are the same case: the Caretaker finds the claim and orders the next look. Pods leave first,
+within a bound and by eviction alone: what is left then rides the reboot. The node's boot id, written down before the
+cloud is asked, says whether it has happened; a second call before that does no harm. A node that is ready for pods
+again has been rebooted; one that is not within twenty minutes is replaced. Nothing here is believed that the order
+says: why a node is to be rebooted is judged anew, on the live objects.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio import activity
+
+from dovetail.activities.shared.writes.claim_deletion import delete_because
+from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
+from dovetail.activities.termination.evictor import EvictionRequest, Evictor
+from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
+from dovetail.lifecycle.initialization import blocker
+from dovetail.lifecycle.registration import NodeChange
+from dovetail.lifecycle.repair import reboots_for
+from dovetail.messages.orders import RebootNode
+from dovetail.messages.outcomes import StepOutcome
+from dovetail.messages.writes import claim_write
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.reasons.endings import Ending
+from dovetail.model.scheduling.taints import Taint
+from dovetail.model.values.durations import parse_seconds
+from dovetail.model.values.time import format_time, time_or_none
+from dovetail.notices.claims import reboot_failed, reboot_observed
+from dovetail.ports.cloud import Catalogues, Cloud
+from dovetail.ports.failures import Refused
+from dovetail.ports.objects import ClaimStatus, MetadataChange, NodeClaims, Nodes, Notices, Pods
+from dovetail.telemetry.metrics.karpenters.lifecycle import disrupted, rebooted
+from dovetail.termination.evictions import plan_evictions
+
+GRACE_SECONDS: Final = 600.0  # for its pods, as Karpenter's provider has it
+LEAST_SECONDS: Final = 5.0  # pods that were bound just before the taint turn up
+ISSUING_SECONDS: Final = 300.0  # for the cloud to take it
+BACK_SECONDS: Final = 1200.0  # for the node to be ready again
+STEP_SECONDS: Final = 15.0  # of one look
+REQUESTED: Final = "RebootRequested"
+ISSUED: Final = "RebootIssued"
+SUCCEEDED: Final = "RebootSucceeded"
+_TAINT: Final = Taint(key=names.REBOOTING_TAINT, effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootPorts:
+    """What the step reaches."""
+
+    claims: NodeClaims
+    nodes: Nodes
+    pods: Pods
+    notices: Notices
+    cloud: Cloud
+    catalogues: Catalogues
+
+
+class RebootNodes:
+    """The step. `wanted`: whether any reboot is begun at all."""
+
+    def __init__(
+        self,
+        ports: RebootPorts,
+        evictor: Evictor,
+        now: Callable[[], float],
+        *,
+        wanted: bool,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.ports, self.evictor, self.now, self.wanted, self.pause = ports, evictor, now, wanted, pause
+
+    @activity.defn
+    async def reboot_node(self, order: RebootNode) -> StepOutcome:
+        """Begin it, or go on with it."""
+        claim = await self.ports.claims.read(order.claim.name)
+        if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
+            return StepOutcome(message="already gone, or being deleted")
+        nodes = await self.ports.nodes.list_by_provider_id(claim.provider_id) if claim.provider_id else ()
+        if not claim.is_rebooting:
+            if len(nodes) != 1:
+                return StepOutcome(message="it has no node of its own")
+            begun = await self._begin(claim, nodes[0])
+            if begun is None:
+                return StepOutcome(message="there is nothing that a reboot would clear")
+            claim = begun
+        return await self._go_on(claim, nodes[0] if len(nodes) == 1 else None)
+
+    async def _begin(self, claim: NodeClaim, node: Node) -> NodeClaim | None:
+        """The condition first: where nothing comes after it, the next order begins again."""
+        if not self.wanted:
+            raise Refused(
+                f"NodeClaim/{claim.name}",
+                "nothing is repaired here by a reboot: the gate NodeRepair is closed, or DOVETAIL_KEEP_WAY_BACK set",
+            )
+        why = reboots_for(node, claim, await self.ports.catalogues.repair_policies(), self.now())
+        if why is None or "true" in (
+            node.annotations.get(names.DO_NOT_REPAIR),
+            claim.annotations.get(names.DO_NOT_REPAIR),
+        ):
+            return None
+        said = await self._say(claim, "True", REQUESTED, f"rebooting for {why.type}/{why.reason}")
+        if said is None:
+            return None
+        grace = GRACE_SECONDS if claim.termination_grace is None else min(claim.termination_grace, GRACE_SECONDS)
+        return await self._annotate(said, {names.REBOOT_GRACE: f"{int(grace)}s"})
+
+    async def _go_on(self, claim: NodeClaim, node: Node | None) -> StepOutcome:
+        condition = claim.condition(names.REBOOTING)
+        if condition is None or condition.status != "True":
+            return await self._clean(claim, node, "it has ended")
+        issued = time_or_none(claim.annotations.get(names.REBOOT_ISSUED, ""))
+        if issued is not None:
+            return await self._look(claim, node, issued)
+        if self.now() > condition.changed + _grace_of(claim) + ISSUING_SECONDS:
+            return await self._give_up(claim, "the cloud did not take the reboot", "provider_error")
+        if node is None:
+            return StepOutcome(message="waiting for its node")
+        if names.PRE_BOOT_ID not in claim.annotations:
+            await self._fence(node)
+            if not await self._empty(claim, node, condition):
+                return StepOutcome(message="its pods are leaving", writes=(claim_write(claim),))
+        return await self._issue(claim, node, condition)
+
+    async def _empty(self, claim: NodeClaim, node: Node, condition: Condition) -> bool:
+        """Whether nothing is waited for any more: pods are asked to leave, and none is forced."""
+        until = min(self.now() + STEP_SECONDS, condition.changed + max(_grace_of(claim), LEAST_SECONDS))
+        request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
+        asked: set[str] = set()
+        while True:
+            plan = plan_evictions(await self.ports.pods.list_on(node.name), None, self.now())
+            if not plan.waiting and self.now() >= condition.changed + LEAST_SECONDS:
+                return True
+            for pod in plan.evict:
+                outcome = await self.evictor.evict(pod, request) if pod.uid not in asked else None
+                if outcome is not None and outcome.leaving:
+                    asked.add(pod.uid)
+            if self.now() >= until:
+                return self.now() >= condition.changed + max(_grace_of(claim), LEAST_SECONDS)
+            await self.pause(1.0)
+
+    async def _issue(self, claim: NodeClaim, node: Node, condition: Condition) -> StepOutcome:
+        """Unless it has happened: a step before this one may have asked, and not lived to write that down."""
+        before = claim.annotations.get(names.PRE_BOOT_ID)
+        if before is None:
+            noted = await self._annotate(claim, {names.PRE_BOOT_ID: node.boot_id})
+            if noted is None:
+                return StepOutcome(message="already gone")
+            claim, before = noted, node.boot_id
+        if node.boot_id == before:
+            await self.ports.cloud.reboot(claim.provider_id, claim.name)
+        noted = await self._annotate(claim, {names.REBOOT_ISSUED: format_time(self.now())})
+        said = await self._say(noted, "True", ISSUED, condition.message) if noted is not None else None
+        return StepOutcome(message="the cloud reboots it", writes=() if said is None else (claim_write(said),))
+
+    async def _look(self, claim: NodeClaim, node: Node | None, issued: float) -> StepOutcome:
+        """Whether it has come up again, and is ready for pods as a new one has to be."""
+        if node is not None and node.boot_id != claim.annotations.get(names.PRE_BOOT_ID, ""):
+            node = await self._open(node)
+            await self.ports.notices.publish(reboot_observed(claim))
+            if node is not None and blocker(claim, (node,)) is None:
+                said = await self._say(claim, "False", SUCCEEDED, "node rebooted and rejoined the cluster")
+                rebooted("succeeded")
+                return await self._clean(said or claim, node, "rebooted")
+        if self.now() > issued + BACK_SECONDS:
+            return await self._give_up(claim, "the node did not come back within twenty minutes", "recovery_timeout")
+        return StepOutcome(message="waiting for the node to come up")
+
+    async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
+        """It is replaced, and its pods are waited for no longer than those of any broken node (GCR-15)."""
+        marked = await self._annotate(claim, {names.TERMINATION_DEADLINE: format_time(self.now())})
+        if marked is None:
+            return StepOutcome(message="already gone")
+        write = await delete_because(self.ports.claims, marked, Ending.REPAIRED, f"rebooted in vain: {why}")
+        await self.ports.notices.publish(reboot_failed(claim, why))
+        rebooted(result)
+        disrupted(claim, "unhealthy")
+        return StepOutcome(message=why, writes=(write,))
+
+    async def _clean(self, claim: NodeClaim, node: Node | None, message: str) -> StepOutcome:
+        if node is not None:
+            await self._open(node)
+        cleaned = await self._annotate(
+            claim, {names.PRE_BOOT_ID: None, names.REBOOT_ISSUED: None, names.REBOOT_GRACE: None}
+        )
+        return StepOutcome(message=message, writes=() if cleaned is None else (claim_write(cleaned),))
+
+    async def _fence(self, node: Node) -> None:
+        def fenced(found: Node) -> NodeChange:
+            has = any(taint.key == _TAINT.key for taint in found.taints)
+            return NodeChange(labels={}, annotations={}, taints=None if has else (*found.taints, _TAINT))
+
+        await revise_node(self.ports.nodes, node, fenced)
+
+    async def _open(self, node: Node) -> Node | None:
+        def opened(found: Node) -> NodeChange:
+            left = tuple(taint for taint in found.taints if taint.key != _TAINT.key)
+            return NodeChange(labels={}, annotations={}, taints=None if left == found.taints else left)
+
+        return await revise_node(self.ports.nodes, node, opened)
+
+    async def _annotate(self, claim: NodeClaim, annotations: dict[str, str | None]) -> NodeClaim | None:
+        change = MetadataChange(annotations=annotations)
+        return await revise_claim(self.ports.claims, claim, lambda _: change)
+
+    async def _say(self, claim: NodeClaim, status: str, reason: str, message: str) -> NodeClaim | None:
+        wanted = Condition(type=names.REBOOTING, status=status, reason=reason, message=message, changed=self.now())
+
+        def change_of(found: NodeClaim) -> ClaimStatus:
+            conditions: ConditionSet = conditions_of_claim(found).set(wanted)
+            return ClaimStatus(conditions=conditions.conditions)
+
+        return await revise_status(self.ports.claims, claim, change_of)
+
+
+def _grace_of(claim: NodeClaim) -> float:
+    """What was written down at the start; others may have written there since."""
+    try:
+        return min(parse_seconds(claim.annotations[names.REBOOT_GRACE]), GRACE_SECONDS)
+    except ValueError:
+        return GRACE_SECONDS

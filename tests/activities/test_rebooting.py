@@ -1,0 +1,300 @@
+"""GCR-19: a reboot from its beginning to a node that is ready again, or to its replacement, in small steps."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dovetail.activities.orders.reboot_nodes import BACK_SECONDS, RebootNodes, RebootPorts
+from dovetail.activities.termination.eviction_pace import EvictionPace
+from dovetail.activities.termination.evictor import Evictor
+from dovetail.adapters.aws.catalogues import REBOOTING_POLICIES
+from dovetail.messages.orders import RebootNode
+from dovetail.messages.subjects import ClaimRef
+from dovetail.model import names
+from dovetail.model.nodes import Condition, Node, NodeClaim, NodeClassRef, RepairPolicy
+from dovetail.model.pods import Pod
+from dovetail.ports.failures import Refused, Retryable
+from testing.fakes.cloud import FakeCloud
+from testing.fakes.nodes import FakeClaims, FakeNodes
+from testing.fakes.pods import FakePods
+from testing.fakes.ports import FakeNotices
+from testing.fakes.world import World
+from tests.placement.builders import a_bound_pod
+
+ORDER: Final = RebootNode(claim=ClaimRef(name="a", uid="u1", pool="gpu"), node="n")
+FAULT: Final = Condition(type="AcceleratedHardwareReady", status="False", reason="NvidiaXID48Error", changed=300.0)
+WELL: Final = Condition(type=names.READY, status="True")
+
+
+class Policies:
+    """The one question that the step asks of them."""
+
+    async def repair_policies(self) -> tuple[RepairPolicy, ...]:
+        return REBOOTING_POLICIES
+
+
+class Scene:
+    """A node with a broken GPU and a pod, at 1,000 s: its fault is due."""
+
+    def __init__(self, *pods: Pod, wanted: bool = True, **of_claim: Any) -> None:
+        self.world = World()
+        claim = NodeClaim(
+            name="a",
+            uid="u1",
+            finalizers=(names.TERMINATION_FINALIZER,),
+            labels={names.NODE_POOL: "gpu"},
+            node_class=NodeClassRef(group="g", kind="k", name="c"),
+            requests={},
+            capacity={},
+            allocatable={},
+            provider_id="aws:///zone/i-1",
+            conditions=(Condition(type=names.INITIALIZED_CONDITION, status="True"),),
+        )
+        node = Node(
+            name="n",
+            uid="nu",
+            provider_id="aws:///zone/i-1",
+            labels={},
+            capacity={},
+            allocatable={},
+            conditions=(WELL, FAULT),
+            boot_id="boot-1",
+        )
+        self.world.put(replace(claim, **of_claim), node, *pods)
+        self.cloud = FakeCloud(self.world)
+        self.restarted()
+        self.wanted = wanted
+
+    def restarted(self) -> None:
+        """As another worker knows nothing of what this one did."""
+        self.notices = FakeNotices(self.world)
+
+    async def step(self, seconds: float = 15.0) -> str:
+        world, pods = self.world, FakePods(self.world)
+        ports = RebootPorts(
+            claims=FakeClaims(world),
+            nodes=FakeNodes(world),
+            pods=pods,
+            notices=self.notices,
+            cloud=self.cloud,
+            catalogues=Policies(),  # type: ignore[arg-type]
+        )
+        evictor = Evictor(pods, self.notices, EvictionPace(world.now, world.pause), world.now)
+        steps = RebootNodes(ports, evictor, world.now, wanted=self.wanted, pause=world.pause)
+        outcome = await steps.reboot_node(ORDER)
+        await world.pause(seconds)
+        return outcome.message
+
+    async def until(self, *words: str) -> None:
+        for _ in range(200):
+            if await self.step() in words:
+                return
+        raise AssertionError(f"never said {words}; at the end {self.said}")
+
+    def booted(self, **fields: Any) -> None:
+        """The machine has started anew, and its monitor finds nothing."""
+        self.world.put(replace(self.node, **{"boot_id": "boot-2", "conditions": (WELL,), **fields}))
+
+    @property
+    def node(self) -> Node:
+        return self.world.nodes["n"]
+
+    @property
+    def claim(self) -> NodeClaim:
+        return self.world.claims["a"]
+
+    @property
+    def calls(self) -> list[str]:
+        return [entry for entry in self.world.ledger if entry.startswith("reboot")]
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        condition = self.claim.condition(names.REBOOTING)
+        return ("", "", "") if condition is None else (condition.status, condition.reason, condition.message)
+
+
+async def test_pods_leave_then_the_instance_is_rebooted_then_the_node_is_open_again() -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+
+    await scene.until("the cloud reboots it")
+
+    assert scene.said == ("True", "RebootIssued", "rebooting for AcceleratedHardwareReady/NvidiaXID48Error")
+    assert (scene.world.pods, scene.calls) == ({}, ["reboot aws:///zone/i-1"])
+    assert [taint.key for taint in scene.node.taints] == [names.REBOOTING_TAINT]
+    assert scene.claim.annotations[names.PRE_BOOT_ID] == "boot-1"
+    assert await scene.step() == "waiting for the node to come up"
+
+    scene.booted()
+    assert await scene.step() == "rebooted"
+
+    assert scene.said[:2] == ("False", "RebootSucceeded")
+    assert (scene.node.taints, dict(scene.claim.annotations), scene.claim.deleting_since) == ((), {}, None)
+    assert (len(scene.calls), "RebootObserved" in {notice.reason for notice in scene.world.notices}) == (1, True)
+    assert await scene.step() == "there is nothing that a reboot would clear"
+
+
+async def test_pods_that_may_not_leave_ride_the_reboot_after_ten_minutes() -> None:
+    """None is deleted by force: that its object is gone does not prove that it has stopped."""
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"))
+    began = scene.world.clock
+
+    await scene.until("the cloud reboots it")
+
+    assert 600 <= scene.world.clock - began < 680
+    assert next(iter(scene.world.pods.values())).deleting_since is None
+
+
+async def test_the_claims_own_grace_is_the_bound_where_it_is_shorter() -> None:
+    scene = Scene(a_bound_pod("p", "n", do_not_disrupt="true"), termination_grace=60.0)
+    began = scene.world.clock
+
+    await scene.until("the cloud reboots it")
+
+    assert 60 <= scene.world.clock - began < 120
+
+
+async def test_a_node_that_does_not_come_back_is_replaced() -> None:
+    scene = Scene()
+    await scene.until("the cloud reboots it")
+    issued = scene.world.clock
+
+    await scene.until("the node did not come back within twenty minutes")
+
+    assert scene.claim.deleting_since is not None
+    assert BACK_SECONDS - 20 < scene.world.clock - issued < BACK_SECONDS + 40
+    assert scene.claim.annotations[names.ENDED_BECAUSE].startswith("NodeRepaired: rebooted in vain")
+    assert "RebootFailed" in {notice.reason for notice in scene.world.notices}
+
+
+async def test_a_node_that_boots_and_is_not_ready_for_pods_is_not_yet_back() -> None:
+    """Its devices have to be there again, as on a new one."""
+    scene = Scene(requests={"nvidia.com/gpu": 8})
+    await scene.until("the cloud reboots it")
+    scene.booted()
+
+    assert await scene.step() == "waiting for the node to come up"
+    assert scene.node.taints == (), "pods may come as soon as it has booted: the kube-scheduler sees what is there"
+    scene.booted(allocatable={"nvidia.com/gpu": 8})
+    assert await scene.step() == "rebooted"
+
+
+async def test_what_the_cloud_does_not_take_is_asked_for_again_and_then_replaced() -> None:
+    scene = Scene()
+
+    async def refuses(provider_id: str, claim: str = "") -> None:
+        raise Retryable("ec2:RebootInstances", "RequestLimitExceeded")
+
+    scene.cloud.reboot = refuses  # type: ignore[method-assign]
+    tries = 0
+    for _ in range(100):
+        try:
+            if await scene.step() == "the cloud did not take the reboot":
+                break
+        except Retryable:
+            tries += 1
+            await scene.world.pause(15.0)
+
+    assert tries > 10
+    assert scene.claim.deleting_since is not None
+
+
+@pytest.mark.parametrize("booted", [False, True])
+async def test_a_worker_that_dies_between_the_call_and_its_record_reboots_no_machine_twice(booted: bool) -> None:
+    """A second call before the first has begun is the same reboot; one after it would be another."""
+    scene = Scene()
+
+    async def dies(provider_id: str, claim: str = "") -> None:
+        scene.world.ledger.append(f"reboot {provider_id}")
+        raise Retryable("worker", "killed")
+
+    kept, scene.cloud.reboot = scene.cloud.reboot, dies  # type: ignore[method-assign]
+    with pytest.raises(Retryable):
+        await scene.until("never")
+    scene.cloud.reboot = kept  # type: ignore[method-assign]
+    if booted:
+        scene.booted()
+    await scene.until("rebooted" if booted else "the cloud reboots it")
+
+    assert len(scene.calls) == (1 if booted else 2)
+
+
+def cut_after(scene: Scene, writes: int) -> Callable[[], None]:
+    """The worker dies with its n-th write answered."""
+    patch, status = FakeClaims.patch, FakeClaims.patch_status
+    left = [writes]
+
+    def counted(method: Any) -> Any:
+        async def wrapped(*args: Any) -> Any:
+            answer = await method(*args)
+            left[0] -= 1
+            if left[0] == 0:
+                raise Retryable("worker", "killed")
+            return answer
+
+        return wrapped
+
+    FakeClaims.patch, FakeClaims.patch_status = counted(patch), counted(status)  # type: ignore[method-assign]
+
+    def undo() -> None:
+        FakeClaims.patch, FakeClaims.patch_status = patch, status  # type: ignore[method-assign]
+
+    return undo
+
+
+@pytest.mark.parametrize("writes", range(1, 8))
+async def test_killed_after_any_write_it_still_ends_with_one_reboot_and_an_open_node(writes: int) -> None:
+    scene = Scene(a_bound_pod("p", "n"))
+    undo = cut_after(scene, writes)
+    try:
+        for _ in range(60):
+            try:
+                await scene.step()
+            except Retryable:
+                scene.restarted()
+            if len(scene.calls) and scene.node.boot_id == "boot-1":
+                scene.booted()
+            if scene.said[1] == "RebootSucceeded" and not scene.claim.annotations:
+                break
+    finally:
+        undo()
+
+    assert (scene.said[:2], len(scene.calls)) == (("False", "RebootSucceeded"), 1)
+    assert (scene.node.taints, scene.claim.annotations, scene.claim.deleting_since) == ((), {}, None)
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    ["another claim's UID", "a node that is well", "another reason", "too young", "being deleted", "do-not-repair"],
+)
+async def test_a_stranger_who_asks_for_a_reboot_gets_none(spoiled: str) -> None:
+    """DUR-3: what the order says is not believed."""
+    scene = Scene()
+    world = scene.world
+    match spoiled:
+        case "another claim's UID":
+            world.put(replace(scene.claim, uid="u2"))
+        case "a node that is well":
+            world.put(replace(scene.node, conditions=(WELL,)))
+        case "another reason":
+            world.put(replace(scene.node, conditions=(WELL, replace(FAULT, reason="NvidiaXID79Error"))))
+        case "too young":
+            world.put(replace(scene.node, conditions=(WELL, replace(FAULT, changed=900.0))))
+        case "being deleted":
+            world.put(replace(scene.claim, deleting_since=999.0))
+        case "do-not-repair":
+            world.put(replace(scene.node, annotations={names.DO_NOT_REPAIR: "true"}))
+
+    for _ in range(5):
+        await scene.step()
+
+    assert (scene.calls, scene.node.taints, scene.said) == ([], (), ("", "", ""))
+
+
+async def test_with_the_gate_closed_none_is_begun() -> None:
+    scene = Scene(wanted=False)
+
+    with pytest.raises(Refused, match="the gate NodeRepair is closed"):
+        await scene.step()
+    assert (scene.calls, scene.node.taints) == ([], ())
