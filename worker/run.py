@@ -52,6 +52,7 @@ from dovetail.worker.beside import look_on
 from dovetail.worker.elsewhere import Elsewhere
 from dovetail.worker.endpoints import endpoints_of
 from dovetail.worker.fitness import keep_publishing
+from dovetail.worker.garbage import leave_alone_what_stands, look_rarely
 from dovetail.worker.otlp.observing import Observed, observed_by
 from dovetail.worker.predecessors import end_lost_steps
 from dovetail.worker.sandbox import runner
@@ -165,6 +166,7 @@ async def serve(
         for endpoint in endpoints:
             await endpoint.start()
         await world.ready()
+        leave_alone_what_stands()
         background = [
             supervised("fitness", partial(keep_publishing, world)),
             supervised("presence of Temporal", presence.watch),
@@ -289,6 +291,7 @@ async def run_worker(settings: Settings, source: Mapping[str, str]) -> None:
             _log.log(level, "%s", text)
     if settings.metrics_port:
         Runtime.set_default(counting_runtime())
+    look_rarely()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

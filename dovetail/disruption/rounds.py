@@ -21,6 +21,7 @@ from dovetail.disruption.simulation.simulation import Replacement, Simulator
 from dovetail.disruption.simulation.simulator import PlacementSimulator
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.permission.beginnings import Cause, hold_of, said_in
+from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 from dovetail.model.snapshot import Snapshot
 
@@ -49,7 +50,7 @@ class Round:
         self.deciding = deciding  # plans that wait are judged again before a mark, by the allowances of that moment
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
-        self._holds: dict[tuple[str, Cause, bool], Block | None] = {}
+        self._holds: dict[tuple[str, DisruptionReason, bool, bool], Block | None] = {}
 
     @property
     def judging(self) -> Judging:
@@ -88,17 +89,19 @@ class Round:
     def held(self, candidate: Candidate, reason: DisruptionReason) -> Block | None:
         """What people say about it: a pause, a Freeze, a window. An Event on the pool says so, not one on each node."""
         pool, replaced = candidate.pool, candidate.is_static
-        cause = Cause.of(reason, at_once=reason == DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim))
-        key = (pool.name, cause, replaced)
+        at_once = reason is DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim)
+        key = (pool.name, reason, at_once, replaced)
         if key not in self._holds:
-            found = self.judging.judge(
-                pool, "windows", lambda p: hold_of(said_in(self.snapshot, p.name), cause, replaced=replaced), pool
-            )
-            if isinstance(found, Unjudged):
-                self._holds[key] = not_judged(found)
-            else:
-                self._holds[key] = None if found is None else Block(why=found.why, message=found.message, event=None)
+            self._holds[key] = self._held(pool, Cause.of(reason, at_once=at_once), replaced)
         return self._holds[key]
+
+    def _held(self, pool: NodePool, cause: Cause, replaced: bool) -> Block | None:
+        found = self.judging.judge(
+            pool, "windows", lambda p: hold_of(said_in(self.snapshot, p.name), cause, replaced=replaced), pool
+        )
+        if isinstance(found, Unjudged):
+            return not_judged(found)
+        return None if found is None else Block(why=found.why, message=found.message, event=None)
 
     def priced(self, made: Replacement) -> Replacement:
         """A simulated node, whose types are in price order, with its expected price."""

@@ -47,6 +47,8 @@ class PdbIndex:
 
     def blocking(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that forbid evicting this pod now; several where more than one selects it at all (DIS-43)."""
+        if pod.shape.namespace not in self._by_namespace:
+            return ()
         holding = self._holding(pod)
         return holding if len(holding) > 1 or any(b.disruptions_allowed == 0 for b in holding) else ()
 

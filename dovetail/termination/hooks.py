@@ -39,8 +39,10 @@ class Hook:
 
 def hooks_of(claim: NodeClaim, prefix: str | tuple[str, ...]) -> tuple[Hook, ...]:
     """The hooks of one kind or of several, by name."""
-    found = sorted((key, value) for key, value in claim.annotations.items() if key.startswith(prefix))
-    return tuple(_hook(key.partition("/")[2], value) for key, value in found)
+    found = [(key, value) for key, value in claim.annotations.items() if key.startswith(prefix)]
+    if not found:
+        return ()
+    return tuple(_hook(key.partition("/")[2], value) for key, value in sorted(found))
 
 
 def _hook(name: str, value: str) -> Hook:

@@ -42,6 +42,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.placement.triggers import STANDING_ON, asking, standing
 from dovetail.ports.cloud import NodeClassState
 from dovetail.ports.objects import NodePools, TimeObjects
+from dovetail.worker.garbage import leave_alone_what_stands, look_rarely
 from testing.fakes import FakeClaims, FakeNodes, FakeNotices, World
 
 PODS: Final = 20  # a node
@@ -180,6 +181,8 @@ async def main() -> None:
     [first, *_] = snapshot.pods.values()
     another = {**snapshot.pods, "another": replace(first, uid="another", name="another")}
     snapshot = replace(snapshot, changed={"Pod": 1})  # as a view counts them
+    look_rarely()
+    leave_alone_what_stands()  # as a worker does
     print(f"{nodes} nodes, {len(snapshot.pods)} pods, {policies} policies; milliseconds of processor")
     print(f"{'':36}{'first':>8}{'later':>8}{'held':>8}")
     for name, look in all_looks(snapshot).items():

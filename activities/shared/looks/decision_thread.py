@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 ShouldStop = Callable[[], bool]
 
-REST_FACTOR = 3.0  # times as long as a decision took, until the next: at most a quarter of the time is spent deciding
+REST_FACTOR = 5.0  # times as long as a decision took, until the next: at most a sixth of the time is spent deciding
 
 
 class DecisionThread:
