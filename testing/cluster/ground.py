@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +36,7 @@ from testbed.up import (
 )
 from testing.cluster.objects import BUDGETS, BUFFERS, DEPLOYMENTS, KUBELET, NAMESPACED, RULES, TEMPLATES, is_tainted
 from testing.cluster.outside import Outside
+from testing.loaded.processes import run_command, start_process
 from testing.patience import CROWDED
 
 T = TypeVar("T")
@@ -84,7 +84,9 @@ class Ground(Outside):
         for _ in range(count - len(running)):
             environment = self.everything.environment if identity == WORKER_USER else self.environment_of(identity)
             environment = {**environment, "FEATURE_GATES": gates} if gates else environment
-            self.workers.append(replace(self.everything, environment=environment).start_worker())
+            with (self.everything.folder / "worker.log").open("ab") as log:
+                worker = start_process(self.everything.worker_command(), {**os.environ, **environment}, log)
+            self.workers.append(worker)
 
     def ended_workers(self) -> list[subprocess.Popen[bytes]]:
         """Those that ended by themselves."""
@@ -134,17 +136,9 @@ class Ground(Outside):
 
     async def dovetail(self, *arguments: str) -> tuple[int, str]:
         """The command as an operator types it: exit code, all that it said."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "dovetail.cli.main",
-            *arguments,
-            env={**os.environ, **self.everything.environment},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        said, _ = await process.communicate()
-        return process.returncode or 0, said.decode()
+        command = [sys.executable, "-m", "dovetail.cli.main", *arguments]
+        code, out, err = await run_command(command, {**os.environ, **self.everything.environment})
+        return code, (err + out).decode()
 
     # Waiting
 

@@ -27,6 +27,7 @@ from dovetail.model.values.json import Json
 from dovetail.wiring.world import SIMULATED_PLAYER
 from testbed.simulated_world import SimulatedWorld
 from testing.fault_orders import VARIABLE, Orders
+from testing.loaded.processes import run_command, start_process
 from testing.patience import CROWDED
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ class Stage:
         self.world = SimulatedWorld.create(self.file, FAST)
         self.orders = Orders(self.folder / "faults")
         self.player = self._spawn(
-            "player.log", [sys.executable, "-m", SIMULATED_PLAYER, str(self.file), "--parent", str(os.getpid())]
+            "player.log", [sys.executable, "-m", SIMULATED_PLAYER, str(self.file), "--with-parent"]
         )
 
     # Processes
@@ -98,21 +99,12 @@ class Stage:
 
     async def run_installed(self, command: Sequence[str], *arguments: str, **more: str) -> tuple[int, str, str]:
         """The same of another installation, by its command line."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *arguments,
-            env=self.environment(**{**self.where, **more}),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await process.communicate()
-        return process.returncode or 0, out.decode().strip(), err.decode().strip()
+        code, out, err = await run_command([*command, *arguments], self.environment(**{**self.where, **more}))
+        return code, out.decode().strip(), err.decode().strip()
 
     def _spawn(self, log_name: str, command: list[str], **more: str) -> "subprocess.Popen[bytes]":
         with (self.folder / log_name).open("ab") as log:
-            return subprocess.Popen(
-                command, stdout=log, stderr=log, env=self.environment(**more), start_new_session=True
-            )
+            return start_process(command, self.environment(**more), log)
 
     def kill(self, worker: "subprocess.Popen[bytes]") -> float:
         """Kill -9; the moment."""

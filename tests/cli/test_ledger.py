@@ -319,6 +319,7 @@ async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.Monk
     }
 
 
+@pytest.mark.slow
 async def test_ninety_days_are_counted_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fifty moves a day, each of them undone by a launch twelve hours later. How long that takes is printed."""
     archive, entries = Archive(FolderObjects(tmp_path), "demo"), list[Entry]()
