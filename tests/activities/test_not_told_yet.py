@@ -276,7 +276,7 @@ async def test_why_drift_waits_is_told_once_the_rule_that_holds_it_is_known(kind
 
 
 async def test_a_pool_is_not_said_to_be_up_to_date_before_a_refusal_of_its_target_can_be_seen() -> None:
-    """DIQ-40: for a moment after each start a gate would have passed."""
+    """For a moment after each start a gate of GitOps would have passed."""
     refused = a_rollout(a_status(state=RolloutState.FAILED))
     statuses = PoolStatuses(Counted(), lambda: START)
     world = a_world([a_pair("n", also=(condition(names.DRIFTED),))], pools=[POOL])

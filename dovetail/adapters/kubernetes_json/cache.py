@@ -171,7 +171,7 @@ class Cache:
                 return not held or held != write.uid
             return store.seen >= write.version
 
-    def has_told(self, kind: str) -> bool:
+    def has_listed(self, kind: str) -> bool:
         """Whether anything has been heard of that kind since the start: a list, an event or a bookmark."""
         return self._stores[kind].seen > 0
 

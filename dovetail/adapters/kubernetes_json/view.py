@@ -172,7 +172,7 @@ class CachedView:
         own = pause_of_pool(found, now) if found is not None else None
         paused = holding((*general, own), activity)
         if paused is None:
-            self._insist_told(_PAUSES)
+            self._insist_listed(_PAUSES)
         return paused
 
     def drain_rules(self, pool: str) -> tuple[DrainRules, ...]:
@@ -192,9 +192,9 @@ class CachedView:
         watched = [kind.name for kind in self.cache.kinds() if reads is None or kind.name in reads]
         return next(filter(None, map(self._problem, watched)), "")
 
-    def _insist_told(self, reads: Kinds) -> None:
+    def _insist_listed(self, reads: Kinds) -> None:
         """NotSeenYet while one of these kinds has not been listed since the start, though it may be installed."""
-        self.insist(frozenset(kind for kind in reads if not self.cache.has_told(kind)))
+        self.insist(frozenset(kind for kind in reads if not self.cache.has_listed(kind)))
 
     def _insist_on(self, kind: str, node: str) -> None:
         """NotReadable while an object that holds that node cannot be read: the node must not look empty."""
