@@ -7,6 +7,7 @@ is what a person wants. A node that is marked counts, because the disruption tha
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.lifecycle.numbering import numbering_of
 from dovetail.lifecycle.unfinished import reference
@@ -19,6 +20,8 @@ from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.pod_rules import is_daemon, is_protected
 from dovetail.model.snapshot import Snapshot
+
+MOST_LACKING: Final = 1000  # of a pool in one look: the definition admits 2**63 - 1 replicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ def shortfalls(snapshot: Snapshot) -> tuple[Shortfall, ...]:
         # many.
         wanted = (pool.replicas or 0) - running - counted.marked
         numbers = numbering_of(pool, snapshot.claims.values())
-        lacking = numbers.lowest(numbers.room(wanted))
+        lacking = numbers.lowest(min(numbers.room(wanted), MOST_LACKING))
         if lacking:
             found.append(Shortfall(pool=pool.name, numbers=lacking))
     return tuple(found)

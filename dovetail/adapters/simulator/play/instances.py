@@ -125,7 +125,7 @@ def _keep_ready(tick: Tick, node: Json, row: InstanceRow) -> None:
             return
         ready: Json = {"status": {"conditions": [_ready("True", "KubeletReady", tick.now)]}}
         if (node["status"].get("nodeInfo") or {}).get("bootID") != _boot_id(row):
-            ready["status"] |= {"nodeInfo": {"bootID": _boot_id(row)}, "conditions": _after_a_boot(node, tick.now)}
+            ready["status"]["nodeInfo"] = {"bootID": _boot_id(row)}
         tick.cluster(KUBELET).patch("Node", name, ready, "status")
     taints = node["spec"].get("taints") or []
     left = [t for t in taints if t["key"] != _NOT_READY["key"] and t not in _UNREACHABLE]
@@ -135,12 +135,6 @@ def _keep_ready(tick: Tick, node: Json, row: InstanceRow) -> None:
 
 def _boot_id(row: InstanceRow) -> str:
     return f"{row.id}/{row.boots}"
-
-
-def _after_a_boot(node: Json, now: float) -> list[Json]:
-    """What ailed the node is gone: it is ready, and so is whatever a monitor calls so."""
-    ailing = [each["type"] for each in node["status"].get("conditions") or () if each["type"].endswith("Ready")]
-    return [{**_ready("True", "KubeletReady", now), "type": kind} for kind in {names.READY, *ailing}]
 
 
 def _fall_silent(tick: Tick, node: Json) -> None:
