@@ -10,6 +10,7 @@ from typing import Final, Literal
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim
 from dovetail.model.pools import Catalogue, InstanceType, NodePool
+from dovetail.model.scheduling.key_aliases import canonical_key
 from dovetail.model.scheduling.requirements import compatible, from_expressions, from_labels, requirement
 
 RECHECK_DRIFT: Final = 300.0  # seconds until drift is looked at again although nothing changed
@@ -106,7 +107,9 @@ def is_hash_drifted(claim: NodeClaim, pool: NodePool) -> bool:
 
 def is_requirement_drifted(claim: NodeClaim, pool: NodePool) -> bool:
     """Whether the claim's labels no longer satisfy the template's requirements, well-known ones included (DIS-172)."""
-    return not compatible(from_labels(claim.labels), from_expressions(pool.template.requirements))
+    wanted = from_expressions(pool.template.requirements)
+    asked = {key: value for key, value in claim.labels.items() if canonical_key(key) in wanted}
+    return not compatible(from_labels(asked), wanted)
 
 
 def is_type_offered(claim: NodeClaim, facts: DriftFacts) -> bool:
