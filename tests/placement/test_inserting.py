@@ -122,12 +122,3 @@ def test_one_check_of_host_rules_is_a_column_of_all(
     every = rules.refusing(count, binding)
     for check in range(3 * groups + 1):
         assert (rules.refusing_one(check, count, binding) == every[:, check]).all()
-
-
-def test_the_cheapest_choice_is_found_below_one_that_is_known() -> None:
-    filler = a_filler(problem([(4, 2)], [9]))
-    items, counts = np.array([0]), np.array([3])
-    without, known = priced(filler, items, counts), priced(filler, items, counts, 3)
-    assert without is not None
-    assert known is not None
-    assert (without.choice, without.price) == (known.choice, known.price) == (2, 4.0)

@@ -11,6 +11,7 @@ from dovetail.placement.settings import CostSettings
 from tests.placement.test_cost import _answer, _placed, _pod, _pool
 
 _COST = CostSettings(everywhere=True, steps=30, types=1)
+_ARCH = "kubernetes.io/arch"
 
 
 def _types(small: list[float], large: list[float], capacity_type: str = "spot") -> list[Json]:
@@ -41,7 +42,18 @@ def _types(small: list[float], large: list[float], capacity_type: str = "spot") 
     ]
 
 
-def _named(types: list[Json], cost: CostSettings) -> list[set[str]]:
+def _of_architecture(each: Json, architecture: str) -> Json:
+    """The type under a name of its own, for that architecture."""
+    name = f"{each['name']}-{architecture}"
+    own = {"key": _ARCH, "operator": "In", "values": [architecture]}
+    return {
+        **each,
+        "name": name,
+        "requirements": [{**each["requirements"][0], "values": [name]}, *each["requirements"][1:], own],
+    }
+
+
+def _named(types: list[Json], cost: CostSettings, selector: dict[str, str] | None = None) -> list[set[str]]:
     """The types that each new node for twenty pods names."""
     pool = _pool(None)
     capacity_types = sorted(
@@ -50,7 +62,10 @@ def _named(types: list[Json], cost: CostSettings) -> list[set[str]]:
     pool["spec"]["template"]["spec"]["requirements"] = [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": capacity_types}
     ]
-    raw = {"nodePools": [pool], "pods": [_pod(n, "750m", "512Mi") for n in range(20)], "instanceTypes": {"*": types}}
+    pods = [_pod(n, "750m", "512Mi") for n in range(20)]
+    for each in pods:
+        each["spec"]["nodeSelector"] = selector or {}
+    raw = {"nodePools": [pool], "pods": pods, "instanceTypes": {"*": types}}
     placement, _ = _placed(raw, cost)
     assert not placement.refused
     return [set(claim["instanceTypes"]) for claim in _answer(raw, placement)["newNodeClaims"]]
@@ -85,6 +100,13 @@ def test_one_cheap_pool_of_spot_capacity_does_not_make_a_size_cheap() -> None:
 def test_many_cheap_pools_of_spot_capacity_do() -> None:
     types = _types(small=[0.05] * 5 + [0.2] * 15, large=[0.16] * 20)
     assert [_is_small(named) for named in _named(types, _COST)] == [True] * 4
+
+
+def test_cheap_pools_that_the_pods_cannot_run_on_do_not() -> None:
+    amd = [_of_architecture(each, "amd64") for each in _types(small=[0.05, *[0.2] * 19], large=[0.16] * 20)]
+    arm = [_of_architecture(each, "arm64") for each in _types(small=[0.05] * 20, large=[])]
+    assert [_is_small(named) for named in _named([*amd, *arm], _COST)] == [True] * 4
+    assert [_is_small(named) for named in _named([*amd, *arm], _COST, {_ARCH: "amd64"})] == [False] * 2
 
 
 def test_spot_capacity_that_costs_more_than_other_capacity_is_never_launched_and_does_not_count() -> None:

@@ -86,8 +86,10 @@ class _Time:
         return self._rings_late() or self.is_up()
 
     def of_round(self, number: int) -> Callable[[], bool]:
-        """Whether the round that has its first answer now has searched long enough."""
-        return self.is_up if self._rings_late() else lambda: self._ends[number]() or self.is_up()
+        """Whether the round that has its first answer now has searched long enough. One whose share is over by then
+        has the rest of the time: another one would be read and carried out for little."""
+        ends = self._ends[number]
+        return self.is_up if self._rings_late() or ends() else lambda: ends() or self.is_up()
 
     def of_patterns(self, number: int) -> Callable[[], bool]:
         """Whether patterns have been looked for long enough in that round."""

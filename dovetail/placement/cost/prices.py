@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.placement.cost.spot import expected_price, is_spot
+from dovetail.placement.facts.masks import bits
 from dovetail.placement.facts.states import State
 from dovetail.placement.facts.templates import Template
 from dovetail.placement.search.node_draft import NodeDraft
@@ -19,21 +20,28 @@ class _Pool(NamedTuple):
 
     price: float
     other: bool  # than spot, which comes first at the same price because it is launched where it is allowed
-    row: int
+    kind: int  # which of the offerings
 
 
 class _Offerings:
-    """The offerings of a template: by what they require, the price of each row."""
+    """The offerings of a template: by row what they cost, and what each kind of them requires."""
 
     def __init__(self, template: Template, spot_chance: float) -> None:
         self._spot_chance = spot_chance
-        self._found: dict[tuple[int, bool], tuple[RequirementSet, dict[int, float]]] = {}
-        for row, (number, group) in enumerate(template.table.rows):
+        self._kinds: list[tuple[RequirementSet, bool]] = []  # and whether a reservation is behind it
+        self._by_row: list[list[_Pool]] = []
+        numbers: dict[tuple[int, bool], int] = {}
+        for number, group in template.table.rows:
+            cheapest: dict[int, float] = {}
             for offering in template.table.types[number].groups[group][1]:
-                key = (id(offering.requirements), offering.reservation is not None)
-                prices = self._found.setdefault(key, (offering.requirements, {}))[1]
-                prices[row] = min(prices.get(row, inf), offering.price)
-        self._by_state: dict[tuple[State, bool], list[_Pool]] = {}
+                reserved = offering.reservation is not None
+                kind = numbers.setdefault((id(offering.requirements), reserved), len(numbers))
+                if kind == len(self._kinds):
+                    self._kinds.append((offering.requirements, reserved))
+                cheapest[kind] = min(cheapest.get(kind, inf), offering.price)
+            spot = {kind: is_spot(self._kinds[kind][0]) for kind in cheapest}
+            self._by_row.append([_Pool(price, not spot[kind], kind) for kind, price in cheapest.items()])
+        self._accepted: dict[tuple[State, bool], list[bool]] = {}
         self._known: dict[tuple[State, bool, int], tuple[float, float]] = {}
 
     def price(self, draft: NodeDraft) -> tuple[float, float]:
@@ -42,7 +50,9 @@ class _Offerings:
         key = (draft.state, reserved, rows)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._price([p for p in self._of(draft.state, reserved) if rows >> p.row & 1])
+            accepted = self._of(draft.state, reserved)
+            pools = [pool for row in bits(rows) for pool in self._by_row[row] if accepted[pool.kind]]
+            known = self._known[key] = self._price(sorted(pools))
         return known
 
     def _price(self, pools: list[_Pool]) -> tuple[float, float]:
@@ -55,15 +65,14 @@ class _Offerings:
             return lowest, lowest
         return expected_price((p.price for p in takewhile(lambda p: not p.other, pools)), self._spot_chance), lowest
 
-    def _of(self, state: State, reserved: bool) -> list[_Pool]:
-        known = self._by_state.get((state, reserved))
+    def _of(self, state: State, reserved: bool) -> list[bool]:
+        """Of each kind of offerings, whether such a draft may be launched as one."""
+        known = self._accepted.get((state, reserved))
         if known is None:
-            known = self._by_state[state, reserved] = sorted(
-                _Pool(price, not is_spot(requirements), row)
-                for (_, of_reservation), (requirements, prices) in self._found.items()
-                if of_reservation <= reserved and state.accepts(requirements)
-                for row, price in prices.items()
-            )
+            known = self._accepted[state, reserved] = [
+                of_reservation <= reserved and state.accepts(requirements)
+                for requirements, of_reservation in self._kinds
+            ]
         return known
 
 

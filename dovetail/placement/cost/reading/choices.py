@@ -19,12 +19,14 @@ class Cells:
     """The offerings of a template by what they name, and the price of each row in each."""
 
     def __init__(self, template: Template, spot_chance: float = 1.0) -> None:
-        """`spot_chance`: of each pool of spot capacity, that it is deep; a row costs what is to be expected then."""
+        """`spot_chance`: of each pool of spot capacity, that it is deep."""
         self.template = template
         self.states: list[State] = []
         self.open: list[frozenset[str]] = []  # per state the labels of offerings that it leaves open
-        self.prices: list[dict[int, float]] = []
+        self.prices: list[dict[int, float]] = []  # per state of each row, at its cheapest pool
         self.spot: list[SpotCell] = []
+        self.pools: list[tuple[tuple[float, int], ...]] = []  # per state those of spot capacity: price and row
+        self._spot_chance = spot_chance
         self.keys: set[str] = set()
         found: dict[int, dict[int, float]] = {}
         sets = {}
@@ -49,24 +51,23 @@ class Cells:
                 prices = {row: p for row, p in found[identity].items() if state.rows >> row & 1}
                 if is_spot(requirements):
                     self.spot.append(SpotCell(requirements, prices))
-                    prices = self._expected(prices, spot_chance)
+                self.pools.append(tuple((price, row) for row, price in prices.items()) if is_spot(requirements) else ())
                 self.prices.append(prices)
         if len(self.spot) > 1 and spot_chance < 1.0:
-            self._add_spot_anywhere(spot_chance)
+            self._add_spot_anywhere()
 
-    def _add_spot_anywhere(self, chance: float) -> None:
+    def _add_spot_anywhere(self) -> None:
         """Spot capacity for pods that may be in any zone: more pools, and so less to expect of a node's price."""
         spot = self.spot[0].requirements[names.CAPACITY_TYPE]
         state = self.template.start.pin(spot.key, spot.values)
         pools = [(price, row) for cell in self.spot for row, price in cell.prices.items()]
         if state is None or not pools:
             return
-        rows = sorted({row for _, row in pools})
-        holding = self.holding[np.ix_(rows, [row for _, row in pools])]
-        expected = expected_prices(np.array([price for price, _ in pools]), holding, chance)
+        prices = {row: price for price, row in sorted(pools, reverse=True)}  # the cheapest comes last, and stays
         self.states.append(state)
         self.open.append(frozenset(self.keys - {spot.key}))
-        self.prices.append(dict(zip(rows, expected.tolist(), strict=True)))
+        self.pools.append(tuple(pools))
+        self.prices.append(prices)
 
     @cached_property
     def holding(self) -> Flags:
@@ -77,12 +78,18 @@ class Cells:
             found &= room[None, :, resource] >= room[:, None, resource]
         return found
 
-    def _expected(self, prices: dict[int, float], chance: float) -> dict[int, float]:
-        if chance == 1.0 or not prices:
+    def expected(self, at: int, suits: Flags) -> dict[int, float]:
+        """What each row of a state is to cost. A node of spot capacity becomes one of the pools that its pods suit as
+        well: those that suit all needs which its row suits. `suits`: per need and row."""
+        prices, pools = self.prices[at], self.pools[at]
+        if self._spot_chance == 1.0 or not pools:
             return prices
-        rows = np.array(list(prices), dtype=np.int64)
-        expected = expected_prices(np.array(list(prices.values())), self.holding[np.ix_(rows, rows)], chance)
-        return dict(zip(prices, expected.tolist(), strict=True))
+        rows, others = list(prices), [row for _, row in pools]
+        named = self.holding[np.ix_(rows, others)]
+        for need in np.unique(suits, axis=0):
+            named &= ~need[rows][:, None] | need[others][None, :]
+        found = expected_prices(np.array([price for price, _ in pools]), named, self._spot_chance)
+        return dict(zip(rows, found.tolist(), strict=True))
 
     def determined(self) -> set[str]:
         """The keys for which a choice has one value."""
@@ -119,9 +126,10 @@ def choices_of(
         ]
         at += len(suiting)
         flexible = _flexible(cells, [types for _, types in needs], _offered(cells, suiting, len(needs), rows))
-        for state, by_row, suited, left_open in zip(cells.states, cells.prices, suiting, cells.open, strict=True):
+        for number, (state, suited, left_open) in enumerate(zip(cells.states, suiting, cells.open, strict=True)):
             if left_open and not anywhere:
                 continue
+            by_row = cells.expected(number, suited)
             kept: Flags = suited & flexible
             numbers = [row for row in by_row if kept[:, row].any()]
             choices += [Choice(template, state, row) for row in numbers]

@@ -4,12 +4,14 @@ Filling and taking apart find which bins there should be. What is left is that e
 and another pod of nearly the same size would make it fit a smaller choice. (Decision record 137.)
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.placement.cost.problem import Flags, Floats, Integers
-from dovetail.placement.cost.searching.filling import SLACK, Bin, Filler, as_arrays, priced
+from dovetail.placement.cost.problem import Floats, Integers
+from dovetail.placement.cost.searching.cheapest import SLACK, Bits, as_bits
+from dovetail.placement.cost.searching.filling import Bin, Filler, as_arrays, priced
 
 _GIVEN = 6  # pods of a bin that are offered at a time, at most
 _TRIED = 6  # of the exchanges that would save something, the best ones that are looked at closely
@@ -29,14 +31,13 @@ class Exchange:
         self._contents = [each.contents() for each in bins]
         self._bins: list[Bin | None] = list(bins)
         self._amounts = np.vstack([filler.amounts, np.zeros((1, filler.amounts.shape[1]))])  # the last: nobody
-        everything = np.ones((1, len(problem.price)), dtype=bool)
-        self._suits = np.vstack([problem.suits, everything])
+        self._suits = np.vstack([filler.suits, as_bits(np.ones((1, len(problem.price)), dtype=bool))])
         self._need = np.append(problem.need, len(problem.suits))
         self._asked = np.flatnonzero(problem.sizes.any(axis=0))
         self._price, self._score = np.zeros(len(bins)), np.zeros(len(bins))
         self._given: list[Integers] = [self._need[:0]] * len(bins)
         self._left_of: list[Floats] = [self._amounts[:0]] * len(bins)
-        self._suiting_of: list[Flags] = [self._suits[:0]] * len(bins)
+        self._suiting_of: list[Bits] = [self._suits[:0]] * len(bins)
         for at in range(len(bins)):
             self._read(at)
         self._gather()
@@ -63,20 +64,29 @@ class Exchange:
         else:
             self._price[at], self._score[at] = made.price, self._scored(made.used, made.choice)
             self._given[at] = np.array([*contents, _NOBODY], dtype=np.int64)
-        left = [self._suiting_without(contents, each) for each in self._given[at].tolist()]
-        self._suiting_of[at] = np.stack(left) if left else self._suits[:0]
+        self._suiting_of[at] = self._suiting_without_each(self._given[at], contents)
         self._left_of[at] = (0.0 if made is None else made.used) - self._amounts[self._given[at]]
 
     def _gather(self) -> None:
         self._item: Integers = np.concatenate(self._given)
         self._owner: Integers = np.repeat(np.arange(len(self._given)), [len(each) for each in self._given])
         self._left: Floats = np.concatenate(self._left_of)  # without that pod
-        self._suiting: Flags = np.concatenate(self._suiting_of)
+        self._suiting: Bits = np.concatenate(self._suiting_of)
 
-    def _suiting_without(self, contents: dict[int, int], item: int) -> Flags:
-        """The choices that suit a bin when one pod of that item has left."""
-        kept = [each for each, count in contents.items() if each != item or count > 1]
-        return self._filler.suits(np.array(kept, dtype=np.int64)) if kept else self._suits[-1]
+    def _suiting_without_each(self, given: Integers, contents: dict[int, int]) -> Bits:
+        """The choices that suit a bin when one pod of an item has left: fewer pods matter only where the last one of
+        its need goes."""
+        if not contents:
+            return self._suits[given]
+        pods = Counter[int]()
+        for item, count in contents.items():
+            pods[int(self._need[item])] += count
+        whole = self._filler.suiting(frozenset(pods))
+        found = np.repeat(whole[None], len(given), axis=0)
+        for need in (need for need, count in pods.items() if count == 1):
+            rest = frozenset(pods) - {need}
+            found[self._need[given] == need] = self._filler.suiting(rest) if rest else self._suits[-1]
+        return found
 
     def _exchange(self, at: int) -> bool:
         """Make the best exchange of this bin with another; whether there was one."""
@@ -88,11 +98,10 @@ class Exchange:
         others = np.flatnonzero(self._owner != at)
         if not len(others):
             return False
-        most = int(np.searchsorted(self._problem.price, self._price[at] + self._price.max()))
-        ours = self._lowest(own[:, None], others[None, :], most)
+        ours = self._lowest(own[:, None], others[None, :])
         if len(self._contents[at]) == 1 and sum(self._contents[at].values()) == 1:
             ours[:, self._item[others] == _NOBODY] = 0.0
-        theirs = self._lowest(others[None, :], own[:, None], most)
+        theirs = self._lowest(others[None, :], own[:, None])
         saved = self._score[at] + self._score[self._owner[others]][None, :] - ours - theirs
         best = np.argsort(-saved, axis=None)[:_TRIED]
         for number in best.tolist():
@@ -103,13 +112,12 @@ class Exchange:
                 return True
         return False
 
-    def _lowest(self, leaving: Integers, coming: Integers, most: int) -> Floats:
+    def _lowest(self, leaving: Integers, coming: Integers) -> Floats:
         """What the bins cost that each of the one leaves and each of the other joins."""
         wanted = self._left[leaving] + self._amounts[self._item[coming]]
-        fits = self._suiting[leaving][..., :most] & self._suits[self._need[self._item[coming]]][..., :most]
-        for resource in range(wanted.shape[-1]):
-            fits &= self._filler.rooms[:most, resource] >= wanted[..., resource, None] - SLACK
-        some, first = fits.any(axis=-1), fits.argmax(axis=-1)
+        suiting = self._suiting[leaving] & self._suits[self._need[self._item[coming]]]
+        some, first = self._filler.cheapest.first(suiting, wanted)
+        first = np.where(some, first, 0)
         return np.where(some, self._scored(wanted, first), np.inf)
 
     def _scored(self, used: Floats, choice: Integers | int) -> Floats:

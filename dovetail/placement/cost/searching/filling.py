@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.placement.cost.problem import Flags, Floats, Integers, Problem
+from dovetail.placement.cost.searching.cheapest import SLACK, Bits, Cheapest, as_bits
 
 _NOISE = 0.35  # by how much the fit of a pod is changed at random, so that candidates differ
-SLACK = 1e-9
 _NEXT = 8  # different pods at once, at most
 _FEW = 3  # candidates when time is up
 
@@ -43,6 +43,8 @@ class Filler:
         scale = np.maximum(problem.sizes.max(axis=0, initial=0.0), SLACK)
         self.amounts = np.ascontiguousarray(problem.sizes / scale)
         self.rooms = np.ascontiguousarray(problem.room / scale)
+        self.cheapest = Cheapest(self.rooms)
+        self.suits = as_bits(problem.suits)  # by need
         groups = 0 if problem.hosts is None else problem.hosts.groups
         self.counted: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
         self.binding: Flags = np.zeros((len(problem.sizes), groups), dtype=bool)
@@ -53,14 +55,17 @@ class Filler:
             own = self.counted.astype(np.int64)
             allowed = np.where(own == 1, problem.hosts.full_at[:, 1], problem.hosts.full_at[:, 0] - 1)
             self._allowed = np.where(self.binding, allowed, np.iinfo(np.int64).max)
-        self._suits: dict[frozenset[int], Flags] = {}
+        self._suiting: dict[frozenset[int], Bits] = {}
 
-    def suits(self, items: Integers) -> Flags:
+    def suiting(self, needs: frozenset[int]) -> Bits:
+        """The choices that suit all of these needs, room apart."""
+        if needs not in self._suiting:
+            self._suiting[needs] = np.bitwise_and.reduce(self.suits[sorted(needs)])
+        return self._suiting[needs]
+
+    def suiting_all(self, items: Integers) -> Bits:
         """The choices that suit all of these items, room apart."""
-        needs = frozenset(self.problem.need[items].tolist())
-        if needs not in self._suits:
-            self._suits[needs] = np.logical_and.reduce(self.problem.suits[sorted(needs)])
-        return self._suits[needs]
+        return self.suiting(frozenset(self.problem.need[items].tolist()))
 
     def most_together(self) -> Integers:
         """How many pods of each item may share a node."""
@@ -273,7 +278,7 @@ class _Candidates:
     def _bin(self, row: int) -> Bin:
         columns = np.flatnonzero(self._taken[row])
         items, counts = self._items[columns], self._taken[row, columns]
-        made = priced(self._filler, items, counts, int(self._choices[row]))
+        made = priced(self._filler, items, counts)
         if made is None:
             raise AssertionError("a candidate that no choice holds")
         return made
@@ -285,15 +290,10 @@ def as_arrays(contents: Mapping[int, int]) -> tuple[Integers, Integers]:
     return items, np.array([contents[each] for each in items.tolist()], dtype=np.int64)
 
 
-def priced(filler: Filler, items: Integers, counts: Integers, known: int | None = None) -> Bin | None:
-    """The bin with its cheapest choice; None: no choice holds it. `known`: a choice that does."""
-    problem = filler.problem
+def priced(filler: Filler, items: Integers, counts: Integers) -> Bin | None:
+    """The bin with its cheapest choice; None: no choice holds it."""
     used = (filler.amounts[items] * counts[:, None]).sum(axis=0)
-    most = len(problem.price) if known is None else known + 1
-    holds = filler.suits(items)[:most].copy()
-    for resource in range(len(used)):
-        holds &= filler.rooms[:most, resource] >= used[resource] - SLACK
-    choice = int(holds.argmax()) if most else 0
-    if not most or not holds[choice]:
+    some, choice = filler.cheapest.first(filler.suiting_all(items), used)
+    if not some:
         return None
-    return Bin(items, counts, used, choice, float(problem.price[choice]))
+    return Bin(items, counts, used, int(choice), float(filler.problem.price[choice]))

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dovetail.placement.cost.problem import Flags, Floats, Integers
-from dovetail.placement.cost.searching.filling import SLACK, Bin, Filler, as_arrays
+from dovetail.placement.cost.searching.cheapest import Bits
+from dovetail.placement.cost.searching.filling import Bin, Filler, as_arrays
 
 
 class Shelf:
@@ -20,7 +21,7 @@ class Shelf:
         self._filler = filler
         self._problem = problem
         self._prices = np.append(problem.price, np.inf)
-        self._suits: Flags = np.stack([filler.suits(b.items) for b in bins])
+        self._suiting: Bits = np.stack([filler.suiting_all(b.items) for b in bins])
         self._used: Floats = np.stack([b.used for b in bins])
         self._colour = np.array([int(problem.colour[b.items].max()) for b in bins], dtype=np.int64)
         self._bins = list(bins)
@@ -58,17 +59,12 @@ class Shelf:
 
     def insert(self, item: int) -> float | None:
         """Put one pod where it adds least; by how much. None: no bin takes it for less than a node of its own costs."""
-        size = self._filler.amounts[item]
-        own = self._problem.suits[self._problem.need[item]]
-        alone = own & (self._filler.rooms >= size - SLACK).all(axis=1)
-        lowest = float(self._prices[int(alone.argmax())]) if alone.any() else np.inf
-        highest = float(self._prices[self._choice].max()) + lowest
-        most = int(np.searchsorted(self._prices, highest))  # choices beyond would not be taken
-        fits = self._suits[:, :most] & own[:most]
-        wanted = self._used + size
-        for resource in range(len(size)):
-            fits &= self._filler.rooms[:most, resource] >= wanted[:, resource, None] - SLACK
-        first = np.where(fits.any(axis=1), fits.argmax(axis=1), len(self._prices) - 1)
+        size, own = self._filler.amounts[item], self._filler.suits[self._problem.need[item]]
+        cheapest = self._filler.cheapest
+        alone, smallest = cheapest.first(own, size)
+        lowest = float(self._prices[smallest]) if alone else np.inf
+        some, first = cheapest.first(self._suiting & own, self._used + size)
+        first = np.where(some, first, len(self._prices) - 1)
         added = self._prices[first] - self._prices[self._choice]
         added[self._refused(item)] = np.inf
         at = int(added.argmin())
@@ -79,7 +75,7 @@ class Shelf:
 
     def _put(self, item: int, at: int, choice: int) -> None:
         self._used[at] += self._filler.amounts[item]
-        self._suits[at] &= self._problem.suits[self._problem.need[item]]
+        self._suiting[at] &= self._filler.suits[self._problem.need[item]]
         self._colour[at] = max(int(self._colour[at]), int(self._problem.colour[item]))
         self._choice[at] = choice
         more = self._more.setdefault(at, {})

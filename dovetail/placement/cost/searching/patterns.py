@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dovetail.placement.cost.problem import Floats, Integers, Problem
+from dovetail.placement.cost.searching.cheapest import SLACK
 from dovetail.placement.cost.searching.covering import Cover
-from dovetail.placement.cost.searching.filling import SLACK, Bin, Filler, priced
+from dovetail.placement.cost.searching.filling import Bin, Filler, priced
 
 _MOST_ITEMS = 120  # a program of so many rows is solved in a tenth of a second or two
 _REPEATED = 4  # pods of each item, on the average: with fewer a pattern stands for hardly more than one node
