@@ -8,8 +8,10 @@ import asyncio
 import pytest
 
 from testing.cluster.ground import Ground
+from testing.cluster.objects import node_pool
 from tests.cluster.system.scenes import settle
 from tests.cluster.test_sick_surroundings import hurt
+from tests.situations import by_objects
 from tests.situations.happenings import SECONDS, admin_of
 from tests.situations.on_servers import SITUATIONS, WELL, OnServers
 from tests.situations.scene import Asks, answered
@@ -41,6 +43,36 @@ async def test_the_answer_is_true(ground: Ground, situation: OnServers, monkeypa
                 await says(ground, asks, address, known)
         for asks in situation.after:
             await says(ground, asks, address, known)
+
+
+@pytest.mark.soak
+async def test_what_objects_bring_about_is_said_by_one_worker(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after another; each is over before the next begins."""
+    for variable in ("CLUSTER_NAME", "DOVETAIL_WORLD", "KUBECONFIG"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "400")
+    wrong = []
+    async with hurt(ground) as sick:
+        sick.start_worker(METRICS_PORT=str(sick.port))
+        [claim] = await settle(ground, 1)
+        held = node_pool(colour="green")
+        held["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
+        await ground.apply(held)
+        [pod] = [each["metadata"]["name"] for each in await ground.objects("Pod")]
+        node, name = claim["status"]["nodeName"], claim["metadata"]["name"]
+        known = {"node": node, "claim": name, "pod": pod, "admin": admin_of(ground)}
+        address = f"http://127.0.0.1:{sick.port}"
+        for situation in by_objects.SITUATIONS:
+            try:
+                async with situation.happens(ground, sick):
+                    for asks in situation.asks:
+                        await says(ground, asks, address, known)
+                for asks in (*situation.after, WELL):
+                    await says(ground, asks, address, known)
+            except AssertionError as error:
+                wrong.append(f"{situation.name}: {error}")
+                print(wrong[-1], flush=True)
+    assert not wrong, "\n\n".join(wrong)
 
 
 async def says(ground: Ground, asks: Asks, address: str, known: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from dovetail.model import names
@@ -13,10 +13,50 @@ from testbed.faults import Fault
 from testing.cluster.ground import Ground
 from testing.cluster.objects import has_condition, no_eviction, node_pool
 from tests.cluster.test_sick_surroundings import Hurt
-from tests.situations.scene import Asks, answered
+from tests.situations.scene import Asks, answered, dated
 
 Happens = Callable[[Ground, Hurt], AbstractAsyncContextManager[None]]
 SECONDS = 60.0  # until something comes about, of which a machine that is not crowded takes a few
+
+
+def beside(*objects: tuple[str, Json], changed: Sequence[tuple[str, Json, Json]] = ()) -> Happens:
+    """These objects, each with the path of its kind, until it is over. `changed`: what is there already, by its path,
+    what it gets and what puts it back; `{node}` and `{pod}` in a path are those of the settled Deployment."""
+
+    @asynccontextmanager
+    async def happens(ground: Ground, sick: Hurt) -> AsyncIterator[None]:
+        [claim], [pod] = await ground.claims(), await ground.objects("Pod")
+        known = {"node": claim["status"]["nodeName"], "pod": pod["metadata"]["name"]}
+        try:
+            for path, body in objects:
+                answer = await ground.api.post(path, dated(body))
+                assert answer.status == 201, answer.text
+            for path, body, _ in changed:
+                await _patched(ground, path.format(**known), dated(body))
+            yield
+        finally:
+            for path, _, back in changed:
+                await _patched(ground, path.format(**known), back)
+            for path, body in reversed(objects):
+                await ground.api.delete(f"{path}/{body['metadata']['name']}")
+
+    return happens
+
+
+async def _patched(ground: Ground, path: str, body: Json) -> None:
+    answer = await ground.api.patch(path, body)
+    assert answer.status == 200, answer.text
+
+
+@asynccontextmanager
+async def paused(ground: Ground, sick: Hurt) -> AsyncIterator[None]:
+    """By the command that a person types, and resumed by the other one."""
+    of_pool = ("--pool", "web", "--kubeconfig", admin_of(ground))
+    code, said = await ground.dovetail("pause", *of_pool, "--reason", "an incident")
+    assert code == 0, said
+    yield
+    code, said = await ground.dovetail("resume", *of_pool)
+    assert code == 0, said
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.situations import on_servers, table
+from tests.situations import by_objects, on_servers, table
 from tests.situations.on_servers import OnServers
 from tests.situations.scene import Asks, Situation
 
@@ -30,14 +30,17 @@ Asked of one worker over a simulated cluster; where the page is named, it is loo
 SERVERS = """
 ## Real servers
 
-A kube-apiserver, Temporal and a cloud that is played over HTTP. Commands answer within a minute of the cause.
+A kube-apiserver, Temporal and a cloud that is played over HTTP. Commands answer within a minute of the cause. What an
+object alone brings about, from "all is well" on, is asked of one worker whose only node has drifted and is held by
+`nodes: 0`.
 """
 
 
 def text() -> str:
     """The whole page."""
     simulated = "\n".join(row for each in table.SITUATIONS for row in _rows(each))
-    servers = "\n".join(row for each in on_servers.SITUATIONS for row in _rows(each))
+    on_them = (*on_servers.SITUATIONS, *by_objects.SITUATIONS)
+    servers = "\n".join(row for each in on_them for row in _rows(each))
     return f"{HEAD}{SIMULATED}{_COLUMNS}{simulated}\n{SERVERS}{_COLUMNS}{servers}\n"
 
 

@@ -81,7 +81,7 @@ SECONDS_NOW: Final = "{seconds}"  # the same since the epoch
 ITS_UID: Final = "{uid}"  # in an object: that of the pod lone, which the simulated API server has given
 
 
-def _dated(body: Json, uid: str = "") -> Json:
+def dated(body: Json, uid: str = "") -> Json:
     text = json.dumps(body).replace(JUST_NOW, format_time(time.time())).replace(SECONDS_NOW, f"{time.time():.0f}")
     found: Json = json.loads(text.replace(ITS_UID, uid))
     return found
@@ -91,7 +91,7 @@ def _with_uids(simulated: SimulatedWorld, objects: tuple[Json, ...]) -> None:
     """Those that name the pod lone, which must stand before."""
     uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in simulated.objects("Pod")}
     for body in objects:
-        simulated.apply(_dated(body, uids["lone"]))
+        simulated.apply(dated(body, uids["lone"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Played:
 async def played(situation: Situation, folder: Path) -> AsyncIterator[Played]:
     """The situation has come about."""
     named = tuple(body for body in situation.objects if ITS_UID in json.dumps(body))
-    simulated = a_world(folder, *(_dated(body) for body in situation.objects if body not in named))
+    simulated = a_world(folder, *(dated(body) for body in situation.objects if body not in named))
     _with_uids(simulated, named)
     for each in situation.deletes:
         simulated.delete(*each)

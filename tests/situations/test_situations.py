@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.browser import Browser, seen
-from tests.situations import page
+from tests.situations import by_objects, on_servers, page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
 from tests.waiting import until_answered
@@ -71,6 +71,12 @@ def test_no_situation_stands_twice_and_each_asks() -> None:
     assert len({each.name for each in SITUATIONS}) == len(SITUATIONS)
     assert all(each.asks and all(asks.says for asks in each.asks) for each in SITUATIONS)
     assert all(bool(each.ends) == bool(each.after) for each in SITUATIONS)
+
+
+def test_forty_are_asked_of_real_servers() -> None:
+    on_them = (*on_servers.SITUATIONS, *by_objects.SITUATIONS)
+    assert len({each.name for each in on_them}) == len(on_them) >= 40
+    assert all(each.asks and all(asks.says for asks in each.asks) for each in on_them)
 
 
 def test_the_page_is_made_of_the_tables() -> None:

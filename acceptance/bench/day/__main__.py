@@ -76,6 +76,7 @@ def main() -> int:
     parser.add_argument("--world", choices=tuple(WORLDS), default="day", help="vendor: a week as a vendor tells of it")
     parser.add_argument("--spot-to-spot", action="store_true", help="with the gate SpotToSpotConsolidation open")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ties", type=int, default=0, help="another number: other nodes of one score are taken")
     parser.add_argument("--slows", action="store_true", help="let consolidation rest where what it took came back")
     given = parser.parse_args()
     course = Course(
@@ -93,6 +94,7 @@ def main() -> int:
         spot_to_spot=given.spot_to_spot,
         world=given.world,
         seed=given.seed,
+        ties=given.ties,
     )
     recorded: Recorded = orjson.loads(given.out.read_bytes()) if given.out.exists() else {}
     for name in ("default", "cost") if given.policy == "both" else (given.policy,):
