@@ -1,0 +1,112 @@
+"""A NodePool drifts as a whole under a budget: `python -m acceptance.bench.live.drifting [NODES [PERCENT]]`.
+
+The simulated world, a Temporal server and one worker, a pod on each node. Of the nodes that come and of those that are
+replaced: how many a second, how many were on their way at once, and the longest time in which none was done, which
+says whether somebody starves.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dovetail.cli.demo.temporal_server import start_temporal
+from dovetail.model import names
+from dovetail.model.values.json import Json
+from testing.stage.stage import Stage, has_condition, node_pool
+
+NODES: Final = 5000
+PERCENT: Final = 20
+PATIENCE: Final = 7200.0
+TYPE: Final = "c-2x-amd64-linux"
+LOOK_SECONDS: Final = 0.5
+
+
+@dataclass(slots=True)
+class Progress:
+    """How many are done, by the looks at it."""
+
+    wanted: int
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0
+    longest: float = 0.0
+    at_once: int = 0
+    last: float = field(default_factory=time.monotonic)
+
+    def note(self, done: int, under_way: int = 0) -> bool:
+        """Whether that is all."""
+        now = time.monotonic()
+        self.longest, self.at_once = max(self.longest, now - self.last), max(self.at_once, under_way)
+        if done > self.done:
+            self.done, self.last = done, now
+        return done >= self.wanted
+
+    def __str__(self) -> str:
+        seconds = time.monotonic() - self.began
+        return (
+            f"{self.done} nodes in {seconds:.0f} s, {self.done / seconds:.1f} a second, the longest time without one "
+            f"{self.longest:.0f} s" + (f", at most {self.at_once} leaving at once" if self.at_once else "")
+        )
+
+
+async def until_all(progress: Progress, stage: Stage, old: frozenset[str] | None) -> None:
+    """Wait. `old`: those that must go; None while nodes come."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            if old is None:
+                if progress.note(stage.running_pods()):
+                    return
+            else:
+                left = [claim for claim in stage.claims() if claim["metadata"]["uid"] in old]
+                if progress.note(len(old) - len(left), sum(map(counts, left))):
+                    return
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def counts(claim: Json) -> bool:
+    """Whether a budget counts it: it is taken, and its instance does not end yet."""
+    taken = "deletionTimestamp" in claim["metadata"] or names.OWNER in claim["metadata"].get("annotations", {})
+    return taken and not has_condition(claim, names.INSTANCE_TERMINATING)
+
+
+async def run(folder: Path, nodes: int, percent: int) -> None:
+    """They come, their pool changes, they are replaced."""
+    server = await start_temporal(folder)
+    stage = Stage(folder=folder, cluster="drifting", temporal=server)
+    rules: dict[str, Any] = {"consolidateAfter": "Never", "budgets": [{"nodes": f"{percent}%"}]}
+    try:
+        stage.apply_pool(TYPE, **rules)
+        stage.start_worker(False)
+        stage.deploy(nodes)
+        come = Progress(nodes)
+        await until_all(come, stage, None)
+        print(f"launched: {come}", flush=True)
+        old = frozenset(claim["metadata"]["uid"] for claim in stage.claims())
+        changed = node_pool([TYPE], **rules)
+        changed["spec"]["template"]["metadata"] = {"labels": {"example.com/release": "two"}}
+        gone = Progress(len(old))
+        stage.world.apply(changed)
+        await until_all(gone, stage, old)
+        print(f"drifted under {percent} %: {gone}; of {nodes} pods {stage.running_pods()} run then", flush=True)
+    finally:
+        await stage.close()
+        server.stop()
+
+
+def main() -> None:
+    """Print it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m acceptance.bench.live.drifting", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("nodes", nargs="?", type=int, default=NODES)
+    parser.add_argument("percent", nargs="?", type=int, default=PERCENT)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(Path(folder), asked.nodes, asked.percent))
+
+
+if __name__ == "__main__":
+    main()
