@@ -3,9 +3,8 @@
 A quick step against the API server; a launch; a long wait, which costs no events in the history; a step that decides.
 The first retry comes after 1 s everywhere. What a killed worker costs is the heartbeat timeout and that second: 11 s
 for whatever acts, 14 s for a wait in which something is done (of those there may be a thousand at once, and each
-beats), half a minute for the wait for an instance that is ending, for which nothing can be done; a minute for idle
-waits, which another worker takes up at once where it starts in the place of the killed one, and soon where somebody
-waits for them; three minutes for a wait for which nobody waits.
+beats), a minute for idle waits, which another worker takes up at once where it starts in the place of the killed one,
+and soon where somebody waits for them; three minutes for a wait for which nobody waits.
 
 What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
 `impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
@@ -25,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
 ACTS = timedelta(seconds=10)
 WAITS = timedelta(seconds=13)
 IDLES = timedelta(seconds=60)
-LEAVES = timedelta(seconds=30)
+LEAVES = timedelta(seconds=14)
 ENDS = timedelta(seconds=180)
 
 # At most 10 s between two tries, so that a claim that is being deleted is soon noticed.
