@@ -251,7 +251,7 @@ def test_long_steps_beat_more_often_than_they_time_out() -> None:
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in acting} == {10}
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in waits} == {13}
     assert {options("c")["heartbeat_timeout"].total_seconds() for options in idle} == {60}
-    assert leaving("c")["heartbeat_timeout"].total_seconds() == 30
+    assert leaving("c")["heartbeat_timeout"].total_seconds() == 14
 
 
 @pytest.mark.parametrize("step", STEPS)

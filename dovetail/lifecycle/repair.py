@@ -22,7 +22,7 @@ from dovetail.model.values.time import time_or_none
 SHARE: Final = 20  # percent of a pool's nodes, rounded up (GCR-14)
 BLOCKED_SECONDS: Final = 300.0
 REBOOT_LOOKS_SECONDS: Final = 15.0  # between two looks at a node that is being rebooted
-REBOOTED_LATELY_SECONDS: Final = 3600.0
+REBOOTED_RECENTLY_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _of_policy(policy: RepairPolicy, condition: Condition, claim: NodeClaim, now
     last = last if last is not None and last.status == "False" else None  # one that ended
     if last is not None and condition.changed <= last.changed:
         return _Fault(condition=condition, due=replaced)
-    if last is not None and condition.changed <= last.changed + REBOOTED_LATELY_SECONDS:
+    if last is not None and condition.changed <= last.changed + REBOOTED_RECENTLY_SECONDS:
         return _Fault(condition=condition, due=due)
     if now_if_reboots >= replaced or not claim.is_true(names.INITIALIZED_CONDITION):
         return _Fault(condition=condition, due=replaced)

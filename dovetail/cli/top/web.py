@@ -79,7 +79,7 @@ class _Behind:
 
 
 class _Replies(BaseHTTPRequestHandler):
-    """What is answered, whoever has it."""
+    """How an answer is sent, whichever part has it."""
 
     def hand_on(self, answer: http.client.HTTPResponse) -> None:
         """As it comes, so that a stream is one."""
@@ -92,13 +92,13 @@ class _Replies(BaseHTTPRequestHandler):
             self.wfile.write(piece)
             self.wfile.flush()
 
-    def tell_clusters(self, clusters: Clusters) -> None:
+    def say_clusters(self, clusters: Clusters) -> None:
         """What no worker answers."""
         try:
-            status, told = 200, clusters.document()
+            status, document = 200, clusters.document()
         except CommandFailed as error:
-            status, told = 502, {"message": str(error)}
-        self.say(status, "application/json", json.dumps(told))
+            status, document = 502, {"message": str(error)}
+        self.say(status, "application/json", json.dumps(document))
 
     def say(self, status: int, kind: str, text: str) -> None:
         """A whole answer."""
@@ -125,7 +125,7 @@ def _handler(prefix: str, behind: _Behind) -> type[BaseHTTPRequestHandler]:
             elif ".." in unquote(path.partition("?")[0]):
                 self.send_error(400)
             elif behind.clusters is not None and path == FLEET:
-                self.tell_clusters(behind.clusters)
+                self.say_clusters(behind.clusters)
             elif behind.clusters is not None and path == HERE:
                 self.say(200, "text/javascript; charset=utf-8", KNOWS_CLUSTERS)
             else:
