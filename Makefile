@@ -67,7 +67,10 @@ lint: $(STAMP) ## format, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check: lint docs ## lint, the site and the fast tests
+check: $(STAMP) $(DOCS_STAMP) ## lint, the site and the fast tests, side by side
+	@$(MAKE) --no-print-directory --jobs $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) lint docs fast
+
+fast: $(STAMP)
 	@$(BIN)/python -m tests.run check
 
 test: $(STAMP) ## everything
@@ -140,4 +143,4 @@ $(SITE)/index.html: $(DOCS_STAMP) $(SITE_CONFIG) docs/. $(shell find docs -minde
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict --config-file $(SITE_CONFIG) --site-dir $(SITE) 2>&1) \
 		|| { echo "$$said"; rm -f $@; exit 1; }
 
-.PHONY: help setup lock format lint check test pythons coverage demo testbed cluster up down vectors bench soak peer adopt record crds reference picture docs
+.PHONY: help setup lock format lint check fast test pythons coverage demo testbed cluster up down vectors bench soak peer adopt record crds reference picture docs

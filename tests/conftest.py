@@ -18,16 +18,13 @@ import pytest
 from hypothesis import settings
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
+from testing.loaded.processes import stop_server
 from tests.held_loop import HELD
+from tests.taking import WAITING
 from tests.unavailable import no_control_plane
 
 AWS_SERVER = "aws_server"  # the fixture: each of its five hundred tests takes a third of a second
 SLOW_FOLDERS = ("tests/properties/", "tests/testbed/")  # many made-up worlds; the servers that other tests rely on
-# What takes long and stands alone: `make test` runs it in the lane of the fast tests, when those are done.
-LATE = (
-    *(f"tests/system/test_{name}.py" for name in ("two_workers", "versions", "two_clusters")),
-    *("tests/upgrade/", "tests/faults/", "tests/workflows/test_task_size.py"),
-)
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("exploring", derandomize=False)
 settings.load_profile("repeatable")
@@ -42,8 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if AWS_SERVER in getattr(item, "fixturenames", ()) or item.nodeid.startswith(SLOW_FOLDERS):
             item.add_marker(pytest.mark.slow)
-        if item.nodeid.startswith(LATE):
-            item.add_marker(pytest.mark.late)
+        is_fast = not any(item.get_closest_marker(name) for name in ("temporal", "slow"))
+        if item.nodeid.startswith(WAITING) and not is_fast:
+            item.add_marker(pytest.mark.waits)
         may_hang = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
         if may_hang and item.get_closest_marker("soak") is None:
             item.obj = limited(item.obj)  # type: ignore[attr-defined]
@@ -57,6 +55,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(*GARBAGE)
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """The process that copies itself serves this session alone."""
+    stop_server()
 
 
 def limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:

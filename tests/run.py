@@ -3,12 +3,14 @@
 `python -m tests.run check` runs the fast tests, `test` everything but the soak, `soak` the many repetitions, `coverage`
 the fast tests with what they cover; anything else goes to pytest as it is.
 
-Two cores carry seven lanes: the tests on real servers mostly wait. Whole-system tests
-share the cores with each other's servers, and a machine under load fails one now and then. A test that fails is
-therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One that passes
-alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its cause: what
-nobody has explained may be the product's fault. Python 3.11 now and then aborts at interpreter exit when the Temporal
-SDK is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
+Lanes that share their tests take one group after another (tests/taking.py), so that they end nearly together. What runs
+on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has four lanes. What mostly
+reckons has two, which stand behind the others (nice), so that two cores have something to do whenever those wait.
+Whole-system tests share the cores with each other's servers, and a machine under load fails one now and then. A test
+that fails is therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One
+that passes alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its
+cause: what nobody has explained may be the product's fault. Python 3.11 now and then aborts at interpreter exit when
+the Temporal SDK is loaded (exit code 134); leaving with os._exit after a flush keeps the exit code that pytest gave.
 
 Compiled files are written whatever PYTHONDONTWRITEBYTECODE says: hundreds of workers and sandboxes load the same files.
 """
@@ -19,89 +21,51 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import coverage
 import pytest
 
 from tests.ledger import LEDGER, LedgerError, judged, read_ledger
+from tests.taking import TAKEN, WAITING
 
 FAST = "not temporal and not cluster and not slow and not soak"
-REST = "not cluster and not soak"
 SLOWEST = "--durations=8"
 EXPLORING = ("--hypothesis-profile", "exploring")  # made-up cases that no earlier run has seen
 ALONE = "--alone"
 OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
-# Whole systems on real servers, about half of them: each lane has a set of servers of its own.
-SYSTEMS = tuple(
-    f"tests/cluster/test_{name}.py"
-    for name in (
-        "system",
-        "disruption",
-        "rights",
-        "pauses",
-        "temporal_away",
-        "hostile",
-        "sick_surroundings",
-        "situations",
-    )
-)
-# What else asks the real API server is halved as well, and so are the systems on a real Temporal: most of it is
-# waiting.
-PLANES = tuple(
-    f"tests/cluster/test_{name}.py"
-    for name in ("answers", "lifecycle", "cloud", "try_it_on_kind", "volumes", "kept_places", "up", "adopt")
-)
-STAGES = tuple(
-    f"tests/system/test_{name}.py"
-    for name in ("rollouts", "front_door", "pauses", "workers_that_go", "launch_brake", "adopt", "idle", "fleet")
-)
-# All folders with tests on real servers, but for SHOWN: who reads only these does not read the others' thousands.
-REAL = tuple(f"tests/{name}" for name in ("cluster", "ports", "recorded", "storm", "testbed"))
-# Browsers, screens, wheels and images: they follow the whole systems of the first lane, which ends before the others.
-SHOWN = ("tests/cli", "tests/packaging")
-# An upgrade of workers under way: it mostly waits, and follows the first lane on real servers that ends.
-DRILL = "tests/upgrade"
-# Of tests/system, what runs beside the tests that need a Temporal server. What is marked late follows the fast tests.
-BESIDE = tuple(f"tests/system/test_{name}.py" for name in ("secured_temporal", "link"))
-FOLDERS = tuple(
-    f"tests/{each.name}"
-    for each in sorted(Path(__file__).parent.iterdir())
-    if (each.is_dir() or each.name.startswith("test_")) and each.name not in {"system", "__pycache__"}
-)
-HALF = (
-    *("tests/activities", "tests/adapters", "tests/ports", "tests/api"),
-    *("tests/model", "tests/placement", "tests/disruption", "tests/lifecycle", "tests/termination"),
-)  # about half of the time that the fast ones take
+# All folders with tests on real servers: who reads only these does not read the others' thousands.
+REAL = tuple(f"tests/{name}" for name in ("cluster", "ports", "recorded", "storm", "testbed", "cli", "packaging"))
 
 
-def without(*files: str) -> tuple[str, ...]:
-    """Words for pytest: all but these."""
-    return tuple(word for file in files for word in ("--ignore", file))
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is run, in one lane or by several that take turns."""
+
+    words: tuple[str, ...]  # for pytest
+    lanes: int = 1
+    behind: bool = False  # other lanes' processes come first
+
+    def command(self) -> list[str]:
+        """Of each of its lanes."""
+        first = ("nice", "-n", "5") if self.behind else ()
+        plugin = ("-p", "tests.taking") if self.lanes > 1 else ()
+        return [*first, sys.executable, "-m", "tests.run", *plugin, *self.words]
 
 
-LANES = {
-    "check": (
-        ("-m", FAST, *HALF),
-        ("-m", FAST, *without(*HALF)),
-    ),
+LANES: dict[str, tuple[Share, ...]] = {
+    "check": (Share(("-m", FAST), lanes=2),),
     "test": (
-        (SLOWEST, "-m", f"(cluster and not soak) or ({REST} and not late and not ({FAST}))", *SYSTEMS, *SHOWN),
-        (SLOWEST, "-m", f"(cluster and not soak) or (late and {REST})", *PLANES, DRILL),
-        (SLOWEST, "-m", "cluster and not soak", *REAL, *without(*SYSTEMS, *PLANES)),
-        (SLOWEST, "-m", f"{REST} and not late", *STAGES),
-        (SLOWEST, "-m", f"{REST} and not late", "tests/system", *without(*BESIDE, *STAGES)),
-        (SLOWEST, "-m", f"({FAST}) or (late and {REST})", *without(DRILL)),
-        (
-            *(SLOWEST, "-m", f"{REST} and not late and not ({FAST})"),
-            *(folder for folder in (*FOLDERS, *BESIDE) if folder not in SHOWN),
-        ),
+        Share((SLOWEST, "-m", "cluster and not soak", *REAL), lanes=4),
+        Share((SLOWEST, "-m", "waits and not cluster and not soak", *WAITING), lanes=4),
+        Share((SLOWEST, "-m", "not waits and not cluster and not soak"), lanes=2, behind=True),
     ),
-    "coverage": ((COVERAGE, "-m", FAST),),
+    "coverage": (Share((COVERAGE, "-m", FAST)),),
     "soak": (
-        (*EXPLORING, "-m", "soak", "tests/cluster"),
-        (*EXPLORING, "-m", "soak", "--ignore", "tests/cluster"),
+        Share((*EXPLORING, "-m", "soak", "tests/cluster")),
+        Share((*EXPLORING, "-m", "soak", "--ignore", "tests/cluster")),
     ),
 }
 
@@ -135,18 +99,22 @@ def here(arguments: list[str]) -> tuple[int, list[str]]:
     return code, failures.names
 
 
-def side_by_side(lanes: tuple[tuple[str, ...], ...]) -> tuple[int, list[str]]:
+def side_by_side(shares: tuple[Share, ...]) -> tuple[int, list[str]]:
     """A process for each lane. The first one's words are printed as they come, the others' afterwards."""
+    lanes = [(kind, share) for kind, share in enumerate(shares) for _ in range(share.lanes)]
     with tempfile.TemporaryDirectory() as folder:
         noted = [Path(folder) / f"failed-{number}" for number in range(len(lanes))]
         spoken = [Path(folder) / f"output-{number}" for number in range(len(lanes))]
         running = []
-        for number, lane in enumerate(lanes):
+        for number, (kind, share) in enumerate(lanes):
+            notes = Path(folder) / f"taken-{kind}"
+            notes.mkdir(exist_ok=True)
+            environment = {_FAILED: str(noted[number]), "DOVETAIL_LANE": str(number), TAKEN: str(notes)}
             with spoken[number].open("wb") as output:
                 running.append(
                     subprocess.Popen(
-                        [sys.executable, "-m", "tests.run", *lane],
-                        env={**os.environ, _FAILED: str(noted[number]), "DOVETAIL_LANE": str(number)},
+                        share.command(),
+                        env={**os.environ, **environment},
                         stdout=None if number == 0 else output,
                         stderr=None if number == 0 else output,
                     )
@@ -199,8 +167,8 @@ def main() -> None:
         at = arguments.index(OTHER_LEDGER)
         ledger = Path(arguments[at + 1])
         del arguments[at : at + 2]
-    lanes = LANES.get(arguments[0]) if len(arguments) == 1 else None
-    code, names = here(arguments) if lanes is None else side_by_side(lanes)
+    shares = LANES.get(arguments[0]) if len(arguments) == 1 else None
+    code, names = here(arguments) if shares is None else side_by_side(shares)
     note = os.environ.get(_FAILED)
     if note:
         Path(note).write_text("".join(f"{name}\n" for name in names))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.ledger import LedgerError, read_ledger
-from tests.run import REAL, SHOWN
+from tests.run import REAL
+from tests.taking import FIRST, TAKEN, TOGETHER, WAITING, group_of
 from tests.unavailable import CLUSTER_TESTS
 
 pytestmark = pytest.mark.slow
@@ -98,6 +99,48 @@ def test_every_test_in_the_ledger_exists() -> None:
         assert re.search(rf"^async def {function}\(|^def {function}\(", (ROOT / file).read_text(), re.M), entry.name
 
 
+SERVER = """
+import pytest
+
+@pytest.fixture(scope="session")
+def server():
+    yield print("\\nstarted")
+    print("\\nstopped")
+"""
+SHARED = """
+import pytest
+
+@pytest.mark.parametrize("number", range(3))
+def test_it(server, number):
+    print(f"\\nran {__file__.rpartition('/')[2]} {number}")
+"""
+
+
+def test_lanes_that_share_run_every_test_once_and_each_starts_its_servers_once(tmp_path: Path) -> None:
+    files = [f"test_{number}.py" for number in range(6)]
+    (tmp_path / "conftest.py").write_text(SERVER)
+    for file in files:
+        (tmp_path / file).write_text(SHARED)
+    (tmp_path / "notes").mkdir()
+    command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "tests.taking", "-p", "no:cacheprovider", *files]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), TAKEN: str(tmp_path / "notes")}
+    lanes = [
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    said = [lane.communicate(timeout=120)[0] for lane in lanes]
+
+    assert [lane.returncode for lane in lanes] == [0] * 3
+    assert sorted(re.findall(r"^ran .*$", "".join(said), re.M)) == [f"ran {f} {n}" for f in files for n in range(3)]
+    assert all(text.count("started") == text.count("stopped") <= 1 for text in said)
+
+
+def test_what_is_taken_first_is_there() -> None:
+    assert all((ROOT / group).exists() for group in (*FIRST, *TOGETHER, *WAITING))
+    assert all(
+        group_of(f"{group}test_x.py::test" if group in TOGETHER else f"{group}::test") == group for group in FIRST
+    )
+
+
 CLUSTER_FIXTURES = (
     "tests/cluster/test_plane.py",
     "tests/cluster/test_days.py",
@@ -131,12 +174,13 @@ def test_ci_requires_the_cluster_tests() -> None:
     assert f"export {CLUSTER_TESTS}=required\n" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_a_lane_reads_every_folder_with_tests_on_real_servers() -> None:
-    marked = re.compile(r"mark\.cluster\b")
+@pytest.mark.parametrize(("mark", "read"), [("cluster", REAL), ("temporal", WAITING)])
+def test_lanes_read_every_folder_with_tests_that_wait(mark: str, read: tuple[str, ...]) -> None:
+    marked = re.compile(rf"mark\.{mark}\b")
     files = [file.relative_to(ROOT) for file in (ROOT / "tests").rglob("*.py") if marked.search(file.read_text())]
     folders = {str(Path(*file.parts[:2])) for file in files if file != Path("tests/test_run.py")}
 
-    assert folders and folders <= {*REAL, *SHOWN}
+    assert folders and folders <= {folder.rstrip("/") for folder in read}
 
 
 def test_the_list_of_the_soak_names_every_file_that_has_some() -> None:

@@ -547,6 +547,7 @@ def of(pod: Pod) -> DrainHold:
     return DrainHold(blockers=frozenset({Blocker.PDB_BLOCKS}), reason="Drifted", pods=(pod,), held=(pod,))
 
 
+@pytest.mark.slow
 async def test_a_thousand_held_drains_write_next_to_nothing() -> None:
     """TRM-48. Over a day with a ladder of all levels: less than one write in five seconds, Events included."""
     stage, drains = new_stage(), 1000

@@ -229,6 +229,7 @@ def test_a_percentage_is_of_the_nodes_that_there_are_rounded_down_and_at_least_o
     assert Rate(nodes="30%", per=60).allowed(replace(pool, usage=None)) == 1
 
 
+@pytest.mark.slow
 def test_what_is_remembered_stays_small_and_never_counts_less() -> None:
     """A node a minute for a week, under a rate of ten minutes and one of a day."""
     rates = (Rate(nodes="9%", per=600), Rate(nodes="100%", per=24 * HOUR))

@@ -316,6 +316,7 @@ async def test_the_metrics_are_the_answer_s_own_figures(monkeypatch: pytest.Monk
     assert {labels["nodepool"] for _, _, labels in made.kept} == {"web"}
 
 
+@pytest.mark.slow
 async def test_ninety_days_are_counted_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fifty moves a day, each of them undone by a launch twelve hours later. How long that takes is printed."""
     archive, entries = Archive(FolderObjects(tmp_path), "demo"), list[Entry]()

@@ -114,8 +114,8 @@ async def test_an_object_that_cannot_be_read_is_named_from_the_recording_too(tmp
     [
         (None, "No such file"),
         (b"not gzip", "it is no gzip file"),
-        (gzip.compress(b"{}"), "it is not what `dovetail snapshot` writes"),
-        (gzip.compress(b'{"format":"dovetail-snapshot/9"}'), "its format is dovetail-snapshot/9"),
+        (gzip.compress(b"{}", mtime=0), "it is not what `dovetail snapshot` writes"),
+        (gzip.compress(b'{"format":"dovetail-snapshot/9"}', mtime=0), "its format is dovetail-snapshot/9"),
     ],
 )
 async def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, content: bytes | None, words: str) -> None:

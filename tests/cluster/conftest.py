@@ -14,17 +14,16 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from testbed.plane import ApiClient, AuditLog, Binaries, ControlPlane, PlaneState, TestbedUnavailable, find_binaries
+from testbed.plane import ApiClient, AuditLog, Binaries, ControlPlane, PlaneState
 from testbed.plane.plane import stop_abandoned
 from testbed.plane.processes import identify
 from testbed.plane.state import read_state
 from testing.cluster.ground import Ground
-from tests.unavailable import no_control_plane
+from tests.grounds import all_servers, ground
+
+__all__ = ["ground"]
 
 SESSIONS = Path(__file__).parent.parent.parent / ".dovetail" / "tests"
-# Fixed for each lane, so that a session that was killed leaves nothing running for long: the next one stops what it
-# finds there.
-SYSTEM = Path(__file__).parents[2] / ".dovetail" / f"tests-system-{os.environ.get('DOVETAIL_LANE', '0')}"
 
 
 @pytest.fixture(scope="session")
@@ -67,22 +66,6 @@ def audit(plane: PlaneState) -> AuditLog:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Ground]:
-    """All servers, started once."""
-    try:
-        find_binaries(lambda _line: None)
-    except TestbedUnavailable as reason:
-        no_control_plane(reason)
-    ground = await Ground.start(SYSTEM)
-    yield ground
-    await ground.stop()
-    if not request.session.testsfailed:
-        shutil.rmtree(SYSTEM, ignore_errors=True)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ground(servers: Ground) -> AsyncIterator[Ground]:
-    """One worker and no objects; afterwards nothing may be left."""
-    servers.ensure_workers()
-    yield servers
-    await servers.clear()
-    await servers.assert_events_are_named()
+    """All of them, for whole-system tests."""
+    async for started in all_servers(request, "system"):
+        yield started

@@ -124,6 +124,7 @@ class Watched(AesGcmCodec):
         return await super().decode(payloads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({file.parent.name for file in recorded_files()}))
 async def test_workflows_read_and_write_each_payload_at_the_place_that_it_is_for(tmp_path: Path, kind: str) -> None:
     """Of a child, of a workflow that is signalled, and of all else this workflow: in every recorded history."""

@@ -25,6 +25,7 @@ def all_hold(seeds: range) -> Counter[str]:
     return states
 
 
+@pytest.mark.slow
 def test_no_act_takes_more_than_the_step_in_forty_plays() -> None:
     states = all_hold(range(40))
 

@@ -71,6 +71,7 @@ def test_an_image_that_breaks_pods_is_stopped_in_the_canary_within_six_minutes(
     assert play.on_new() == 1 and len(play.harmed) == 1 and result(play) == GateResult.FAILING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_application_that_breaks_everywhere_at_once_does_not_stop_it(seed: int) -> None:
     """It breaks once a canary is there, for twenty minutes, with its pods failing or only not ready."""

@@ -24,6 +24,7 @@ def all_hold(seeds: range) -> Counter[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_gates_an_order_and_a_longest_time_hold_in_forty_plays() -> None:
     seen = all_hold(range(40))
 

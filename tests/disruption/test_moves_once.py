@@ -34,6 +34,7 @@ def moves_of(world: Snapshot) -> Counter[str]:
     return Counter(pod for each in found.departures for pod in each.moved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cpu", "budget"), [("350m", "10%"), ("250m", "10%"), ("390m", "10%"), ("350m", "100%")])
 def test_a_pod_moves_once_in_a_roll_out(cpu: str, budget: str) -> None:
     """Nodes 89, 63 and 100 % full. Packed onto nodes that leave later, pods moved 1.09 and 1.50 times each."""

@@ -151,6 +151,7 @@ def test_a_pod_that_stays_where_it_is_keeps_none_of_the_others_there(rigid: str)
     assert violations(raw, _answer(raw, placement)) == []
 
 
+@pytest.mark.slow
 def test_where_reservations_are_promised_the_search_goes_on_with_other_types() -> None:
     """A node that may be of a type whose reservations are all promised would have to wait for one. A recorded
     benchmark's pods and types, with reservations for small types."""

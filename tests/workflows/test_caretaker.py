@@ -193,8 +193,8 @@ async def test_what_the_cluster_reports_stands_in_the_memo_of_this_run_and_the_n
         current = full_server.get_workflow_handle(handle.id)
         await current.signal("report", report)
         found = [await until_answered(lambda: reported(current))]
-        # The look is asked again each second. A poke would cancel it, and with it the order that it may just have found,
-        # which this script does not give a second time.
+        # The look is asked again each second. A poke would cancel it, and with it an order that it has just found:
+        # this script gives none a second time.
         steps.answers["await_orders"] = scripted(*orders).answers["await_orders"]
         await until(lambda: len(steps.arguments("take_off_mark")) >= len(orders), 60)
         described = await current.describe()

@@ -1,7 +1,7 @@
 """Every step of every singleton fails in every way that there is: the singleton goes on, and forgets nothing.
 
-A workflow sees of a failure what `translate` makes of it, and whether a person has to put it right. Of the failures that
-look alike to it `make test` plays the first, the soak the others.
+A workflow sees of a failure what `translate` makes of it, and whether a person has to put it right. Of the failures
+that look alike to it `make test` plays the first, the soak the others.
 """
 
 import asyncio

@@ -187,6 +187,7 @@ _DETAILS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(kind=st.sampled_from(_KINDS), detail=_DETAILS | _ANYTHING, change=st.dictionaries(
     st.sampled_from(["id", "time", "version", "source", "detail-type", "detail", "region"]), _ANYTHING, max_size=2
 ))  # fmt: skip

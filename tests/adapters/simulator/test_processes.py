@@ -44,6 +44,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 async def test_three_processes_write_at_once_without_an_error_and_a_watch_sees_all_of_it(file: Path) -> None:
     world = SimulatedWorld.open(file)
     world.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "shared", "labels": {"x": "y"}}, "spec": {}})

@@ -1,0 +1,71 @@
+"""A plugin for lanes that share their tests: each takes the next group when it has done one, so all end nearly at once.
+
+A group is a file, or a whole folder whose tests share what was prepared for them. DOVETAIL_TAKEN names the folder in
+which the lanes note what is taken; the longest groups are taken first, then in the order in which pytest has them.
+tests/run.py has loaded this before pytest does: PYTEST_DONT_REWRITE.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TAKEN: Final = "DOVETAIL_TAKEN"
+# Whole systems, workflows on a real Temporal, browsers, wheels: `make test` runs these beside what mostly reckons.
+WAITING: Final = tuple(
+    f"tests/{name}/" for name in ("cli", "faults", "packaging", "storm", "system", "upgrade", "worker", "workflows")
+)
+# Their tests share worlds, plays or recordings that take long to make.
+TOGETHER: Final = tuple(f"tests/{name}/" for name in ("faults", "ports", "recorded", "storm", "testbed", "upgrade"))
+# The longest, by what they took when they ran in lanes of their own: begun last they would be waited for.
+FIRST: Final = (
+    *("tests/upgrade/", "tests/recorded/", "tests/faults/", "tests/properties/test_claims.py"),
+    *(f"tests/system/test_{name}.py" for name in ("rollouts", "pauses", "gates", "asked_gates", "workers_that_go")),
+    *(f"tests/system/test_{name}.py" for name in ("temporal_away", "time_rules", "tctl_calls", "launch_brake")),
+    *(f"tests/cluster/test_{name}.py" for name in ("disruption", "system", "cloud", "lifecycle", "admission")),
+    *("tests/workflows/test_supervision.py", "tests/codecs/test_places.py", "tests/disruption/test_rollouts.py"),
+)
+
+
+def group_of(nodeid: str) -> str:
+    """What a test is taken with."""
+    return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+
+
+def in_order(items: Sequence[pytest.Item]) -> list[list[pytest.Item]]:
+    """The groups, the longest first."""
+    groups: dict[str, list[pytest.Item]] = {group: [] for group in FIRST}
+    for item in items:
+        groups.setdefault(group_of(item.nodeid), []).append(item)
+    return [group for group in groups.values() if group]
+
+
+def taken(items: Sequence[pytest.Item], notes: Path) -> Iterator[pytest.Item]:
+    """The tests of one group after another that no other lane has taken."""
+    for group in in_order(items):
+        name = group_of(group[0].nodeid).replace("/", "-")
+        try:
+            (notes / name).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield from group
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """As pytest's own loop, over the tests that this lane takes. The next group is taken before the last test of one,
+    since pytest takes down after a test what the next one does not need."""
+    notes = os.environ.get(TAKEN)
+    if not notes or session.testsfailed or session.config.option.collectonly:
+        return None  # pytest's own, which says what is wrong with tests that cannot be read
+    for item, following in pairwise(chain(taken(session.items, Path(notes)), [None])):
+        assert item is not None
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+    return True
