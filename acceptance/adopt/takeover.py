@@ -6,7 +6,6 @@ whether it is done: quiet is seen on the objects, and has to last.
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,6 +33,7 @@ from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.model import names
 from testbed.simulated_world import SimulatedWorld
+from testing.loaded.processes import start_process
 
 LOOK_SECONDS: Final = 0.5
 SERVING: Final = "serving cluster"  # the line of a worker that has begun
@@ -133,7 +133,7 @@ async def _worker(cluster: str, server: TemporalServer, folder: Path) -> AsyncIt
     ]
     environment = {**os.environ, "TEMPORAL_ADDRESS": server.address}
     with (folder / "worker.log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+        process = start_process(command, environment, log)
 
     async def serving() -> None:
         begun = time.monotonic()

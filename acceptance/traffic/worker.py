@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from acceptance.traffic.lane import Lane
 from dovetail.cli.demo.temporal_server import stop_process
+from testing.loaded.processes import start_process
 
 SERVING: Final = "serving cluster"
 START_SECONDS: Final = 150.0  # three alone
-ROOT: Final = Path(__file__).resolve().parents[2]
 _STEERING: Final = ("TEMPORAL_", "DOVETAIL_", "AWS_", "KUBECONFIG")
 
 # The README's usual settings; everything else is the product's default.
@@ -65,15 +65,8 @@ class PlayedWorker:
         """Whether it came to serve; False where it ended of itself."""
         before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.cli.main", "worker"],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            command = [sys.executable, "-m", "dovetail.cli.main", "worker"]
+            self.process = start_process(command, self.environment, log)
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
             if SERVING.encode() in self.log.read_bytes()[before:]:

@@ -25,6 +25,7 @@ from acceptance.adopt.states import read_states
 from dovetail.cli.demo.temporal_server import TemporalServer, stop_process
 from dovetail.model import names
 from testbed.simulated_world import SimulatedWorld
+from testing.loaded.processes import start_process
 from tests.recorded import MID_FLIGHT
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/from-karpenter.md"
@@ -96,13 +97,8 @@ class Drill:
         """A worker, once it serves."""
         log = self.folder / "worker.log"
         with log.open("ab") as output:
-            self.worker = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.cli.main", "worker"],
-                stdout=output,
-                stderr=output,
-                env=self.environment,
-                start_new_session=True,
-            )
+            command = [sys.executable, "-m", "dovetail.cli.main", "worker"]
+            self.worker = start_process(command, self.environment, output)
         await until(lambda: "serving cluster" in log.read_text(), SERVE_SECONDS, "the worker serves")
 
     async def dovetail(self, *words: str) -> str:
