@@ -57,8 +57,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """The process that copies itself serves this session alone."""
+    """The process that copies itself serves this session alone; an interrupted one ends its fixtures before it."""
     stop_server()
 
 

@@ -37,7 +37,7 @@ ALONE = "--alone"
 OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
 # All folders with tests on real servers: who reads only these does not read the others' thousands.
-REAL = tuple(f"tests/{name}" for name in ("cluster", "ports", "recorded", "storm", "testbed", "cli", "packaging"))
+REAL = tuple(f"tests/{name}" for name in ("cluster", "packaging", "ports", "recorded", "storm", "testbed"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,14 +130,16 @@ def stop_server() -> None:
             _SERVER.pop().stop()
 
 
-def is_loaded(command: Sequence[str]) -> bool:
-    """Whether this command can be run by a copy."""
-    return _CAN and list(command[:2]) == [sys.executable, "-m"] and len(command) > 2 and command[2] in ENTRIES
+def is_loaded(command: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Whether this command can be run by a copy: what is said to the interpreter, it hears when it starts."""
+    python, how, module = (*command, "", "", "")[:3]
+    heard = all(os.environ.get(name) == value for name, value in environment.items() if name.startswith("PYTHON"))
+    return _CAN and heard and (python, how) == (sys.executable, "-m") and module in ENTRIES
 
 
 def start_process(command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
     """The process, in a session of its own, all that it says in the log."""
-    if is_loaded(command):
+    if is_loaded(command, environment):
         return _server().start(command, environment, log.fileno(), log.fileno())
     return subprocess.Popen(
         command,
@@ -152,7 +154,7 @@ def start_process(command: Sequence[str], environment: Mapping[str, str], log: I
 async def run_command(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, bytes, bytes]:
     """To its end: exit code, output, errors."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        if is_loaded(command):
+        if is_loaded(command, environment):
             copied = await asyncio.to_thread(_server().start, command, environment, out.fileno(), err.fileno())
             code = await copied.ended()
         else:

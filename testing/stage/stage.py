@@ -121,14 +121,19 @@ class Stage:
         self.database += 1
         self.temporal = await start_temporal(self.folder, self.folder / f"temporal-{self.database}.db")
 
-    async def rest(self) -> None:
-        """Stop the workers: the stage has been looked at, and others need the machine."""
+    async def stop_workers(self) -> None:
+        """Kill -9, all of them."""
         await asyncio.gather(*[asyncio.to_thread(stop_process, w, signal.SIGKILL) for w in self.workers])
+
+    async def rest(self) -> None:
+        """Stop workers and player: the stage has been looked at, and others need the machine."""
+        await self.stop_workers()
+        if self.player is not None:
+            await asyncio.to_thread(stop_process, self.player, signal.SIGKILL)
 
     async def close(self) -> None:
         """Stop everything."""
-        running = [p for p in (*self.workers, self.player) if p is not None]
-        await asyncio.gather(*[asyncio.to_thread(stop_process, process, signal.SIGKILL) for process in running])
+        await self.rest()
         if self.owns_temporal:
             await asyncio.to_thread(self.temporal.stop)
         self.world.close()

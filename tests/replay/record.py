@@ -59,7 +59,7 @@ async def play(stage: Stage, scenario: str) -> None:
 async def a_claimless_node_leaves(stage: Stage) -> None:
     """Its claim goes with its finalizers stripped, then the node is deleted by hand."""
     await a_settled_node(stage)
-    await stage.rest()
+    await stage.stop_workers()
     [claim] = stage.claims()
     node = claim["status"]["nodeName"]
     stage.world.patch("NodeClaim", claim["metadata"]["name"], {"metadata": {"finalizers": []}})

@@ -56,5 +56,7 @@ def test_what_it_does_not_know_is_started_as_it_is(tmp_path: Path) -> None:
     process.wait(60)
 
     assert not isinstance(process, Copied)
-    assert not is_loaded([sys.executable, "-I", *DOVETAIL[1:]])
+    assert is_loaded(DOVETAIL, {})
+    assert not is_loaded([sys.executable, "-I", *DOVETAIL[1:]], {})
+    assert not is_loaded(DOVETAIL, {"PYTHONIOENCODING": "ascii"})
     assert "'ONLY': 'this'" in (tmp_path / "log").read_text()
