@@ -21,7 +21,7 @@ class ShortFailures(DefaultFailureConverter):
     hides = False
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        """As the SDK does, then shorter; a cause is made by the same method. What Temporal has told us is passed on
+        """As the SDK does, then shorter; a cause is made by the same method. What came from Temporal is passed on
         as it is: it was short when it was made."""
         super().to_failure(exception, payload_converter, failure)
         if getattr(exception, "failure", None) is None:

@@ -286,7 +286,7 @@ class DrainNode:
 
     def _why_paused(self, departure: Departure) -> str:
         """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands. Before
-        the watch has told of pauses and Freezes nobody knows whether there is one."""
+        the watch has shown pauses and Freezes nobody knows whether there is one."""
         try:
             pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
         except Failure as failure:

@@ -81,7 +81,9 @@ class Snapshot:
     supported_node_classes: frozenset[tuple[str, str]] = frozenset()  # (group, kind); empty: every kind
     refused_pods: Mapping[str, str] = field(default_factory=dict)  # pod -> why the API server takes no claim for it
     unreadable: tuple[Unreadable, ...] = ()  # what is left out because it cannot be read
-    stale: frozenset[str] = frozenset()  # kinds whose watch was broken or had not told yet: an object may be missing
+    stale: frozenset[str] = (
+        frozenset()
+    )  # kinds whose watch was broken or had not answered yet: an object may be missing
 
     def version_of(self, kinds: Collection[str]) -> tuple[object, ...] | None:
         """A value that is equal as long as no object of these kinds says anything new; None where nobody counts."""
