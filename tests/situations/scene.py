@@ -82,7 +82,7 @@ ITS_UID: Final = "{uid}"  # in an object: that of the pod lone, which the simula
 
 
 def dated(body: Json, uid: str = "") -> Json:
-    text = json.dumps(body).replace(JUST_NOW, format_time(time.time())).replace(SECONDS_NOW, f"{time.time():.0f}")
+    text = json.dumps(body).replace(JUST_NOW, format_time(time.time())).replace(SECONDS_NOW, str(int(time.time())))
     found: Json = json.loads(text.replace(ITS_UID, uid))
     return found
 
