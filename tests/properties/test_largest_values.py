@@ -211,7 +211,7 @@ def admitted() -> Iterable[tuple[str, str, Json]]:
             yield name, kind, objects[kind][0]
 
 
-@pytest.mark.parametrize(("name", "kind", "body"), admitted())
+@pytest.mark.parametrize(("name", "kind", "body"), list(admitted()))
 def test_the_definition_admits_it(name: str, kind: str, body: Json) -> None:
     version, model = DEFINED[kind]
     parse(model, {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": body["spec"]})
