@@ -24,7 +24,8 @@ def with_news_that_nobody_reads(raw: Json) -> Json:
     found: dict[str, Any] = copy.deepcopy(raw)
     found["metadata"]["managedFields"] = [{"manager": "kubelet", "time": "2026-08-20T12:05:00Z"}]
     status = found.setdefault("status", {})
-    status |= {"observedGeneration": 9, "readyReplicas": 2, "images": [{"names": ["x"]}], "nodeInfo": {"machineID": "b"}}
+    node = {"machineID": "b"}
+    status |= {"observedGeneration": 9, "readyReplicas": 2, "images": [{"names": ["x"]}], "nodeInfo": node}
     for condition in status.get("conditions") or ():
         condition |= {"lastHeartbeatTime": "2026-08-20T12:05:00Z", "lastProbeTime": "2026-08-20T12:05:00Z"}
     return found
