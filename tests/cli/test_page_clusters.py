@@ -23,6 +23,7 @@ from tests.cli.browser import Browser, seen
 from tests.cli.fleet import serving_by
 from tests.cli.paged import ROLES, replying, the_page
 from tests.cli.test_page_conditions import CUT, FAINT, OUTSIDE
+from tests.cli.test_page_conditions import named as knows_its_cluster
 from tests.cli.test_status_text import NOW
 
 HOSTILE: Final = "<img src=x onerror=alert(1)>"
@@ -140,15 +141,15 @@ def test_all_clusters_are_seen_with_what_they_need_and_nothing_of_theirs_becomes
     try:
         with page(tmp_path, lambda: fleet_document(FLEET)) as address:
             browser.goes_to(address)
+            knows_its_cluster(browser)  # the status has come, and with it what the time is there
             browser.until("!document.getElementById('tab-clusters').hidden")
             browser.says("document.getElementById('tab-clusters').click()")
             rows = "[...document.querySelectorAll('#clusters tbody tr')]"
             browser.until(f"{rows}.length === 5")
-            said = browser.says("document.getElementById('clusters').innerText")
-            assert all(
-                text in said
-                for text in ("silent for 2h", "shop/web-1 pending for 9m", "and 3 more", "2 come, 14 drifted")
-            )
+            shown = "document.getElementById('clusters').innerText"
+            said = browser.says(shown)
+            for text in ("silent for 2h", "shop/web-1 pending for 9m", "and 3 more", "2 come, 14 drifted"):
+                assert text in said, said
             assert "1,328" in said and "paused" in said and HOSTILE in said
             assert browser.says("document.querySelectorAll('#clusters img').length") == 0
             browser.asks("Accessibility.enable")

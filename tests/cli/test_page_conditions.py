@@ -129,6 +129,7 @@ def test_the_state_of_a_node_is_seen_without_colours(tmp_path: Path) -> None:
 def test_a_node_that_needs_a_person_is_seen_on_the_map_at_once(tmp_path: Path) -> None:
     """The list of nodes is asked for seldom in a large cluster: its tile was as all others until then."""
     with looking(tmp_path, the_page(6)) as browser:
+        named(browser)
         browser.until("document.querySelectorAll('#map .tile[href]').length === 6")
         needing = browser.says("""(async () => {
           const { known, showStatus } = await import(document.baseURI.split('#')[0] + '/status.js');
