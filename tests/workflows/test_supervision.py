@@ -17,12 +17,9 @@ from temporalio.exceptions import ApplicationError
 from dovetail.activities.disruption.await_disruption_plan import AwaitDisruptionPlan
 from dovetail.activities.disruption.await_progress import AwaitProgress
 from dovetail.activities.interruptions.watch_interruptions import WatchInterruptions
-from dovetail.activities.orders.await_orders import AwaitOrders
-from dovetail.activities.orders.carry_out_orders import CarryOutOrders
 from dovetail.activities.provisioning.await_provisioning_plan import AwaitProvisioningPlan
 from dovetail.activities.provisioning.create_node_claims import CreateNodeClaims
 from dovetail.activities.shared.every_step.temporal_errors import translate
-from dovetail.activities.upkeep.keep_up import KeepUp
 from dovetail.messages.inputs import CaretakerInput
 from dovetail.messages.interruptions import InterruptionsInput
 from dovetail.messages.orders import FillPool, Order, Orders
@@ -39,6 +36,7 @@ from tests.waiting import until, until_answered
 from tests.workflows.conftest import serving_on
 from tests.workflows.fake_steps import FakeSteps, not_yet
 from tests.workflows.test_caretaker import FILL, ONE_OF_EACH
+from tests.workflows.test_caretaker import STEPS as CARETAKER
 from tests.workflows.test_scheduler import disruption_plan, provisioning_plan, state_of
 
 pytestmark = pytest.mark.temporal
@@ -126,7 +124,6 @@ class Play:
 SCHEDULER = (AwaitProgress, CreateNodeClaims, AwaitDisruptionPlan, AwaitProvisioningPlan)
 IDLE_SCHEDULER = {"await_provisioning_plan": waits_on, "await_disruption_plan": waits_on}
 IDLE_CARETAKER = {"await_orders": waits_on, "keep_up": waits_on}
-CARETAKER = (CarryOutOrders, CreateNodeClaims, AwaitOrders, KeepUp)
 
 
 def ordering(order: Order) -> Play:
