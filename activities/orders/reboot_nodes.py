@@ -21,7 +21,7 @@ from dovetail.activities.termination.evictor import EvictionRequest, Evictor
 from dovetail.lifecycle.conditions import ConditionSet, conditions_of_claim
 from dovetail.lifecycle.initialization import blocker
 from dovetail.lifecycle.registration import NodeChange
-from dovetail.lifecycle.repair import reboots_for
+from dovetail.lifecycle.repair import is_kept_from_repair, reboots_for
 from dovetail.messages.orders import RebootNode
 from dovetail.messages.outcomes import StepOutcome
 from dovetail.messages.writes import claim_write
@@ -99,10 +99,7 @@ class RebootNodes:
                 "nothing is repaired here by a reboot: the gate NodeRepair is closed, or DOVETAIL_KEEP_WAY_BACK set",
             )
         why = reboots_for(node, claim, await self.ports.catalogues.repair_policies(), self.now())
-        if why is None or "true" in (
-            node.annotations.get(names.DO_NOT_REPAIR),
-            claim.annotations.get(names.DO_NOT_REPAIR),
-        ):
+        if why is None or is_kept_from_repair(node, claim):
             return None
         said = await self._say(claim, "True", REQUESTED, f"rebooting for {why.type}/{why.reason}")
         if said is None:

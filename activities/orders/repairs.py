@@ -18,8 +18,6 @@ from dovetail.ports.objects import Notices
 
 
 class RepairFinder:
-    """The finder of unhealthy nodes."""
-
     def __init__(
         self,
         catalogues: Catalogues,

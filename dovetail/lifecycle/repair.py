@@ -94,8 +94,13 @@ def reboots_for(node: Node, claim: NodeClaim, policies: Iterable[RepairPolicy], 
     return fault.condition if fault is not None and fault.reboots and fault.due <= now else None
 
 
+def is_kept_from_repair(node: Node, claim: NodeClaim) -> bool:
+    """Whether a person has said on the node or its claim that it is not to be repaired."""
+    return "true" in (node.annotations.get(names.DO_NOT_REPAIR), claim.annotations.get(names.DO_NOT_REPAIR))
+
+
 def _why_not(snapshot: Snapshot, node: Node, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> Blocked | None:
-    if "true" in (node.annotations.get(names.DO_NOT_REPAIR), claim.annotations.get(names.DO_NOT_REPAIR)):
+    if is_kept_from_repair(node, claim):
         return Blocked(node=node.name)
     where = _too_many(snapshot, claim, policies)
     return Blocked(node=node.name, where=where) if where else None
@@ -127,11 +132,7 @@ def _fault(
     node: Node, claim: NodeClaim, policies: tuple[RepairPolicy, ...], now_if_reboots: float | None
 ) -> _Fault | None:
     """GCR-12: of the policies that match, the one that ends first, with that moment."""
-    found = [
-        _of_policy(policy, condition, claim, now_if_reboots)
-        for policy in policies
-        if (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
-    ]
+    found = [_of_policy(policy, condition, claim, now_if_reboots) for policy, condition in _matching(node, policies)]
     return min(found, key=lambda fault: (fault.due, fault.condition.type), default=None)
 
 
@@ -153,11 +154,13 @@ def _of_policy(policy: RepairPolicy, condition: Condition, claim: NodeClaim, now
     return _Fault(condition=condition, due=due, reboots=True)
 
 
-def _is_unhealthy(node: Node, policies: tuple[RepairPolicy, ...]) -> bool:
-    return any(
-        (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
+def _matching(node: Node, policies: tuple[RepairPolicy, ...]) -> list[tuple[RepairPolicy, Condition]]:
+    """The policies by which the node is unhealthy, whatever their toleration."""
+    return [
+        (policy, condition)
         for policy in policies
-    )
+        if (condition := node.condition(policy.condition)) is not None and condition.status == policy.status
+    ]
 
 
 def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy, ...]) -> str:
@@ -165,7 +168,7 @@ def _too_many(snapshot: Snapshot, claim: NodeClaim, policies: tuple[RepairPolicy
     pool."""
     pool = claim.labels.get(names.NODE_POOL, "")
     group = [node for node in snapshot.nodes.values() if not pool or node.labels.get(names.NODE_POOL) == pool]
-    unhealthy = sum(_is_unhealthy(node, policies) for node in group)
+    unhealthy = sum(bool(_matching(node, policies)) for node in group)
     allowed = -(-len(group) * SHARE // 100)
     if unhealthy <= allowed:
         return ""
