@@ -10,7 +10,9 @@ from dovetail.adapters.kubernetes_json.parsing.workloads import parse_volume_cla
 from dovetail.model import names
 from dovetail.model.objects.workloads import CsiNode, StorageClass, Volume, VolumeClaim
 from dovetail.model.pods import Expression, VolumeUse
+from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.model.snapshot import Snapshot
+from dovetail.placement.constraints import volumes
 from dovetail.placement.constraints.volumes import MOST_ALTERNATIVES, TooManyAlternatives, volume_alternatives
 from dovetail.placement.place_pods import Index, pending_pods, simulate
 from dovetail.placement.settings import PlacementSettings
@@ -119,6 +121,28 @@ def test_twice_as_many_volumes_make_no_more_places_to_try() -> None:
 
     assert found == {count: [{"z1", "z2"}, {"z2", "z3"}] for count in (2, 20, 40)}
     assert placed(_many_volumes([overlapping] * 20)).refused == ()
+
+
+def test_places_that_are_asked_for_again_are_not_put_together_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PLC-52: of 24 volumes of two StorageClasses, two lists of places meet, and not 24."""
+    of_zones = tuple((one_of(names.ZONE, f"z{i}"),) for i in range(9))
+    of_disks = ((one_of("disk", "fast"),), (one_of("disk", "slow"),))
+    snapshot = _many_volumes([of_zones, of_disks])
+    again = _many_volumes([of_zones, of_disks] * 12)
+    met: list[int] = []
+    folded = volumes._folded
+
+    def counted(present: list[RequirementSet], added: list[RequirementSet]) -> list[RequirementSet]:
+        met.append(len(added))
+        return folded(present, added)
+
+    monkeypatch.setattr(volumes, "_folded", counted)
+
+    found = volume_alternatives(again.pods["uid-many"], again)
+
+    assert met == [9, 2]
+    assert found == volume_alternatives(snapshot.pods["uid-many"], snapshot)
+    assert len(found) == 18
 
 
 def test_volumes_that_agree_nowhere_make_no_more_places_to_try() -> None:

@@ -21,6 +21,7 @@ from dovetail.disruption.choose import decide
 from dovetail.disruption.rounds import never
 from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model.pools import Catalogue
+from dovetail.model.scheduling.requirements import RequirementSet
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.placement.constraints import volumes
@@ -128,8 +129,19 @@ def test_the_same_holds_for_ten_thousand_clusters(part: int) -> None:
     thousand()
 
 
+class EachItsOwn(list[RequirementSet]):
+    """Places that count as others than those of every other volume, though they be the same."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 def test_a_list_that_multiplies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of volumes whose places overlap, with nothing left out: each doubles the ways in which all can be together."""
+    """Of volumes whose places are put together one by one, with nothing left out: each doubles the ways."""
+    of_claim = volumes._of_claim
+    monkeypatch.setattr(volumes, "_of_claim", lambda *claim: EachItsOwn(of_claim(*claim)))
     monkeypatch.setattr(volumes, "narrows", lambda *_: False)
     monkeypatch.setattr(volumes, "MOST_ALTERNATIVES", 10**6)
 

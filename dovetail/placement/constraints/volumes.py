@@ -150,14 +150,20 @@ def _keys(alternatives: list[RequirementSet]) -> str:
 
 
 def volume_alternatives(pod: Pod, snapshot: Snapshot) -> Alternatives:
-    """Requirement sets of which a node must meet one; a single empty one for most pods (PLC-50 to PLC-52)."""
+    """Requirement sets of which a node must meet one; a single empty one for most pods (PLC-50 to PLC-52).
+
+    Many volumes of a pod are of one StorageClass: what its places allow is the same however often they are asked for.
+    """
     alternatives: list[RequirementSet] = [{}]
+    asked: list[list[RequirementSet]] = []
     for use in pod.shape.volumes:
         key = claim_key(pod, use)
         claim = snapshot.volume_claims.get(key)
         if claim is None:
             raise VolumeLookupError(f"volume claim {key} not found")
-        if added := _of_claim(claim, snapshot):
+        added = _of_claim(claim, snapshot)
+        if added and added not in asked:
+            asked.append(added)
             alternatives = _folded(alternatives, added)
     return tuple(alternatives)
 
