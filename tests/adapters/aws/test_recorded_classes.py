@@ -26,6 +26,7 @@ from tests.recorded import TRAFFIC
 DIFFERENT = {
     "role-missing": "a role that does not exist gives False RoleNotFound; upstream stays Unknown without a word",
     "ssm-refused": "an error of SSM gives False; upstream takes it for a missing parameter and stays Unknown",
+    "ami-ssm": "the test bed's AWS holds us to the policies that we ship, which read AWS's own parameters alone",
     "windows-arm": "no image suits what the pools allow: False; upstream finds out at each launch",
     "windows2025-missing": "an alias without any parameter is False AMINotFound; upstream stays Unknown",
     "al2023-no-ssm": "the same",
