@@ -77,7 +77,7 @@ class AwaitRegisteredAndInitialized:
 
         Where the node came without its taint that is to be said at once, so the step ends with the registration."""
         with self._following(ref):
-            registered = await self._await_registered(ref, waits_a_moment=True)
+            registered = await self.await_registered(ref)
             if registered.kind != "done" or registered.unmarked:
                 return registered
             initialised = await self.await_initialized(ref)
@@ -85,11 +85,6 @@ class AwaitRegisteredAndInitialized:
 
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
         """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
-        return await self._await_registered(ref)
-
-    async def _await_registered(self, ref: ClaimRef, *, waits_a_moment: bool = False) -> JoinOutcome:
-        """`waits_a_moment`: the claim says that the node has joined a moment later, where it can say then that it is
-        ready as well."""
         nominated = Nominated()
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
@@ -108,7 +103,7 @@ class AwaitRegisteredAndInitialized:
                 # AWS-95: the cloud has yet to say something of the instance that pods may ask for.
                 await self._write_registering(claim, (HOOK_PENDING, hook))
             elif len(nodes) == 1 and not _failed(claim):
-                outcome = await self._register(claim, nodes[0], nominated, waits_a_moment=waits_a_moment)
+                outcome = await self._register(claim, nodes[0], nominated)
                 if outcome is not None:
                     return outcome
             elif len(nodes) > 1:
@@ -201,9 +196,7 @@ class AwaitRegisteredAndInitialized:
             return JoinOutcome(kind="deleting", node=claim.node_name)
         return claim
 
-    async def _register(
-        self, claim: NodeClaim, cached: Node, nominated: Nominated, *, waits_a_moment: bool
-    ) -> JoinOutcome | None:
+    async def _register(self, claim: NodeClaim, cached: Node, nominated: Nominated) -> JoinOutcome | None:
         unmarked = ""
 
         def registered(found: Node) -> NodeChange:
@@ -220,7 +213,7 @@ class AwaitRegisteredAndInitialized:
         if node is None:
             return None
         reached = [true(REGISTERED_CONDITION, self.now())]
-        if waits_a_moment and not unmarked:
+        if not unmarked:
             node = await self._ready_soon(claim, node, nominated)
         now, initialised = self.now(), node.labels.get(INITIALIZED) == "true"
         if initialised:
