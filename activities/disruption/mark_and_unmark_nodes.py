@@ -5,21 +5,17 @@ condition. Once the node is tainted, it and its pods are read live: a protected 
 taken off again. Each part finds by itself what is already done.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from temporalio import activity
-from temporalio.client import WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
 
 from dovetail.activities.disruption.places import Places, takes_places, without_own
+from dovetail.activities.disruption.superseded import HELD_UP_SECONDS, SchedulerRuns
 from dovetail.activities.shared.every_step.heartbeats import keep, kept
 from dovetail.activities.shared.looks.live_pauses import LivePauses
-from dovetail.activities.shared.looks.shared_reads import SharedReads
-from dovetail.activities.shared.running_workflows import ANSWER_TIMEOUT
 from dovetail.activities.shared.waits.side_by_side import side_by_side
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.revisions import revise_claim, revise_node, revise_status
@@ -32,7 +28,6 @@ from dovetail.lifecycle.registration import NodeChange
 from dovetail.messages.outcomes import MarkOutcome, StepOutcome
 from dovetail.messages.plans import DisruptionCommand, Target
 from dovetail.messages.requests import MarkRequest, UnmarkRequest
-from dovetail.messages.states import FRESH_QUIET_SECONDS, SchedulerState
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.workflow_ids import cluster_of, scheduler_id
 from dovetail.messages.writes import Write, claim_write, newest_of_each_kind, node_write
@@ -51,9 +46,6 @@ from dovetail.telemetry.metrics.karpenters.lifecycle import is_first_attempt
 from dovetail.termination.announced import planned, undone
 from dovetail.termination.ladder import without_hold
 from dovetail.termination.leaving import EXCLUDE_LABEL, leaving_labels
-
-# Less than a Scheduler that begins anew waits, because asking it takes a while.
-HELD_UP_SECONDS = FRESH_QUIET_SECONDS - 5.0
 
 ASKED_FOR_SECONDS: Final = 1.0  # for so long it holds that nobody has paused, frozen or closed anything
 
@@ -80,7 +72,7 @@ class MarkAndUnmarkNodes:
         self.claims, self.nodes, self.pods = ports.claims, ports.nodes, ports.pods
         self.lookups, self.pauses, self.mover, self.now = ports.lookups, ports.pauses, ports.mover, now
         self.places = ports.places
-        self._plans_since = SharedReads(_plans_since)
+        self._schedulers = SchedulerRuns()
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
@@ -241,15 +233,11 @@ class MarkAndUnmarkNodes:
         return (off.words if off is not None else too_old) or ""
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
-        """Whether another Scheduler than the one that decided may have planned without knowing of this.
-
-        A Scheduler that begins anew plans nothing for 20 s and then sees the owner that has just been written, but not
-        one that is written later. So a step that was held up for nearly that long asks, between owner and taint. Where
-        one is held up many are, so all of a process ask together: each answer costs an overloaded worker a task.
-        """
+        """Whether another Scheduler than the one that decided may have planned without knowing of this; asked between
+        owner and taint."""
         if self.now() - request.seen.decided_at < HELD_UP_SECONDS:
             return False
-        return await self._plans_since.read(scheduler_id(cluster_of(request.owner))) > request.seen.decided_at
+        return await self._schedulers.is_superseded(scheduler_id(cluster_of(request.owner)), request.seen.decided_at)
 
     async def _write_reason(self, claim: NodeClaim, reason: str) -> NodeClaim | None:
         wanted = Condition(
@@ -302,21 +290,6 @@ class MarkAndUnmarkNodes:
             )
             annotations.update(dict.fromkeys((names.REST_REASON, names.REST_BY)))
         return MetadataChange(annotations=annotations) if annotations else None
-
-
-async def _plans_since(scheduler: str) -> float:
-    """Since when the Scheduler that runs plans with all that was begun; without end where none does: the next one knows
-    nothing of this."""
-    handle = activity.client().get_workflow_handle(scheduler)
-    try:
-        if (await handle.describe(rpc_timeout=ANSWER_TIMEOUT)).status != WorkflowExecutionStatus.RUNNING:
-            return math.inf  # it has ended, though it would still answer
-        state: SchedulerState = await handle.query("status", result_type=SchedulerState, rpc_timeout=ANSWER_TIMEOUT)
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return math.inf
-        raise
-    return state.quiet_until
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """Waits until a launched instance is a node that is ready for pods.
 
 The second step of LaunchNode, in two parts. Both look at the cache, write the Node in
-one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes.
+one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes,
+and of one that is ready a moment later the claim says both in one write.
 Each part ends at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has
 lasted for a while, so that a start costs few requests and meets no other writer. Where the claim keeps places for its
 pods, the step goes on until they are bound or the kube-scheduler has had its chance.
@@ -31,6 +32,7 @@ from dovetail.lifecycle.registration import (
     NodeChange,
     came_unmarked,
 )
+from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import JoinOutcome
 from dovetail.messages.subjects import ClaimRef
 from dovetail.messages.writes import claim_write, node_write
@@ -49,6 +51,7 @@ AT_ONCE = 4
 # busy API server needs seconds for the first, and a node that is opened before it gives its room to anybody.
 EACH_SECONDS, TOGETHER_SECONDS, SEEN_PAUSE = 5.0, 0.3, 0.02
 LASTING_SECONDS = 5.0  # a reason that passes sooner is not worth a request
+TAKEN_UP_SECONDS = 60.0  # by then another worker goes on, and must not find the claim of a node that joined overdue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +212,10 @@ class AwaitRegisteredAndInitialized:
             node = None if newest is None else await revise_node(self.nodes, newest, registered)
         if node is None:
             return None
-        now = self.now()
-        reached = [true(REGISTERED_CONDITION, now)]
-        initialised = node.labels.get(INITIALIZED) == "true"
+        reached = [true(REGISTERED_CONDITION, self.now())]
+        if not unmarked:
+            node = await self._ready_soon(claim, node, nominated)
+        now, initialised = self.now(), node.labels.get(INITIALIZED) == "true"
         if initialised:
             reached += self._ready(claim, node, now)
         elif why := blocker(claim, (node,), self.lookups.slices_on(node.name)):
@@ -231,10 +235,30 @@ class AwaitRegisteredAndInitialized:
             writes=(node_write(node), claim_write(written)),
         )
 
-    async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
+    async def _ready_soon(self, registered: NodeClaim, node: Node, nominated: Nominated) -> Node:
+        """The registered node: with the label of an initialised one where it is ready within a moment. A cache that
+        does not show the registration yet still shows the unregistered taint, which is a blocker."""
+        if node.labels.get(INITIALIZED) == "true" or registration_overdue(registered, self.now() + TAKEN_UP_SECONDS):
+            return node
+        until = self.now() + LASTING_SECONDS
+        async for _ in looks(self.pause):
+            claim = await self._claim(reference(registered))
+            if isinstance(claim, JoinOutcome) or self.now() >= until:
+                break
+            await self._keep_places(claim, node.name, nominated)
+            known = self.lookups.nodes_of(claim.provider_id)
+            if blocker(claim, known, self.lookups.slices_on(node.name)) is None:
+                return await self._label(known[0]) or node
+        return node
+
+    async def _label(self, cached: Node) -> Node | None:
+        """The node with the label of an initialised one; None where it is gone."""
+        labels = {} if cached.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
         async with self.slots:
-            labels = {} if cached.labels.get(INITIALIZED) == "true" else {INITIALIZED: "true"}
-            node = await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
+            return await revise_node(self.nodes, cached, lambda _: NodeChange(labels=labels, annotations={}))
+
+    async def _initialize(self, claim: NodeClaim, cached: Node) -> JoinOutcome | None:
+        node = await self._label(cached)
         if node is None:
             return None
         written = await self._set(claim, node.name, *self._ready(claim, node, self.now()))

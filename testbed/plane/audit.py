@@ -59,12 +59,13 @@ class AuditLog:
             start = log.seek(max(0, size - LONGEST_LINE))
             return start + log.read(size - start).rfind(b"\n") + 1  # a line that is half written comes after it
 
-    def entries(self, since: int = 0) -> list[AuditEntry]:
+    def entries(self, since: int = 0, until: int | None = None) -> list[AuditEntry]:
+        """What was written from that place on; up to another one where it is given, as `end` answered it."""
         if not self.path.exists():
             return []
         with self.path.open("rb") as log:
             log.seek(since)
-            whole, _, _ = log.read().rpartition(b"\n")
+            whole, _, _ = log.read(-1 if until is None else until - since).rpartition(b"\n")
         return [_parse(json.loads(line)) for line in whole.splitlines()]
 
     async def wait_for(self, wanted: Callable[[AuditEntry], bool], since: int = 0) -> list[AuditEntry]:

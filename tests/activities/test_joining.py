@@ -187,15 +187,112 @@ async def test_of_a_node_smaller_than_what_was_launched_the_upkeep_tells(stage: 
     assert stage.world.claims[claim.name].condition(CONSISTENT) is None
 
 
-async def test_a_node_that_is_not_ready_when_it_joins_is_initialised_once_it_is(stage: Stage) -> None:
+def becomes_ready(world: World) -> None:
+    world.put(replace(world.nodes["node-1"], conditions=a_node().conditions))
+
+
+async def test_of_a_node_that_is_ready_a_moment_after_it_joined_the_claim_says_both_in_one_write(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
+    stage.world.at(1013.0, lambda: becomes_ready(stage.world))
+
+    outcome = await stage.join()
+
+    assert (outcome.kind, outcome.node) == ("done", "node-1")
+    assert stage.writes() == ["patch node node-1", "patch node node-1", "patch status pool-1"]
+    said = {c.type: (c.status, c.changed) for c in stage.world.claims["pool-1"].conditions}
+    assert said[names.REGISTERED_CONDITION] == ("True", 1010.0)
+    status, since = said[names.INITIALIZED_CONDITION]
+    assert status == "True"
+    assert since >= 1013.0
+
+
+async def test_a_claim_that_is_deleted_while_its_node_becomes_ready_says_that_the_node_has_joined(stage: Stage) -> None:
+    stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
+    stage.world.at(1012.0, lambda: stage.world.put(replace(stage.world.claims["pool-1"], deleting_since=1012.0)))
+    stage.world.at(1012.5, lambda: becomes_ready(stage.world))
+
+    outcome = await stage.join()
+
+    assert (outcome.kind, outcome.node) == ("deleting", "node-1")
+    assert stage.world.clock < 1013.0
+    assert stage.status_of(names.REGISTERED_CONDITION)[0] == "True"
+    assert names.INITIALIZED not in stage.world.nodes["node-1"].labels
+
+
+async def test_a_worker_that_dies_while_a_node_becomes_ready_leaves_its_registration_to_the_next(stage: Stage) -> None:
+    """DUR-5: the node says that it has joined, the claim does not yet."""
+    stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
+
+    def die() -> None:
+        raise RuntimeError("killed")
+
+    stage.world.at(1012.0, die)
+    with pytest.raises(RuntimeError):
+        await stage.join()
+    assert stage.world.nodes["node-1"].labels[names.REGISTERED] == "true"
+    becomes_ready(stage.world)
+    stage.world.ledger.clear()
+
+    outcome = await stage_over(stage.world).join()
+
+    assert outcome.kind == "done"
+    assert stage.writes() == ["patch node node-1", "patch status pool-1"]
+    assert stage.status_of(names.READY) == ("True", "Ready")
+
+
+async def test_shortly_before_its_time_is_up_a_claim_says_at_once_that_its_node_has_joined(stage: Stage) -> None:
+    """LIF-43: a worker that went on after a kill would find it overdue."""
+    stage.world.clock = 1000.0 + 15 * 60 - 30.0
+    stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
+    seen = []
+    stage.world.at(stage.world.clock + 1.0, lambda: seen.append(stage.status_of(names.REGISTERED_CONDITION)[0]))
+    stage.world.at(stage.world.clock + 2.0, lambda: becomes_ready(stage.world))
+
+    await stage.join()
+
+    assert seen == ["True"]
+
+
+class OlderNodes(FakeLookups):
+    """A cache that has a node as it was before, until a moment."""
+
+    def __init__(self, world: World, before: Node, until: float) -> None:
+        super().__init__(world)
+        self.before, self.until = before, until
+
+    def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
+        return (self.before,) if self.world.clock < self.until else super().nodes_of(provider_id)
+
+
+async def test_a_cache_that_does_not_show_start_up_taints_yet_initialises_nothing() -> None:
+    """They come with the registration; the kubelet has said before that it is ready."""
+    world = World(clock=1010.0)
+    startup = Taint(key="example.com/starting", effect="NoSchedule")
+    world.put(replace(a_launched_claim(), startup_taints=(startup,)), a_node())
+    lookups = OlderNodes(world, world.nodes["node-1"], until=1013.0)
+    step = AwaitRegisteredAndInitialized(join_ports(world, lookups=lookups), world.now, world.pause)
+    seen = []
+
+    def lift() -> None:
+        seen.append(names.INITIALIZED in world.nodes["node-1"].labels)
+        world.put(replace(world.nodes["node-1"], taints=()))
+
+    world.at(1014.0, lift)
+
+    outcome = await step.await_joined(REF)
+
+    assert (outcome.kind, seen) == ("done", [False])
+
+
+async def test_a_node_that_is_not_ready_for_long_is_initialised_once_it_is(stage: Stage) -> None:
     stage.world.put(a_launched_claim(), a_node(conditions=NOT_READY))
     seen = []
 
     def become_ready() -> None:
         seen.append((stage.status_of(names.REGISTERED_CONDITION)[0], stage.status_of(names.INITIALIZED_CONDITION)[0]))
-        stage.world.put(replace(stage.world.nodes["node-1"], conditions=a_node().conditions))
+        becomes_ready(stage.world)
 
-    stage.world.at(1013.0, become_ready)
+    stage.world.at(1016.0, become_ready)
 
     outcome = await stage.join()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dovetail.activities.disruption.mark_and_unmark_nodes import HELD_UP_SECONDS
+from dovetail.activities.disruption.superseded import HELD_UP_SECONDS
 from dovetail.messages.workflow_ids import scheduler_id
 from dovetail.messages.workflow_types import DISRUPT_NODES
 from testing.fault_orders import Kill

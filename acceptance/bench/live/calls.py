@@ -78,12 +78,10 @@ async def measured(ground: Ground, nodes: int) -> dict[str, Counted]:
     answer = await ground.api.patch("/apis/apps/v1/namespaces/default/deployments/each", {"spec": {"replicas": 0}})
     assert answer.status == 200, answer.text
     await ground.until(lambda: nothing_left(ground), PATIENCE, "no claim, node or instance is left")
-    entries = ground.audit.entries(begun)
-    later, last = (len(ground.audit.entries(since)) for since in (settled, rested))
     return {
-        "up": Counted.of(entries[: len(entries) - later], nodes),
-        "rest": Counted.of(entries[len(entries) - later : len(entries) - last], REST_SECONDS / 60.0),
-        "down": Counted.of(entries[len(entries) - last :], nodes),
+        "up": Counted.of(ground.audit.entries(begun, settled), nodes),
+        "rest": Counted.of(ground.audit.entries(settled, rested), REST_SECONDS / 60.0),
+        "down": Counted.of(ground.audit.entries(rested), nodes),
     }
 
 

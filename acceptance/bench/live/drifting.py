@@ -1,8 +1,9 @@
 """A NodePool drifts as a whole under a budget: `python -m acceptance.bench.live.drifting [NODES [PERCENT]]`.
 
 The simulated world, a Temporal server and one worker, a pod on each node. Of the nodes that come and of those that are
-replaced: how many a second, how many were on their way at once, and the longest time in which none was done, which
-says whether somebody starves.
+replaced: how many a second, how many were on their way at once, and the longest time in which none was done. On a
+machine that has no time that may be as long as a whole wave takes, because all of a wave share it alike; whether
+somebody starves says the longest time in which none was even taken and no replacement came or was ready.
 """
 
 import argparse
@@ -27,7 +28,7 @@ LOOK_SECONDS: Final = 0.5
 
 @dataclass(slots=True)
 class Progress:
-    """How many are done, by the looks at it."""
+    """How many are done, by the looks at it, and how many steps were made towards that."""
 
     wanted: int
     began: float = field(default_factory=time.monotonic)
@@ -35,20 +36,28 @@ class Progress:
     longest: float = 0.0
     at_once: int = 0
     last: float = field(default_factory=time.monotonic)
+    steps: int = 0
+    longest_still: float = 0.0
+    moved: float = field(default_factory=time.monotonic)
 
-    def note(self, done: int, under_way: int = 0) -> bool:
+    def note(self, done: int, under_way: int = 0, steps: int = 0) -> bool:
         """Whether that is all."""
         now = time.monotonic()
         self.longest, self.at_once = max(self.longest, now - self.last), max(self.at_once, under_way)
+        self.longest_still = max(self.longest_still, now - self.moved)
         if done > self.done:
             self.done, self.last = done, now
+        if steps > self.steps:
+            self.steps, self.moved = steps, now
         return done >= self.wanted
 
     def __str__(self) -> str:
         seconds = time.monotonic() - self.began
         return (
             f"{self.done} nodes in {seconds:.0f} s, {self.done / seconds:.1f} a second, the longest time without one "
-            f"{self.longest:.0f} s" + (f", at most {self.at_once} leaving at once" if self.at_once else "")
+            f"{self.longest:.0f} s"
+            + (f", without any step {self.longest_still:.0f} s" if self.steps else "")
+            + (f", at most {self.at_once} leaving at once" if self.at_once else "")
         )
 
 
@@ -60,16 +69,24 @@ async def until_all(progress: Progress, stage: Stage, old: frozenset[str] | None
                 if progress.note(stage.running_pods()):
                     return
             else:
-                left = [claim for claim in stage.claims() if claim["metadata"]["uid"] in old]
-                if progress.note(len(old) - len(left), sum(map(counts, left))):
+                claims = stage.claims()
+                left = [claim for claim in claims if claim["metadata"]["uid"] in old]
+                done, new = len(old) - len(left), [c for c in claims if c["metadata"]["uid"] not in old]
+                ready = sum(has_condition(claim, names.INITIALIZED_CONDITION) for claim in new)
+                taken = sum(map(is_taken, left))
+                if progress.note(done, sum(map(counts, left)), 2 * done + taken + len(new) + ready):
                     return
             await asyncio.sleep(LOOK_SECONDS)
 
 
+def is_taken(claim: Json) -> bool:
+    """Whether a disruption has it, or it is being deleted."""
+    return "deletionTimestamp" in claim["metadata"] or names.OWNER in claim["metadata"].get("annotations", {})
+
+
 def counts(claim: Json) -> bool:
     """Whether a budget counts it: it is taken, and its instance does not end yet."""
-    taken = "deletionTimestamp" in claim["metadata"] or names.OWNER in claim["metadata"].get("annotations", {})
-    return taken and not has_condition(claim, names.INSTANCE_TERMINATING)
+    return is_taken(claim) and not has_condition(claim, names.INSTANCE_TERMINATING)
 
 
 async def run(folder: Path, nodes: int, percent: int) -> None:

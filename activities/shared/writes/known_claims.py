@@ -1,10 +1,15 @@
 """A claim and its nodes as the cache has them, for changes that their versions guard.
 
 That saves a request for nearly every write. A claim that the cache does not have may be newer than the cache, so it is
-read live before it counts as gone.
+read live before it counts as gone. Where the cache lags, as under a burst on a machine that has no time, three hundred
+waits look again and again at claims that it does not have: they go by what this process was answered last, and read
+live again the more rarely the longer the cache has lacked the claim.
 """
 
-from typing import TYPE_CHECKING
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from dovetail.messages.subjects import ClaimRef
 from dovetail.model.nodes import Node, NodeClaim
@@ -15,11 +20,21 @@ if TYPE_CHECKING:  # a person's order needs no view of the cluster
     from dovetail.ports.view import ClusterLookups
 
 
+# Seconds between two live reads of a claim that the cache lacks.
+SHORTEST: Final = 1.0
+LONGEST: Final = 15.0
+
+MOST_LACKING: Final = 5_000  # what is forgotten of more is read live at the next look
+
+
 class KnownClaims:
     """Claims by the cache, or live, and their nodes by the cache."""
 
-    def __init__(self, lookups: "ClusterLookups", claims: NodeClaims) -> None:
-        self.lookups, self.claims = lookups, claims
+    def __init__(
+        self, lookups: "ClusterLookups", claims: NodeClaims, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.lookups, self.claims, self._clock = lookups, claims, clock
+        self._lacking: dict[str, tuple[float, float]] = {}  # UID -> since when the cache lacks it, last read live
 
     def nodes_of(self, provider_id: str) -> tuple[Node, ...]:
         """The nodes of that instance in the cache; none where there is no providerID."""
@@ -29,10 +44,23 @@ class KnownClaims:
         """The claim; None where it is gone, another one has its name, or there was none."""
         if not ref.uid:
             return None
-        claim = self.lookups.claim(ref.name)
+        cached, answered = self.lookups.claim(ref.name), self.claims.answered(ref.name)
+        answered = answered if is_same(answered, ref.uid) else None
+        if cached is not None and is_same(cached, ref.uid):
+            self._lacking.pop(ref.uid, None)
+            return cached if answered is None or _version(answered) <= _version(cached) else answered
+        now = self._clock()
+        since, read = self._lacking.get(ref.uid, (now, -math.inf))
+        if answered is not None and now - read < min(max(read - since, SHORTEST), LONGEST):
+            return answered
+        claim = await self.claims.read(ref.name)
         if claim is None or not is_same(claim, ref.uid):
-            claim = await self.claims.read(ref.name)
-        return claim if claim is not None and is_same(claim, ref.uid) else None
+            self._lacking.pop(ref.uid, None)
+            return None
+        self._lacking[ref.uid] = since, now
+        if len(self._lacking) > MOST_LACKING:
+            del self._lacking[next(iter(self._lacking))]
+        return claim
 
     async def leaving(self, ref: ClaimRef) -> NodeClaim | None:
         """The claim of that UID, which somebody has deleted; None where it is gone.
@@ -57,6 +85,10 @@ class KnownClaims:
             if known is not None and known.uid == ref.uid and known.deleting_since is not None:
                 return known
         return await self.claims.read(ref.name)
+
+
+def _version(claim: NodeClaim) -> int:
+    return int(claim.resource_version or 0)
 
 
 def is_same(claim: NodeClaim | None, uid: str) -> bool:

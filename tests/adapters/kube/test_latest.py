@@ -55,3 +55,14 @@ def test_the_oldest_are_forgotten_where_there_are_many() -> None:
 
     assert latest.newer_than(at_version(8, "claim-0", "uid-0")) is None
     assert latest.newer_than(at_version(8, "claim-1", "uid-1")) is not None
+
+
+def test_an_answer_is_told_for_a_minute_though_nothing_else_is_answered() -> None:
+    """A server that was restored meanwhile may hold an older object, which the watch brings."""
+    clock = [0.0]
+    latest = LatestAnswers[NodeClaim](lambda: clock[0])
+    latest.remember(at_version(9))
+
+    assert latest.of("one") is not None
+    clock[0] = KEPT_SECONDS + 1.0
+    assert latest.of("one") is None

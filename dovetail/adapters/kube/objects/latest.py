@@ -54,9 +54,12 @@ class LatestAnswers(Generic[Object]):
         return value
 
     def of(self, name: str) -> Object | None:
-        """The object of that name as it was last answered."""
+        """The object of that name as it was last answered, for a while: a server that was restored may hold an older
+        one, and then that is the truth."""
         answer = self._answers.get(name)
-        known: Object | None = None if answer is None else answer.value  # type: ignore[assignment]  # as in newer_than
+        if answer is None or answer.at < self._clock() - KEPT_SECONDS:
+            return None
+        known: Object = answer.value  # type: ignore[assignment]  # as in newer_than
         return known
 
     def newer_than(self, value: Versioned) -> Object | None:
