@@ -1,6 +1,7 @@
 """What commands say in each situation of the table: asked of a worker by the command line itself, and by the page."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,20 +52,25 @@ async def says_in_the_end(asks: Asks, address: str) -> None:
         raise AssertionError(f"after it was over: {faults}") from None
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One for all: each worker has an address of its own, and a browser starts longer than it shows a page."""
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.ends()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", [each for each in SITUATIONS if each.page], ids=lambda each: each.name)
-async def test_the_page_says_it_too(situation: Situation, tmp_path: Path) -> None:
+async def test_the_page_says_it_too(situation: Situation, browser: Browser, tmp_path: Path) -> None:
     async with played(situation, tmp_path) as stage:
-        browser = await asyncio.to_thread(Browser, tmp_path / "profile")
-        try:
-            await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
-            for words in situation.page:
-                await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
-            said = await asyncio.to_thread(browser.says, "document.body.innerText")
-            assert [words for words in situation.page_never if words in said] == []
-            await asyncio.to_thread(seen, browser, f"situation-{situation.name.replace(' ', '-')}")
-        finally:
-            browser.ends()
+        await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
+        for words in situation.page:
+            await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
+        said = await asyncio.to_thread(browser.says, "document.body.innerText")
+        assert [words for words in situation.page_never if words in said] == []
+        await asyncio.to_thread(seen, browser, f"situation-{situation.name.replace(' ', '-')}")
+        await asyncio.to_thread(browser.goes_to, "about:blank")  # it asks nobody who is gone
 
 
 def test_no_situation_stands_twice_and_each_asks() -> None:
