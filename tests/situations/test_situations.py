@@ -1,12 +1,11 @@
 """What commands say in each situation of the table: asked of a worker by the command line itself, and by the page."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.browser import Browser, seen
+from tests.cli.browser import Browser, a_page, seen
 from tests.situations import by_objects, on_servers, page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
@@ -52,25 +51,22 @@ async def says_in_the_end(asks: Asks, address: str) -> None:
         raise AssertionError(f"after it was over: {faults}") from None
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One for all: each worker has an address of its own, and a browser starts longer than it shows a page."""
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.ends()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", [each for each in SITUATIONS if each.page], ids=lambda each: each.name)
-async def test_the_page_says_it_too(situation: Situation, browser: Browser, tmp_path: Path) -> None:
+async def test_the_page_says_it_too(situation: Situation, tmp_path: Path) -> None:
     async with played(situation, tmp_path) as stage:
-        await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
-        for words in situation.page:
-            await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
-        said = await asyncio.to_thread(browser.says, "document.body.innerText")
-        assert [words for words in situation.page_never if words in said] == []
-        await asyncio.to_thread(seen, browser, f"situation-{situation.name.replace(' ', '-')}")
-        await asyncio.to_thread(browser.goes_to, "about:blank")  # it asks nobody who is gone
+        with a_page() as browser:
+            await asyncio.to_thread(shows, browser, situation, stage.address)
+
+
+def shows(browser: Browser, situation: Situation, address: str) -> None:
+    browser.goes_to(f"{address}/api/v1/page")
+    for words in situation.page:
+        browser.until(f"document.body.innerText.includes({words!r})")
+    said = browser.says("document.body.innerText")
+    assert [words for words in situation.page_never if words in said] == []
+    seen(browser, f"situation-{situation.name.replace(' ', '-')}")
+    browser.goes_to("about:blank")  # it asks nobody who is gone
 
 
 def test_no_situation_stands_twice_and_each_asks() -> None:
