@@ -122,7 +122,7 @@ async def test_the_api_server_accepts_every_object(plane: PlaneState, helm: Helm
     rendered["Karpenter's values"] = helm.rendered({}, "--values", str(KARPENTERS))
     rendered["definitions"] = helm.rendered({}, chart=DEFINITIONS)
 
-    # All at once: a kubectl reads every schema of the server, and a dry run keeps nothing. Only what fails is asked alone.
+    # At once: each kubectl reads every schema of the server, and a dry run keeps nothing. What fails is asked alone.
     together = tried(plane, [each for objects in rendered.values() for each in objects])
     said = {"all": together} if _accepts(together) else {name: tried(plane, each) for name, each in rendered.items()}
     assert {name: done.stderr for name, done in said.items() if not _accepts(done)} == {}
