@@ -48,12 +48,12 @@ class Share:
     words: tuple[str, ...]  # for pytest
     lanes: int = 1
     behind: bool = False  # other lanes' processes come first
-    among: str = "all"  # shares of one name take what both have by turns
+    among: str = ""  # shares of one name take what both have by turns
 
     def command(self) -> list[str]:
         """Of each of its lanes."""
         first = ("nice", "-n", "5") if self.behind else ()
-        plugin = ("-p", "tests.taking") if self.lanes > 1 else ()
+        plugin = ("-p", "tests.taking") if self.lanes > 1 or self.among else ()
         return [*first, sys.executable, "-m", "tests.run", *plugin, *self.words]
 
 
