@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.answers.failures import CommandFailed
 from dovetail.cli.demo.stage import Manifests
-from dovetail.cli.demo.story import Story
+from dovetail.cli.demo.story import DemoStory
 from dovetail.cli.demo.temporal_server import free_ports, stop_process
 from dovetail.cli.output import complain, say
 from dovetail.model import names
@@ -133,7 +133,7 @@ async def _play() -> int:
     say("dovetail demo on real servers: starting")
     stage = RealStage()
     try:
-        await Story(stage).play()
+        await DemoStory(stage).play()
     except (CommandFailed, PlaneError, TestbedUnavailable, CloudError) as error:
         complain(str(error))
         return 1

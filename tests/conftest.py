@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from testbed.plane import Binaries, TestbedUnavailable, find_binaries
 from testing.loaded.processes import stop_server
+from tests.cli.browser import end_shared
 from tests.held_loop import HELD
 from tests.taking import WAITING
 from tests.unavailable import no_control_plane
@@ -59,7 +60,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """The process that copies itself serves this session alone; an interrupted one ends its fixtures before it."""
+    """What tests share ends with the session: the browser, and the process that copies itself, before which an
+    interrupted session ends its fixtures."""
+    end_shared()
     stop_server()
 
 

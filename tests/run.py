@@ -4,8 +4,9 @@
 the fast tests with what they cover; anything else goes to pytest as it is.
 
 Lanes that share their tests take one group after another (tests/taking.py), so that they end nearly together. What runs
-on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has four lanes. What mostly
-reckons has two, which stand behind the others (nice), so that two cores have something to do whenever those wait.
+on real servers, and whole systems on a real Temporal, mostly wait: each of these kinds has four lanes, and those of the
+first help with the second when theirs is done. What mostly reckons has two, which stand behind the others (nice), so
+that two cores have something to do whenever those wait.
 Whole-system tests share the cores with each other's servers, and a machine under load fails one now and then. A test
 that fails is therefore run a second time by itself, and both outcomes are printed. One that fails twice has failed. One
 that passes alone has failed too, unless tests/passes_alone.toml (`--ledger FILE` for another one) names it with its
@@ -37,7 +38,7 @@ ALONE = "--alone"
 OTHER_LEDGER = "--ledger"
 COVERAGE = "--coverage"  # measure which lines of the product run; only where no clock matters, since it slows all down
 # All folders with tests on real servers: who reads only these does not read the others' thousands.
-REAL = tuple(f"tests/{name}" for name in ("cluster", "packaging", "ports", "recorded", "storm", "testbed"))
+REAL = tuple(f"tests/{name}/" for name in ("cluster", "packaging", "ports", "recorded", "storm", "testbed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,20 @@ class Share:
     words: tuple[str, ...]  # for pytest
     lanes: int = 1
     behind: bool = False  # other lanes' processes come first
+    among: str = ""  # shares of one name take what both have by turns
 
     def command(self) -> list[str]:
         """Of each of its lanes."""
         first = ("nice", "-n", "5") if self.behind else ()
-        plugin = ("-p", "tests.taking") if self.lanes > 1 else ()
+        plugin = ("-p", "tests.taking") if self.lanes > 1 or self.among else ()
         return [*first, sys.executable, "-m", "tests.run", *plugin, *self.words]
 
 
 LANES: dict[str, tuple[Share, ...]] = {
     "check": (Share(("-m", FAST), lanes=2),),
     "test": (
-        Share((SLOWEST, "-m", "cluster and not soak", *REAL), lanes=4),
-        Share((SLOWEST, "-m", "waits and not cluster and not soak", *WAITING), lanes=4),
+        Share((SLOWEST, "-m", "(cluster or waits) and not soak", *sorted({*REAL, *WAITING})), lanes=4, among="waiting"),
+        Share((SLOWEST, "-m", "waits and not cluster and not soak", *WAITING), lanes=4, among="waiting"),
         Share((SLOWEST, "-m", "not waits and not cluster and not soak"), lanes=2, behind=True),
     ),
     "coverage": (Share((COVERAGE, "-m", FAST)),),
@@ -101,13 +103,13 @@ def here(arguments: list[str]) -> tuple[int, list[str]]:
 
 def side_by_side(shares: tuple[Share, ...]) -> tuple[int, list[str]]:
     """A process for each lane. The first one's words are printed as they come, the others' afterwards."""
-    lanes = [(kind, share) for kind, share in enumerate(shares) for _ in range(share.lanes)]
+    lanes = [share for share in shares for _ in range(share.lanes)]
     with tempfile.TemporaryDirectory() as folder:
         noted = [Path(folder) / f"failed-{number}" for number in range(len(lanes))]
         spoken = [Path(folder) / f"output-{number}" for number in range(len(lanes))]
         running = []
-        for number, (kind, share) in enumerate(lanes):
-            notes = Path(folder) / f"taken-{kind}"
+        for number, share in enumerate(lanes):
+            notes = Path(folder) / f"taken-{share.among}"
             notes.mkdir(exist_ok=True)
             environment = {_FAILED: str(noted[number]), "DOVETAIL_LANE": str(number), TAKEN: str(notes)}
             with spoken[number].open("wb") as output:

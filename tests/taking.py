@@ -35,20 +35,23 @@ def group_of(nodeid: str) -> str:
     return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
 
 
-def in_order(items: Sequence[pytest.Item]) -> list[list[pytest.Item]]:
-    """The groups, the longest first."""
-    groups: dict[str, list[pytest.Item]] = {group: [] for group in FIRST}
+def in_order(items: Sequence[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """The groups by name, the longest first. What needs real servers is a group of its own and comes before all else:
+    other lanes may have no control plane."""
+    place = {group: number for number, group in enumerate(FIRST)}
+    groups: dict[tuple[bool, str], list[pytest.Item]] = {}
     for item in items:
-        groups.setdefault(group_of(item.nodeid), []).append(item)
-    return [group for group in groups.values() if group]
+        is_real = item.get_closest_marker("cluster") is not None
+        groups.setdefault((not is_real, group_of(item.nodeid)), []).append(item)
+    ordered = sorted(groups, key=lambda each: (each[0], place.get(each[1], len(FIRST))))
+    return {f"{'' if elsewhere else 'real-'}{group}": groups[elsewhere, group] for elsewhere, group in ordered}
 
 
 def taken(items: Sequence[pytest.Item], notes: Path) -> Iterator[pytest.Item]:
     """The tests of one group after another that no other lane has taken."""
-    for group in in_order(items):
-        name = group_of(group[0].nodeid).replace("/", "-")
+    for name, group in in_order(items).items():
         try:
-            (notes / name).touch(exist_ok=False)
+            (notes / name.replace("/", "-")).touch(exist_ok=False)
         except FileExistsError:
             continue
         yield from group

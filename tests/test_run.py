@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger import LedgerError, read_ledger
-from tests.run import REAL
+from tests.run import LANES, REAL
 from tests.taking import FIRST, TAKEN, TOGETHER, WAITING, group_of
 from tests.unavailable import CLUSTER_TESTS
 
@@ -132,6 +132,44 @@ def test_lanes_that_share_run_every_test_once_and_each_starts_its_servers_once(t
     assert [lane.returncode for lane in lanes] == [0] * 3
     assert sorted(re.findall(r"^ran .*$", "".join(said), re.M)) == [f"ran {f} {n}" for f in files for n in range(3)]
     assert all(text.count("started") == text.count("stopped") <= 1 for text in said)
+
+
+# Each file has tests that need real servers and tests that do not, as some folders have.
+HALF_REAL = """
+import pytest
+
+@pytest.mark.parametrize("kind", ["plain", pytest.param("real", marks=pytest.mark.cluster)])
+def test_it(kind):
+    print(f"\\nran {__file__.rpartition('/')[2]} {kind}")
+"""
+
+
+@pytest.mark.parametrize("both_first", [True, False])
+def test_lanes_on_real_servers_go_on_with_what_is_left_of_the_others(tmp_path: Path, both_first: bool) -> None:
+    files = [f"test_{number}.py" for number in range(6)]
+    for file in files:
+        (tmp_path / file).write_text(HALF_REAL)
+    (tmp_path / "notes").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), TAKEN: str(tmp_path / "notes")}
+
+    def lane(*words: str) -> list[str]:
+        command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "tests.taking", "-p", "no:cacheprovider", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return re.findall(r"^ran (.*)$", done.stdout, re.M)
+
+    orders: list[tuple[str, ...]] = [(*files,), ("-m", "not cluster", *files)]
+    first, second = (lane(*words) for words in (orders if both_first else reversed(orders)))
+
+    assert sorted([*first, *second]) == sorted(f"{file} {kind}" for file in files for kind in ("plain", "real"))
+    assert second == ([] if both_first else [f"{file} real" for file in files])
+    assert not both_first or first[: len(files)] == [f"{file} real" for file in files]
+
+
+def test_lanes_that_wait_take_by_turns_and_those_with_real_servers_read_what_the_others_read() -> None:
+    real, others, reckoning = LANES["test"]
+
+    assert real.among == others.among != reckoning.among
+    assert {*REAL, *WAITING} <= {*real.words} and {*WAITING} <= {*others.words}
 
 
 def test_what_is_taken_first_is_there() -> None:

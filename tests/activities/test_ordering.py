@@ -24,8 +24,6 @@ from testing.fakes import FakeCloud, FakeNotices, World
 from tests.activities.test_departing import an_instance
 from tests.lifecycle.objects import DAEMON, NODE_CLASS, a_claim, a_joined_claim, a_joined_node, a_pod, a_pool
 
-pytestmark = pytest.mark.slow  # the shortest pause between two looks is real time
-
 REF = ClaimRef(name="pool-1", uid="uid-pool-1", pool="pool")
 
 
@@ -109,6 +107,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     async def running(client: object, identity: str) -> str:
         return stage.workflows.get(identity, "")
 
+    monkeypatch.setattr("dovetail.activities.shared.waits.cluster_changes.SHORTEST_SECONDS", 0.0)
     monkeypatch.setattr("dovetail.activities.orders.await_orders.QUIET_SECONDS", 0.0)
     monkeypatch.setattr("dovetail.activities.orders.await_orders.RETURN_SECONDS", 180.0)
     monkeypatch.setattr("dovetail.activities.orders.await_orders.running_type", running)

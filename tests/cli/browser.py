@@ -6,7 +6,10 @@ import os
 import select
 import shutil
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,8 +48,18 @@ class Browser:
         os.close(to_write)
         self._left, self._count, self._session, self._loaded = b"", 0, "", False
         self.problems: list[str] = []
-        target = self.asks("Target.createTarget", url="about:blank")["targetId"]
+        self.context = ""
+        self.begins_anew()
+
+    def begins_anew(self) -> None:
+        """Another page, which knows nothing of the last one: neither what it kept nor what it was allowed."""
+        self._session = ""
+        if self.context:
+            self.asks("Target.disposeBrowserContext", browserContextId=self.context)
+        self.context = self.asks("Target.createBrowserContext")["browserContextId"]
+        target = self.asks("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
         self._session = self.asks("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.problems.clear()
         self.asks("Runtime.enable")
         self.asks("Page.enable")
 
@@ -120,6 +133,33 @@ class Browser:
         self._process.wait()
         os.close(self._in)
         os.close(self._out)
+
+
+_SHARED: list[tuple[Browser, "tempfile.TemporaryDirectory[str]"]] = []
+
+
+@contextmanager
+def a_page() -> Iterator[Browser]:
+    """A page of its own in the browser of all tests of this process: to start one takes longer than to show a page. A
+    test that fails takes it with it."""
+    if not _SHARED:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        _SHARED.append((Browser(Path(folder.name)), folder))
+    browser = _SHARED[0][0]
+    try:
+        browser.begins_anew()
+        yield browser
+    except BaseException:
+        end_shared()
+        raise
+
+
+def end_shared() -> None:
+    """The browser that tests have shared, if there is one."""
+    while _SHARED:
+        browser, folder = _SHARED.pop()
+        browser.ends()
+        folder.cleanup()
 
 
 def seen(browser: Browser, name: str) -> None:

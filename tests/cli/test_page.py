@@ -13,7 +13,7 @@ import pytest
 from dovetail.answers.look.troubles import OwnTrouble, failing, scheduler_silent, watches_broken
 from dovetail.answers.serving.page_files import file_of_page, files_of_page
 from dovetail.answers.shown.documents import document
-from tests.cli.browser import Browser, seen
+from tests.cli.browser import Browser, a_page, seen
 from tests.cli.fleet import Served, serving_by
 from tests.cli.paged import ROLES, UI, VIEWS, a_stream, forwarded, page_of, replying, the_page
 from tests.cli.test_status_text import NOW
@@ -118,29 +118,24 @@ def test_what_of_dovetail_does_not_work_stands_in_one_line_above_every_view(
     tmp_path: Path, trouble: OwnTrouble
 ) -> None:
     found = {**the_page(3), "stream": a_stream(troubles=[document("x", "y", trouble)])}
-    browser = Browser(tmp_path / "profile")
-    try:
-        with page_of(tmp_path, found) as address:
-            browser.goes_to(address)
-            said = browser.until("document.getElementById('troubles').innerText")
-            assert trouble.what in said and trouble.stands_still in said
-            lines = "document.querySelectorAll('#troubles > *').length"
-            assert browser.says(lines) == 1
-            for view in VIEWS:
-                browser.says(f"document.getElementById('tab-{view}').click()")
-                assert browser.says("document.getElementById('troubles').checkVisibility()") is True
-            browser.says("document.getElementById('tab-status').click()")
-            browser.until("document.querySelectorAll('#map .tile').length")
-            seen(browser, f"trouble-{trouble.what[:20].replace(' ', '-')}")
-            assert browser.problems == []
-    finally:
-        browser.ends()
+    with a_page() as browser, page_of(tmp_path, found) as address:
+        browser.goes_to(address)
+        said = browser.until("document.getElementById('troubles').innerText")
+        assert trouble.what in said and trouble.stands_still in said
+        lines = "document.querySelectorAll('#troubles > *').length"
+        assert browser.says(lines) == 1
+        for view in VIEWS:
+            browser.says(f"document.getElementById('tab-{view}').click()")
+            assert browser.says("document.getElementById('troubles').checkVisibility()") is True
+        browser.says("document.getElementById('tab-status').click()")
+        browser.until("document.querySelectorAll('#map .tile').length")
+        seen(browser, f"trouble-{trouble.what[:20].replace(' ', '-')}")
+        assert browser.problems == []
 
 
 @pytest.mark.slow
 def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
+    with a_page() as browser:
         browser.goes_to(address)
         browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
         assert "$59.00/h" in browser.until("document.getElementById('totals').innerText")
@@ -179,14 +174,11 @@ def test_a_person_with_a_keyboard_alone_sees_everything(address: str, tmp_path: 
         browser.says("document.getElementById('theme').click()")
         assert browser.says("getComputedStyle(document.body).backgroundColor") != light
         assert browser.problems == []
-    finally:
-        browser.ends()
 
 
 @pytest.mark.slow
 def test_one_thing_leads_to_the_next_from_pool_to_workflow(address: str, tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
+    with a_page() as browser:
         browser.goes_to(address)
         for link, wanted in WAY:
             browser.until(f"Boolean(document.querySelector({link!r}))")
@@ -196,39 +188,30 @@ def test_one_thing_leads_to_the_next_from_pool_to_workflow(address: str, tmp_pat
         workflow = browser.until("document.querySelector('#one dl a[target=_blank]')?.href")
         assert workflow == f"{UI}prod-eu1%2Fclaim%2Fbatch-00002"
         assert browser.problems == []
-    finally:
-        browser.ends()
 
 
 @pytest.mark.slow
 def test_without_the_web_ui_s_address_a_workflow_is_no_link(tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
-        with page_of(tmp_path, {**the_page(3), "stream": a_stream(workflows="")}) as address:
-            browser.goes_to(f"{address}#/node/batch-00002")
-            browser.until("document.getElementById('one-more').innerText.includes('prod-eu1/claim/')")
-            assert browser.says("document.querySelectorAll('a[target=_blank]').length") == 0
-    finally:
-        browser.ends()
+    with a_page() as browser, page_of(tmp_path, {**the_page(3), "stream": a_stream(workflows="")}) as address:
+        browser.goes_to(f"{address}#/node/batch-00002")
+        browser.until("document.getElementById('one-more').innerText.includes('prod-eu1/claim/')")
+        assert browser.says("document.querySelectorAll('a[target=_blank]').length") == 0
 
 
 @pytest.mark.slow
 def test_a_command_is_copied_as_it_stands(address: str, tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
-        browser.asks("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    with a_page() as browser:
+        allowed = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        browser.asks("Browser.grantPermissions", permissions=allowed, browserContextId=browser.context)
         browser.goes_to(f"{address}#/node/batch-00002")
         browser.until("document.querySelectorAll('#one .copy').length")
         browser.says("document.querySelector('#one .copy').click()")
         browser.until("document.getElementById('said').textContent.includes('dovetail replace batch-00002')")
-    finally:
-        browser.ends()
 
 
 @pytest.mark.slow
 def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(address: str, tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
+    with a_page() as browser:
         browser.goes_to(address)
         browser.until("document.getElementById('cluster')?.textContent === 'prod-eu1'")
         browser.asks("Accessibility.enable")
@@ -238,8 +221,6 @@ def test_everything_that_can_be_pressed_has_a_name_for_who_does_not_see_it(addre
             assert unnamed(browser) == [], view
         assert browser.says("document.querySelectorAll('#tabs a:not([hidden])').length") == len(VIEWS)
         assert browser.says("document.documentElement.lang") == "en"
-    finally:
-        browser.ends()
 
 
 def unnamed(browser: Browser) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from dovetail.cli.remote.workers import Where, Workers
 from dovetail.cli.top.clusters import KEPT_SECONDS, Clusters, clusters_of_here
 from dovetail.cli.top.web import forwarder
 from dovetail.messages.reports import ClusterReport, ReportedNeed, ReportedWorker
-from tests.cli.browser import Browser, seen
+from tests.cli.browser import a_page, seen
 from tests.cli.fleet import serving_by
 from tests.cli.paged import ROLES, replying, the_page
 from tests.cli.test_page_conditions import CUT, FAINT, OUTSIDE
@@ -137,48 +137,40 @@ def test_where_nothing_says_where_temporal_is_there_is_no_such_view(
 
 @pytest.mark.slow
 def test_all_clusters_are_seen_with_what_they_need_and_nothing_of_theirs_becomes_markup(tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
-        with page(tmp_path, lambda: fleet_document(FLEET)) as address:
-            browser.goes_to(address)
-            knows_its_cluster(browser)  # the status has come, and with it what the time is there
-            browser.until("!document.getElementById('tab-clusters').hidden")
-            browser.says("document.getElementById('tab-clusters').click()")
-            rows = "[...document.querySelectorAll('#clusters tbody tr')]"
-            browser.until(f"{rows}.length === 5")
-            shown = "document.getElementById('clusters').innerText"
-            said = browser.says(shown)
-            for text in ("silent for 2h", "shop/web-1 pending for 9m", "and 3 more", "2 come, 14 drifted"):
-                assert text in said, said
-            assert "1,328" in said and "paused" in said and HOSTILE in said
-            assert browser.says("document.querySelectorAll('#clusters img').length") == 0
-            browser.asks("Accessibility.enable")
-            for width in (1920, 1280, 390):
-                size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-                browser.asks("Emulation.setDeviceMetricsOverride", **size)
-                browser.until(f"document.documentElement.scrollWidth <= {width}")
-                assert browser.says(OUTSIDE.replace("WIDTH", str(width))) == [] and browser.says(CUT) == [], width
-                seen(browser, f"clusters-{width}")
-            for scheme in ("dark", "light"):
-                wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-                browser.asks("Emulation.setEmulatedMedia", features=wanted)
-                assert browser.says(FAINT) == [], scheme
-            nodes = browser.asks("Accessibility.getFullAXTree")["nodes"]
-            named = [n for n in nodes if not n.get("ignored") and n.get("role", {}).get("value") in ROLES]
-            assert [n for n in named if not n.get("name", {}).get("value")] == []
-            assert browser.problems == []
-    finally:
-        browser.ends()
+    with a_page() as browser, page(tmp_path, lambda: fleet_document(FLEET)) as address:
+        browser.goes_to(address)
+        knows_its_cluster(browser)  # the status has come, and with it what the time is there
+        browser.until("!document.getElementById('tab-clusters').hidden")
+        browser.says("document.getElementById('tab-clusters').click()")
+        rows = "[...document.querySelectorAll('#clusters tbody tr')]"
+        browser.until(f"{rows}.length === 5")
+        shown = "document.getElementById('clusters').innerText"
+        said = browser.says(shown)
+        for text in ("silent for 2h", "shop/web-1 pending for 9m", "and 3 more", "2 come, 14 drifted"):
+            assert text in said, said
+        assert "1,328" in said and "paused" in said and HOSTILE in said
+        assert browser.says("document.querySelectorAll('#clusters img').length") == 0
+        browser.asks("Accessibility.enable")
+        for width in (1920, 1280, 390):
+            size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+            browser.asks("Emulation.setDeviceMetricsOverride", **size)
+            browser.until(f"document.documentElement.scrollWidth <= {width}")
+            assert browser.says(OUTSIDE.replace("WIDTH", str(width))) == [] and browser.says(CUT) == [], width
+            seen(browser, f"clusters-{width}")
+        for scheme in ("dark", "light"):
+            wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+            browser.asks("Emulation.setEmulatedMedia", features=wanted)
+            assert browser.says(FAINT) == [], scheme
+        nodes = browser.asks("Accessibility.getFullAXTree")["nodes"]
+        named = [n for n in nodes if not n.get("ignored") and n.get("role", {}).get("value") in ROLES]
+        assert [n for n in named if not n.get("name", {}).get("value")] == []
+        assert browser.problems == []
 
 
 @pytest.mark.slow
 def test_without_the_command_the_page_has_no_such_view(tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
-        with page(tmp_path, None) as address:
-            browser.goes_to(f"{address}#/clusters")
-            browser.until("document.getElementById('clusters').innerText.includes('dovetail fleet')")
-            assert browser.says("document.getElementById('tab-clusters').checkVisibility()") is False
-            assert browser.problems == []
-    finally:
-        browser.ends()
+    with a_page() as browser, page(tmp_path, None) as address:
+        browser.goes_to(f"{address}#/clusters")
+        browser.until("document.getElementById('clusters').innerText.includes('dovetail fleet')")
+        assert browser.says("document.getElementById('tab-clusters').checkVisibility()") is False
+        assert browser.problems == []

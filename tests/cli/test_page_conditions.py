@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.cli.browser import Browser, seen
+from tests.cli.browser import Browser, a_page, seen
 from tests.cli.fleet import Reply, documents, serving_by
 from tests.cli.paged import VIEWS, a_stream, an_empty_page, forwarded, page_of, replying, the_page
 
@@ -54,14 +54,10 @@ FAINT: Final = """(() => {
 @contextmanager
 def looking(folder: Path, answers: dict[str, Any]) -> Iterator[Browser]:
     """A browser that has the page of these answers before it."""
-    with page_of(folder, answers) as address:
-        browser = Browser(folder / "profile")
-        try:
-            browser.goes_to(address)
-            yield browser
-            assert browser.problems == []
-        finally:
-            browser.ends()
+    with page_of(folder, answers) as address, a_page() as browser:
+        browser.goes_to(address)
+        yield browser
+        assert browser.problems == []
 
 
 def comes_to(browser: Browser, view: str) -> None:
@@ -227,18 +223,14 @@ def test_an_api_that_answers_with_errors_is_quoted_in_every_view(tmp_path: Path)
         found = files(target)
         return found if found[0] == 200 else (503, "application/json", message)
 
-    with serving_by(tmp_path, answer) as served, forwarded(served) as address:
-        browser = Browser(tmp_path / "profile")
-        try:
-            browser.goes_to(address)
-            for view in (*VIEWS, *ONES):
-                comes_to(browser, view)
-                browser.until(f"document.getElementById('main').innerText.includes({BROKEN!r})")
-                seen(browser, f"{view.replace('/', '-')}-broken")
-            assert browser.says("document.getElementById('live').className") == "needs"
-            assert browser.problems == []
-        finally:
-            browser.ends()
+    with serving_by(tmp_path, answer) as served, forwarded(served) as address, a_page() as browser:
+        browser.goes_to(address)
+        for view in (*VIEWS, *ONES):
+            comes_to(browser, view)
+            browser.until(f"document.getElementById('main').innerText.includes({BROKEN!r})")
+            seen(browser, f"{view.replace('/', '-')}-broken")
+        assert browser.says("document.getElementById('live').className") == "needs"
+        assert browser.problems == []
 
 
 def test_what_was_seen_last_stays_where_the_worker_no_longer_answers(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A payload that was encrypted for one workflow is of no use in another, and no end of ours mistakes the place."""
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -134,19 +134,29 @@ async def test_workflows_read_and_write_each_payload_at_the_place_that_it_is_for
     codec.written, codec.read = [], []
     converter = with_codec(NamedCodec(codec, "test"))
 
-    for file in (each for each in recorded_files() if each.parent.name == kind):
-        history, places = read_history(file), set[str]()
-        for event in history.events:
-            place = place_of(event, history.workflow_id)
-            for payload in payloads_in(event):
-                [bound] = await binding.at(place).encode([payload])
-                payload.CopyFrom(bound)
-                places.add(place)
-        codec.written.clear()
-        codec.read.clear()
-        await replayer(converter).replay_workflow(WorkflowHistory(history.workflow_id, history.events))
-        assert set(codec.read) <= places and "" not in codec.written, file.name
-        assert places <= {*codec.read, *codec.written}, "children are written for"
+    there: dict[str, set[str]] = {}  # whose payloads each history has
+
+    async def bound_histories() -> AsyncIterator[WorkflowHistory]:
+        for file in (each for each in recorded_files() if each.parent.name == kind):
+            history, places = read_history(file), set[str]()
+            for event in history.events:
+                place = place_of(event, history.workflow_id)
+                for payload in payloads_in(event):
+                    [bound] = await binding.at(place).encode([payload])
+                    payload.CopyFrom(bound)
+                    places.add(place)
+            codec.written.clear()
+            codec.read.clear()
+            there[file.name] = places
+            yield WorkflowHistory(history.workflow_id, history.events)
+
+    async with replayer(converter).workflow_replay_iterator(bound_histories()) as replays:
+        async for replay in replays:
+            [*_, (name, places)] = there.items()
+            assert replay.replay_failure is None, name
+            assert set(codec.read) <= places and "" not in codec.written, name
+            assert places <= {*codec.read, *codec.written}, "children are written for"
+    assert there
 
 
 def place_of(event: HistoryEvent, workflow_id: str) -> str:

@@ -164,7 +164,7 @@ def judge(snapshot: Snapshot, min_values: str, preferences: str) -> None:
         assert encoded_bytes(claim) < MOST_CLAIM_BYTES
 
 
-@SLOW
+@settings(SLOW, max_examples=60)
 @given(worlds(), *POLICIES)
 def test_every_claim_of_a_plan_is_one_that_its_definition_takes(
     snapshot: Snapshot, min_values: str, preferences: str

@@ -32,7 +32,7 @@ from tests.properties.forging import CLUSTER, POOLS, STATES, Cluster, fill, forg
 
 pytestmark = pytest.mark.slow
 
-QUIET: Final = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET: Final = settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 # Asked for only by ids that are always held, or acting on nothing: the guard's own tests have these.
 OUT_OF_REACH: Final = frozenset(
     {

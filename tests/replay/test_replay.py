@@ -1,17 +1,15 @@
 """Recorded histories replay against today's code: what runs in a cluster survives an upgrade."""
 
-import functools
 import json
 from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
 
 from dovetail.worker.run import WORKFLOWS
 from tests.replay.fingerprints import FILE, fingerprints
 from tests.replay.recorded import read_history, recorded_files
-from tests.system.histories import replayer
+from tests.system.histories import failures_of, replayer
 
 RECORDED = recorded_files()
 
@@ -20,16 +18,17 @@ def test_each_workflow_has_a_recorded_history() -> None:
     assert {workflow.__name__ for workflow in WORKFLOWS} == {file.parent.name for file in RECORDED}
 
 
+@pytest.fixture(scope="module")
+async def failures() -> dict[Path, Exception | None]:
+    """Of every recorded history; one that cannot be replayed hinders none of the others."""
+    return dict(zip(RECORDED, await failures_of(map(read_history, RECORDED)), strict=True))
+
+
 @pytest.mark.parametrize("file", RECORDED, ids=lambda f: f"{f.parent.name}-{f.stem}")
-async def test_a_recorded_history_replays(file: Path) -> None:
+async def test_a_recorded_history_replays(file: Path, failures: dict[Path, Exception | None]) -> None:
     assert '"workflowTaskCompletedEventAttributes"' in file.read_text(), "a history without a task proves nothing"
-    await shared_replayer().replay_workflow(read_history(file))
-
-
-@functools.cache
-def shared_replayer() -> Replayer:
-    """One for all: to make one costs more than a replay."""
-    return replayer()
+    if failure := failures[file]:
+        raise failure
 
 
 async def test_a_history_of_other_steps_does_not_replay() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.browser import Browser, seen
+from tests.cli.browser import Browser, a_page, seen
 from tests.situations import by_objects, on_servers, page
 from tests.situations.scene import Asks, Situation, answered, played
 from tests.situations.table import SITUATIONS
@@ -55,16 +55,18 @@ async def says_in_the_end(asks: Asks, address: str) -> None:
 @pytest.mark.parametrize("situation", [each for each in SITUATIONS if each.page], ids=lambda each: each.name)
 async def test_the_page_says_it_too(situation: Situation, tmp_path: Path) -> None:
     async with played(situation, tmp_path) as stage:
-        browser = await asyncio.to_thread(Browser, tmp_path / "profile")
-        try:
-            await asyncio.to_thread(browser.goes_to, f"{stage.address}/api/v1/page")
-            for words in situation.page:
-                await asyncio.to_thread(browser.until, f"document.body.innerText.includes({words!r})")
-            said = await asyncio.to_thread(browser.says, "document.body.innerText")
-            assert [words for words in situation.page_never if words in said] == []
-            await asyncio.to_thread(seen, browser, f"situation-{situation.name.replace(' ', '-')}")
-        finally:
-            browser.ends()
+        with a_page() as browser:
+            await asyncio.to_thread(shows, browser, situation, stage.address)
+
+
+def shows(browser: Browser, situation: Situation, address: str) -> None:
+    browser.goes_to(f"{address}/api/v1/page")
+    for words in situation.page:
+        browser.until(f"document.body.innerText.includes({words!r})")
+    said = browser.says("document.body.innerText")
+    assert [words for words in situation.page_never if words in said] == []
+    seen(browser, f"situation-{situation.name.replace(' ', '-')}")
+    browser.goes_to("about:blank")  # it asks nobody who is gone
 
 
 def test_no_situation_stands_twice_and_each_asks() -> None:

@@ -14,7 +14,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 from dovetail.answers.record.facts import HARMLESS
 from dovetail.messages.workflow_ids import caretaker_id, scheduler_id
 from dovetail.workflows.options import ENDS
-from tests.system.histories import executions, replayer
+from tests.system.histories import failures_of, histories
 from tests.upgrade.crews import WAYS, Crews, Swap, Version
 from tests.upgrade.flight import Flight
 from tests.upgrade.previous import installed, named
@@ -176,14 +176,12 @@ async def account(flight: Flight, played: Played) -> None:
         played.note(TAINTS, f"{left}")
     client = await flight.client()
     rows = {identity: row for row, identity in flight.workflows.items()}
-    found = await executions(client, flight.cluster)
-    for execution in found:
-        history = await client.get_workflow_handle(execution.id, run_id=execution.run_id).fetch_history()
+    found = await histories(client, flight.cluster)
+    for history, failure in zip(found, await failures_of(found), strict=True):
         for text in failed_tasks(history):
-            played.note(TASKS, f"{rows.get(execution.id, execution.id)}: {text}")
-        result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
-        if result.replay_failure is not None:
-            played.note(REPLAY, f"{rows.get(execution.id, execution.id)}: {result.replay_failure}")
+            played.note(TASKS, f"{rows.get(history.workflow_id, history.workflow_id)}: {text}")
+        if failure is not None:
+            played.note(REPLAY, f"{rows.get(history.workflow_id, history.workflow_id)}: {failure}")
     problems = f'WorkflowId STARTS_WITH "{flight.cluster}/" AND TemporalReportedProblems IS NOT NULL'
     async for execution in client.list_workflows(problems):
         played.note(TASKS, f"{rows.get(execution.id, execution.id)}: reported by the server")

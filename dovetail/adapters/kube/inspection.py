@@ -7,7 +7,7 @@ kinds that an open feature gate watches, are asked for where a worker needs them
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -131,7 +131,6 @@ class KubeInspection:
         gated: Iterable[Kind] = (),
         node_classes: Iterable[Kind] = (),
         need: Need | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._namespace = (need or Need()).namespace
@@ -150,12 +149,11 @@ class KubeInspection:
             ]
         )
         self._old_kinds = {**_OLD_KINDS, **dict(need.retired)}
-        self._clock = clock
 
     async def facts(self) -> ClusterFacts:
-        asked = self._clock()
+        asked = time.time()
         answer = await self._client.call(_VERSION)
-        answered = self._clock()
+        answered = time.time()
         moment = answer.moment if answer.moment is not None else asked
         served = await asyncio.gather(*[self._is_served(kind) for kind in self._kinds])
         turn = asyncio.Semaphore(REVIEWS_AT_ONCE)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
-from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, Store
+from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, KindStore
 from dovetail.messages.writes import Write
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.snapshot import Snapshot
@@ -41,7 +41,7 @@ class Cache:
     """Objects of the given kinds. Safe to feed from one thread and to read from others."""
 
     def __init__(self, kinds: Iterable[Kind], report: Callable[[Unreadable], None] = log_unreadable) -> None:
-        self._stores = {kind.name: Store(kind) for kind in kinds}
+        self._stores = {kind.name: KindStore(kind) for kind in kinds}
         self._report = report
         self._reported: dict[tuple[str, str], Unreadable] = {}
         self._lock = threading.Lock()
@@ -203,7 +203,7 @@ class Cache:
             self._report(unreadable)
         return Entry(key, uid, version, unreadable=unreadable)
 
-    def _forget_reports(self, store: Store) -> None:
+    def _forget_reports(self, store: KindStore) -> None:
         kind = store.kind.name
         for key in [k for k in self._reported if k[0] == kind and k[1] not in store.contents.unreadable]:
             del self._reported[key]
@@ -213,7 +213,7 @@ class Cache:
             for listener in self._listeners[kind]:
                 listener(old, new)
 
-    def _count(self, store: Store, changed: bool) -> None:
+    def _count(self, store: KindStore, changed: bool) -> None:
         if changed:
             self.revision += 1
             store.changed = self.revision
@@ -227,7 +227,7 @@ class Cache:
 class Listing:
     """A list that comes in pages. Objects that have not changed since they were last read are not read again."""
 
-    def __init__(self, cache: Cache, store: Store) -> None:
+    def __init__(self, cache: Cache, store: KindStore) -> None:
         self._cache = cache
         self._store = store
         self._contents = Contents()

@@ -56,7 +56,7 @@ class Entry:
     unreadable: Unreadable | None = None
 
 
-class Index:
+class StoreIndex:
     """Values by one property. Tuples are replaced, never changed, so a reader's stays as it was."""
 
     def __init__(self, property_of: Callable[[Any], str]) -> None:
@@ -117,11 +117,11 @@ class Contents:
             mapping.pop(key, None)
 
 
-class Store:
+class KindStore:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.contents = Contents()
-        self.index = Index(kind.index) if kind.index else None
+        self.index = StoreIndex(kind.index) if kind.index else None
         self.seen = 0  # the newest version heard of, bookmarks included
         self.changed = 0  # which change of the cache was the last that was one of this kind
         self._floor = 0  # older events change nothing: the last list was complete up to here

@@ -11,7 +11,7 @@ from dovetail.cli.commands.asking import Question, answered_here, asks, of_worke
 from dovetail.cli.output import NEEDS_PERSON
 from dovetail.cli.remote.asking import add_place, where_of
 from dovetail.cli.shown.formats import add_output, rendered
-from dovetail.cli.shown.watching import Watch, add_every
+from dovetail.cli.shown.watching import ScreenWatch, add_every
 
 if TYPE_CHECKING:
     from dovetail.answers.shown.documents import Document
@@ -78,7 +78,7 @@ def _again(given: argparse.Namespace, look: "Callable[[], Document]", lost: tupl
     """Once, or for as long as the person watches. `lost`: what a look may end with, and the next one may not."""
     from dovetail.answers.shown.screen import screen
 
-    watch, show = Watch(given), SHOWS[given.asks.route]
+    watch, show = ScreenWatch(given), SHOWS[given.asks.route]
     while True:
         on = screen()
         try:

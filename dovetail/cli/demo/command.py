@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dovetail.cli.demo.change import ChangeStory
 from dovetail.cli.demo.embedded_stage import EmbeddedStage
-from dovetail.cli.demo.story import Story
+from dovetail.cli.demo.story import DemoStory
 from dovetail.cli.output import say
 
 
@@ -20,7 +20,7 @@ async def demo(folder: Path, keep: bool = False, change: bool = False) -> None:
     say("dovetail demo: starting")
     stage = EmbeddedStage(folder, moves=change)
     try:
-        story = ChangeStory(stage) if change else Story(stage)
+        story = ChangeStory(stage) if change else DemoStory(stage)
         await story.play()
         if keep:
             await story.leave_running()

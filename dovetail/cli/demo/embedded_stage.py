@@ -17,9 +17,9 @@ NODE_CLASS_REF = {"group": "dovetail.sh", "kind": "EmbeddedNodeClass", "name": "
 class EmbeddedStage:
     """One folder, one file, two servers."""
 
-    def __init__(self, folder: Path, cluster: str = "demo", moves: bool = False) -> None:
+    def __init__(self, folder: Path, moves: bool = False) -> None:
         self.folder = folder.resolve()
-        self.cluster = cluster
+        self.cluster = "demo"
         self.moves = moves
         self.file = self.folder / "world.db"
         self.world = create_simulated_world(self.file)

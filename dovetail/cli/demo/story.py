@@ -20,7 +20,7 @@ from dovetail.workflows.converter import DATA_CONVERTER
 PODS = 12
 
 
-class Story(Performance):
+class DemoStory(Performance):
     """Pods, a cancel, a kill."""
 
     def __init__(self, stage: Stage) -> None:

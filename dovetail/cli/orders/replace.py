@@ -29,7 +29,7 @@ LOOK_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class ReplacementProgress:
     """One node on its way."""
 
     node: str
@@ -156,7 +156,9 @@ async def _warn(objects: "ClusterObjects", claims: Iterable["NodeClaim"]) -> Non
             say(f"beware: NodePool {name}: {len(each.failures)} replacements for {each.reason} have failed")
 
 
-async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace) -> Progress:
+async def _ask(
+    objects: "ClusterObjects", node: str, claim: "NodeClaim", given: argparse.Namespace
+) -> ReplacementProgress:
     from dovetail.activities.shared.writes.revisions import revise_claim
     from dovetail.cli.orders.author import person
     from dovetail.model import names
@@ -170,7 +172,7 @@ async def _ask(objects: "ClusterObjects", node: str, claim: "NodeClaim", given: 
     if await revise_claim(objects.claims, claim, lambda _: change) is None:
         raise _too_late(node, claim)
     say(f"{node}: asked for on NodeClaim {claim.name}; `dovetail cancel {claim.name} --reason …` takes it back")
-    return Progress(node=node, claim=claim.name, uid=claim.uid)
+    return ReplacementProgress(node=node, claim=claim.name, uid=claim.uid)
 
 
 def _when(given: argparse.Namespace) -> str:
@@ -184,7 +186,7 @@ def _too_late(node: str, claim: "NodeClaim") -> CommandFailed:
     return CommandFailed(f"{node}: its NodeClaim {claim.name} is being deleted already")
 
 
-async def _watch(objects: "ClusterObjects", asked: list[Progress]) -> None:
+async def _watch(objects: "ClusterObjects", asked: list[ReplacementProgress]) -> None:
     """Say each step once, until all have gone; CommandFailed where one is not asked for any more."""
     from asyncio import sleep
 
@@ -209,7 +211,7 @@ _GONE: Final = "gone"
 _BACK: Final = "stays: the request was taken back"
 
 
-def _step(each: Progress, claim: "NodeClaim | None") -> str:
+def _step(each: ReplacementProgress, claim: "NodeClaim | None") -> str:
     """Where it is, in words."""
     from dovetail.model import names
 

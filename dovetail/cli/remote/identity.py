@@ -21,7 +21,7 @@ PROGRAM_SECONDS: Final = 60.0  # a person may have to log in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class RemoteIdentity:
     """The header that says who we are, and a client's certificate with its key, both PEM; each may be empty."""
 
     authorization: str = ""
@@ -29,14 +29,14 @@ class Identity:
     key: str = ""
 
 
-def identity_of(access: Access) -> Identity:
+def identity_of(access: Access) -> RemoteIdentity:
     """By certificate, token, password or program, as the user's entry says."""
     user = access.user
     if user.get("exec"):
         return _of_program(access, user["exec"])
     if user.get("auth-provider"):
         raise CommandFailed("kubeconfig: users: auth-provider: no longer a part of Kubernetes; use exec")
-    return Identity(
+    return RemoteIdentity(
         authorization=_authorization(user),
         certificate=_content(user, "client-certificate"),
         key=_content(user, "client-key"),
@@ -73,7 +73,7 @@ def _text(file: str) -> str:
         raise CommandFailed(f"kubeconfig: {file}: {error.strerror}") from None
 
 
-def _of_program(access: Access, wanted: Entry) -> Identity:
+def _of_program(access: Access, wanted: Entry) -> RemoteIdentity:
     """Run it, as kubectl does, and read its ExecCredential."""
     command = [str(wanted.get("command", "")), *map(str, wanted.get("args") or ())]
     variables = {str(each["name"]): str(each["value"]) for each in wanted.get("env") or ()}
@@ -86,14 +86,14 @@ def _of_program(access: Access, wanted: Entry) -> Identity:
         raise CommandFailed(f"kubeconfig: exec: {command[0]}: there is no such program") from None
     except (subprocess.SubprocessError, OSError, ValueError, KeyError, TypeError) as error:
         raise CommandFailed(f"kubeconfig: exec: {command[0]}: {error}") from None
-    return Identity(
+    return RemoteIdentity(
         authorization=f"Bearer {status['token']}" if status.get("token") else "",
         certificate=str(status.get("clientCertificateData") or ""),
         key=str(status.get("clientKeyData") or ""),
     )
 
 
-def trust_of(access: Access, identity: Identity) -> "ssl.SSLContext":
+def trust_of(access: Access, identity: RemoteIdentity) -> "ssl.SSLContext":
     """How the server is recognised, and the certificate that we show."""
     import ssl
 

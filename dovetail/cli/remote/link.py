@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from dovetail.answers.failures import CommandFailed
-from dovetail.cli.remote.identity import Identity, identity_of, proxy_of, trust_of
+from dovetail.cli.remote.identity import RemoteIdentity, identity_of, proxy_of, trust_of
 from dovetail.cli.remote.kubeconfig import Access
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Link:
     def __init__(self, access: Access, seconds: float = SECONDS) -> None:
         self.access = access
         self._seconds = seconds  # that a connection and an answer may take
-        self._identity: Identity | None = None
+        self._identity: RemoteIdentity | None = None
         self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str) -> Reply:
@@ -118,11 +118,11 @@ class Link:
         return self._connection, {**accepted, **_named(identity)}
 
 
-def _named(identity: Identity) -> Mapping[str, str]:
+def _named(identity: RemoteIdentity) -> Mapping[str, str]:
     return {"Authorization": identity.authorization} if identity.authorization else {}
 
 
-def connected(access: Access, identity: Identity, seconds: float) -> "http.client.HTTPConnection":
+def connected(access: Access, identity: RemoteIdentity, seconds: float) -> "http.client.HTTPConnection":
     """A connection, through a proxy where one is named; nothing is sent yet."""
     import http.client
 

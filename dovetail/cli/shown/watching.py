@@ -30,7 +30,7 @@ def _seconds(text: str) -> float:
     return found
 
 
-class Watch:
+class ScreenWatch:
     """What a person watches, or sees once."""
 
     def __init__(self, given: argparse.Namespace) -> None:

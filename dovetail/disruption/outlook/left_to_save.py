@@ -74,9 +74,9 @@ class LeftToSave:
     cut: bool = False
 
 
-def left_to_save(snapshot: Snapshot, settings: DisruptionSettings, seconds: float = SECONDS) -> LeftToSave:
+def left_to_save(snapshot: Snapshot, settings: DisruptionSettings) -> LeftToSave:
     """Play consolidation to its end, by the policy that is in force; cut short after so long by the stopwatch."""
-    play = _Play(snapshot=snapshot, settings=settings, stop=settings.cost.stopwatch(seconds))
+    play = _Play(snapshot=snapshot, settings=settings, stop=settings.cost.stopwatch(SECONDS))
     free = _to_the_end(play)
     held_nodes = _held(play)
     if play.cut or not held_nodes:

@@ -29,7 +29,7 @@ step_fields: ContextVar[Mapping[str, str] | None] = ContextVar("step_fields", de
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class DoneLine:
     log_line: LogLine
     controller: str
     name: str = ""  # of the object that the line is about
@@ -38,7 +38,7 @@ class Done:
 
 def fields_of(record: logging.LogRecord, commit: str) -> dict[str, Any]:
     """Everything that the line says, in order."""
-    done: Done | None = getattr(record, EXTRA, None)
+    done: DoneLine | None = getattr(record, EXTRA, None)
     head: dict[str, Any] = {
         "level": _LEVELS.get(record.levelname, record.levelname),
         "time": _moment(record.created),
@@ -67,7 +67,7 @@ def _moment(seconds: float) -> str:
     return f"{whole}.{int(seconds % 1 * 1000):03d}Z"
 
 
-def _subject(done: Done) -> dict[str, Any]:
+def _subject(done: DoneLine) -> dict[str, Any]:
     kind = done.log_line.about
     if not kind:
         return {"controller": done.controller, "namespace": "", "name": ""}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dovetail.model import names
-from dovetail.telemetry.log.line import EXTRA, Done
+from dovetail.telemetry.log.line import EXTRA, DoneLine
 from dovetail.telemetry.log.words import LogLine
 
 _log = logging.getLogger("dovetail.telemetry.log")
@@ -21,7 +21,7 @@ def say(log_line: LogLine, name: str = "", *, controller: str = "", **fields: An
     ordered = {key: given.pop(_key(key)) for key in log_line.fields if _key(key) in given}
     if given:
         raise ValueError(f"{log_line.message}: no field {', '.join(given)} is listed for it")
-    done = Done(log_line=log_line, controller=controller or log_line.controller, name=name, fields=ordered)
+    done = DoneLine(log_line=log_line, controller=controller or log_line.controller, name=name, fields=ordered)
     _log.log(log_line.level, "%s", log_line.message, extra={EXTRA: done})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,6 +69,12 @@ def aws_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudServer
     server = CloudServer.start(Path(tmp_path_factory.mktemp("aws")), options=("--enforce-policies",))
     yield server
     server.stop()
+
+
+@pytest.fixture(autouse=True)
+def no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's attempts follow one another at once: how long it waits between them is its own affair."""
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _seconds: None))
 
 
 @pytest.fixture(scope="session")

@@ -316,7 +316,7 @@ async def test_without_a_queue_ec2_is_asked_for_its_checks_all_the_same(
 async def test_the_queue_is_read_while_ec2_hangs(aws_server: CloudServer, stage: Stage) -> None:
     """A spot warning leaves two minutes; calls that hang must not take the threads that read it."""
     stage.server.control("POST", "sqs", {"body": envelope(SPOT_WARNING, {"instance-id": FIRST})})
-    stage.patch(fail=[{"op": "DescribeInstances", "delay": 5.0, "times": 4}])
+    stage.patch(fail=[{"op": "DescribeInstances", "delay": 2.0, "times": 4}])
     adapter = open_adapter(aws_server, ClassStore(), threads=2)
     await adapter.interruptions.troubles()  # clients are made before anything is timed
     hanging = [asyncio.ensure_future(adapter.calls.attempt("ec2", "DescribeInstances")) for _ in range(4)]

@@ -14,17 +14,17 @@ NAME: Final = "dovetail-shortages"
 class ConfigMapStore:
     """The ConfigMap; `config_maps` are those of our own namespace."""
 
-    def __init__(self, config_maps: RawObjects, name: str = NAME) -> None:
-        self._config_maps, self._name = config_maps, name
+    def __init__(self, config_maps: RawObjects) -> None:
+        self._config_maps = config_maps
 
     async def read(self) -> dict[str, float]:
-        found = await self._config_maps.read(self._name) or {}
+        found = await self._config_maps.read(NAME) or {}
         data: dict[str, str] = found.get("data") or {}
         return {key: float(value) for key, value in data.items() if _is_number(value)}
 
     async def write(self, changes: dict[str, float | None]) -> None:
         data = {key: None if end is None else f"{end:.3f}" for key, end in changes.items()}
-        await self._config_maps.merge(self._name, {"data": data})
+        await self._config_maps.merge(NAME, {"data": data})
 
 
 def _is_number(text: str) -> bool:

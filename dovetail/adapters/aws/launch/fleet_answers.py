@@ -62,7 +62,7 @@ def read_errors(answer: Json) -> tuple[FleetError, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchedInstance:
+class FleetInstance:
     """The one instance of a fleet."""
 
     id: str
@@ -70,7 +70,7 @@ class LaunchedInstance:
     template: str
 
 
-def launched_instance(answer: Json) -> LaunchedInstance | None:
+def launched_instance(answer: Json) -> FleetInstance | None:
     """The instance; None where there is none."""
     for entry in answer.get("Instances") or ():
         said = entry.get("LaunchTemplateAndOverrides") or {}
@@ -78,7 +78,7 @@ def launched_instance(answer: Json) -> LaunchedInstance | None:
             override = dict(said.get("Overrides") or {})
             override.setdefault("InstanceType", entry.get("InstanceType", ""))
             template = (said.get("LaunchTemplateSpecification") or {}).get("LaunchTemplateName", "")
-            return LaunchedInstance(id=identity, override=override, template=template)
+            return FleetInstance(id=identity, override=override, template=template)
     return None
 
 

@@ -20,7 +20,7 @@ from dovetail.adapters.aws.instances.instance import InstanceFacts, instance_of
 from dovetail.adapters.aws.launch.fleet_answers import (
     UNFULFILLABLE,
     FleetError,
-    LaunchedInstance,
+    FleetInstance,
     launched_instance,
     outcome,
     read_errors,
@@ -150,7 +150,7 @@ class Launcher:
             await self._sells_again(attempt, launched)
         return replace(await self._instance(attempt, launched), warnings=warnings_of(errors))
 
-    async def _sells_again(self, attempt: LaunchAttempt, launched: LaunchedInstance) -> None:
+    async def _sells_again(self, attempt: LaunchAttempt, launched: FleetInstance) -> None:
         """The next pass makes claims for all others that wait for this."""
         sold = Shortage(
             capacity_type=attempt.launch.fleet.capacity_type,
@@ -177,7 +177,7 @@ class Launcher:
             short = [Shortage(capacity_type=core.CAPACITY_RESERVED, scope=each) for each in exhausted]
             await sources.shortages.remember(short, _RESERVED_SECONDS)
 
-    async def _instance(self, attempt: LaunchAttempt, launched: LaunchedInstance) -> Instance:
+    async def _instance(self, attempt: LaunchAttempt, launched: FleetInstance) -> Instance:
         override = launched.override
         launch, sources = attempt.launch, self._offerings.sources
         group = next((g for g in launch.groups if g.template == launched.template), launch.groups[0])

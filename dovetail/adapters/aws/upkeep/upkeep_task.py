@@ -7,13 +7,15 @@ does not hold up the others of the same task.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from dovetail.model.nodes import NodeClaim
 from dovetail.ports.failures import Conflict, Failure
 from dovetail.telemetry.metrics.ours.background import task_failed
 
 _log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 10  # claims
 
 
 class UpkeepTask(Protocol):
@@ -30,11 +32,9 @@ def log_failure(subject: str, error: Exception) -> None:
     task_failed("upkeep of NodeClasses")
 
 
-async def each(
-    claims: Iterable[NodeClaim], act: Callable[[NodeClaim], Awaitable[None]], *, doing: str, at_once: int = 10
-) -> bool:
+async def each(claims: Iterable[NodeClaim], act: Callable[[NodeClaim], Awaitable[None]], *, doing: str) -> bool:
     """Act on every claim; whether all went well. What did not is logged and tried again at the next look."""
-    slots = asyncio.Semaphore(at_once)
+    slots = asyncio.Semaphore(_AT_ONCE)
 
     async def one(claim: NodeClaim) -> bool:
         async with slots:

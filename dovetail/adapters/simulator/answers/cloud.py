@@ -16,7 +16,7 @@ from dovetail.adapters.simulator.calls import Calls
 from dovetail.adapters.simulator.cloud import instances, shortages
 from dovetail.adapters.simulator.cloud.catalogue import WorldCatalogue, read_catalogue
 from dovetail.adapters.simulator.cloud.instances import InstanceRow, LaunchCall
-from dovetail.adapters.simulator.cloud.launch_requests import LaunchRequest, as_text, from_text, launch_request_for
+from dovetail.adapters.simulator.cloud.launch_requests import EmbeddedLaunch, as_text, from_text, launch_request_for
 from dovetail.adapters.simulator.cloud.node_classes import read_class
 from dovetail.adapters.simulator.ledger import Entry, append
 from dovetail.adapters.simulator.settings import read_settings
@@ -157,7 +157,7 @@ def _prepared(
 
 
 def _launched(
-    connection: sqlite3.Connection, claim: NodeClaim, request: LaunchRequest, token: str, now: float
+    connection: sqlite3.Connection, claim: NodeClaim, request: EmbeddedLaunch, token: str, now: float
 ) -> tuple[Instance | NoCapacity, str]:
     settings = read_settings(connection)
     launched = instances.launch(connection, _call(claim, request, token, settings.cluster), now)
@@ -169,7 +169,7 @@ def _launched(
     return instance_of(launched.row, read_catalogue(connection)), launched.row.id
 
 
-def _call(claim: NodeClaim, request: LaunchRequest, token: str, cluster: str) -> LaunchCall:
+def _call(claim: NodeClaim, request: EmbeddedLaunch, token: str, cluster: str) -> LaunchCall:
     labels = {**_single_values(claim), **claim.labels}
     taints = [fields.taint(t) for t in (_UNREGISTERED, *claim.taints, *claim.startup_taints)]
     return LaunchCall(

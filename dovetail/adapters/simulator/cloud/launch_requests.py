@@ -23,7 +23,7 @@ MAX_OFFERINGS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchRequest:
+class EmbeddedLaunch:
     """The capacity pools in the order in which they are tried, and the class as it was then."""
 
     node_class: str
@@ -32,7 +32,7 @@ class LaunchRequest:
     pools: tuple[CapacityPool, ...]
 
 
-def as_text(request: LaunchRequest) -> str:
+def as_text(request: EmbeddedLaunch) -> str:
     """The text of a request; equal requests have equal texts."""
     body = {
         "class": request.node_class,
@@ -43,10 +43,10 @@ def as_text(request: LaunchRequest) -> str:
     return orjson.dumps(body).decode()
 
 
-def from_text(text: str) -> LaunchRequest:
+def from_text(text: str) -> EmbeddedLaunch:
     """The request that a text stands for."""
     body = orjson.loads(text)
-    return LaunchRequest(
+    return EmbeddedLaunch(
         node_class=body["class"],
         stamps=tuple((s[0], s[1]) for s in body["stamps"]),
         image=body["image"],
@@ -56,11 +56,11 @@ def from_text(text: str) -> LaunchRequest:
 
 def launch_request_for(
     claim: NodeClaim, node_class: NodeClass, catalogue: WorldCatalogue, short: Iterable[CapacityPool]
-) -> LaunchRequest:
+) -> EmbeddedLaunch:
     """The cheapest offerings for a claim without a known shortage; none at all where nothing fits."""
     missing = frozenset(short)
     pools = [each.pool for each in suitable(claim, node_class, catalogue) if each.pool not in missing]
-    return LaunchRequest(
+    return EmbeddedLaunch(
         node_class=node_class.name,
         stamps=node_class.stamps,
         image=_image(claim, node_class),
