@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
-from dovetail.adapters.kubernetes_json.store import Change, Contents, Entry, Kind, Store
+from dovetail.adapters.kubernetes_json.store import ChangeKind, Contents, Entry, Kind, Store
 from dovetail.messages.writes import Write
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.objects.watched_kinds import STANDING
@@ -224,11 +224,11 @@ class Cache:
             for listener in self._listeners[kind]:
                 listener(old, new)
 
-    def _count(self, store: Store, change: Change) -> None:
+    def _count(self, store: Store, change: ChangeKind) -> None:
         if change:
             self.revision += 1
             store.changed = self.revision
-        if change is Change.STANDING:
+        if change is ChangeKind.STANDING:
             store.stood = self.revision
 
     def _ring(self, before: int) -> None:

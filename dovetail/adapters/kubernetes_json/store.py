@@ -134,7 +134,7 @@ class Contents:
             mapping.pop(key, None)
 
 
-class Change(IntEnum):
+class ChangeKind(IntEnum):
     """What an event has changed of a kind."""
 
     NONE = 0  # a version at most
@@ -178,33 +178,33 @@ class Store:
         """Whether an event of that object at that version is newer than what is known."""
         return version > max(self._floor, self.contents.versions.get(key, 0), self._gone.get(key, 0))
 
-    def put(self, entry: Entry) -> Change:
+    def put(self, entry: Entry) -> ChangeKind:
         """An object was created or has changed."""
         self.seen = max(self.seen, entry.version)
         if not self.is_news(entry.key, entry.version):
-            return Change.NONE
+            return ChangeKind.NONE
         old, old_uid, old_unreadable = self._held(entry.key)
         self._gone.pop(entry.key, None)
         self.contents.put(entry)
         self._reindex(old, entry.value)
         self._given = None
         if old_uid != entry.uid or old_unreadable != entry.unreadable:
-            return Change.STANDING
+            return ChangeKind.STANDING
         return self._change(old, entry.value)
 
-    def _change(self, old: Any, new: Any) -> Change:
+    def _change(self, old: Any, new: Any) -> ChangeKind:
         if _says_the_same(old, new):
-            return Change.NONE
+            return ChangeKind.NONE
         standing = self.kind.standing
         same = standing is not None and old is not None and new is not None and standing(old) == standing(new)
-        return Change.PASSING if same else Change.STANDING
+        return ChangeKind.PASSING if same else ChangeKind.STANDING
 
-    def drop(self, key: str, version: int) -> Change:
+    def drop(self, key: str, version: int) -> ChangeKind:
         """An object was deleted at that version."""
         self.seen = max(self.seen, version)
         known = self.contents.versions.get(key, 0)
         if version < known or version <= max(self._floor, self._gone.get(key, 0)):
-            return Change.NONE
+            return ChangeKind.NONE
         old = self.contents.values.get(key)
         self.contents.drop(key)
         self._reindex(old, None)
@@ -212,9 +212,9 @@ class Store:
         self._gone.pop(key, None)
         self._gone[key] = version
         self._forget_deletions()
-        return Change.STANDING if known > 0 else Change.NONE
+        return ChangeKind.STANDING if known > 0 else ChangeKind.NONE
 
-    def replace(self, contents: Contents, version: int) -> Change:
+    def replace(self, contents: Contents, version: int) -> ChangeKind:
         """Everything there is, as listed at that version.
 
         The list counts even where it is older than what was seen: the server may have been restored from a backup.
@@ -225,7 +225,7 @@ class Store:
         self._gone.clear()
         if self.index is not None:
             self.index.rebuild(contents.values.values())
-        return Change.STANDING if differs else Change.NONE
+        return ChangeKind.STANDING if differs else ChangeKind.NONE
 
     def uid_of(self, key: str) -> str:
         """The UID of the object under that key, readable or not; empty where there is none."""
