@@ -73,6 +73,7 @@ from dovetail.activities.upkeep.pauses import PauseUpkeep
 from dovetail.activities.upkeep.pools import PoolUpkeep
 from dovetail.activities.upkeep.questions import MetricQuestions
 from dovetail.activities.upkeep.rollouts import RolloutUpkeep
+from dovetail.activities.upkeep.settled import WhileSettled
 from dovetail.activities.upkeep.time_rules import TimeRuleUpkeep
 from dovetail.activities.upkeep.waiting_drift import WaitingDriftUpkeep
 from dovetail.connection.presence import TemporalPresence
@@ -336,9 +337,9 @@ class Wiring:
             PauseUpkeep(w.notices),
             TimeRuleUpkeep(w.times, now, w.catalogues, w.notices, self.questions),
             RolloutUpkeep(w.times, w.notices),
-            BreakerUpkeep(w.pools, w.notices, now),
-            WaitingDriftUpkeep(w.notices),
-            CancelUpkeep(settings.cluster, w.claims, w.notices, now),
+            WhileSettled(BreakerUpkeep(w.pools, w.notices, now), now),
+            WhileSettled(WaitingDriftUpkeep(w.notices), now),
+            WhileSettled(CancelUpkeep(settings.cluster, w.claims, w.notices, now), now),
         ]
 
 

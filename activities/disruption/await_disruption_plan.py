@@ -14,7 +14,7 @@ from dataclasses import replace
 from temporalio import activity
 
 from dovetail.activities.shared.every_step.heartbeats import report
-from dovetail.activities.shared.looks.decision_thread import REST_FACTOR, DecisionThread, ShouldStop
+from dovetail.activities.shared.looks.decision_thread import DecisionThread, ShouldStop, rest_after
 from dovetail.activities.shared.looks.flights import DecisionFollowers
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.turns import by_turns
@@ -98,7 +98,7 @@ class AwaitDisruptionPlan:
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
-            await self._pause((self.now() - started) * REST_FACTOR)
+            await self._pause(rest_after(self.now() - started))
             moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
             wake = min([until, next_due, again, *[m for m in moments if m > self.now()]])
             await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)

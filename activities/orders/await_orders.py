@@ -27,7 +27,7 @@ from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim, Order, Orders, OrdersRequest, subject_of
 from dovetail.messages.workflow_ids import claim_owner_id, node_owner_id
 from dovetail.messages.workflow_types import RELEASE_NODE, TERMINATE_NODE
-from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_CLAIMS
+from dovetail.model.objects.watched_kinds import FLEET, NODES_AND_STANDING_CLAIMS
 from dovetail.model.rules.pod_rules import is_reschedulable
 from dovetail.model.snapshot import Snapshot
 
@@ -81,9 +81,9 @@ class AwaitOrders:
         self.finders = finders
         self.now = now
         self.memory = _Memory()
-        self.leaving = LastAnswer(NODES_AND_CLAIMS, unfinished.leaving_unowned)
-        self.deserted = LastAnswer(NODES_AND_CLAIMS, unfinished.deserted)
-        self.needed = LastAnswer(NODES_AND_CLAIMS, self._needed)
+        self.leaving = LastAnswer(NODES_AND_STANDING_CLAIMS, unfinished.leaving_unowned)
+        self.deserted = LastAnswer(NODES_AND_STANDING_CLAIMS, unfinished.deserted)
+        self.needed = LastAnswer(NODES_AND_STANDING_CLAIMS, self._needed)
         self.expiries = Expiries()
 
     @activity.defn

@@ -4,10 +4,11 @@ from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import earliest
 from dovetail.lifecycle import unfinished
 from dovetail.messages.orders import DeleteClaim
+from dovetail.model.objects.watched_kinds import STANDING_CLAIMS
 from dovetail.model.permission.pauses import next_end
 from dovetail.model.snapshot import Snapshot
 
-DEPENDS_ON = frozenset({"NodeClaim", "NodePool", "DisruptionPolicy"})
+DEPENDS_ON = STANDING_CLAIMS | {"NodePool", "DisruptionPolicy"}
 
 
 class Expiries:

@@ -8,9 +8,11 @@ is to be repaired any more.
 from collections.abc import Callable
 
 from dovetail.activities.orders.finders import MINUTE
+from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import Look
 from dovetail.lifecycle.repair import find_repairs
 from dovetail.messages.orders import Order
+from dovetail.model.objects.watched_kinds import STANDING_CLAIMS
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.nodes import repair_blocked
 from dovetail.ports.cloud import Catalogues
@@ -31,13 +33,18 @@ class RepairFinder:
         self.notices = notices
         self.now = now
         self.repairs, self.reboots = repairs, reboots
+        self.any_reboots = LastAnswer(STANDING_CLAIMS, _any_reboots)
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
         """Delete what has been unhealthy for too long."""
-        if not self.repairs and not any(claim.is_rebooting for claim in snapshot.claims.values()):
+        if not self.repairs and not self.any_reboots.of(snapshot):
             return Look()
         policies = await self.catalogues.repair_policies() if self.repairs else ()
         found = find_repairs(snapshot, policies, reboots=self.reboots)
         await self.notices.publish(*[repair_blocked(snapshot.nodes[one.node], one.where) for one in found.blocked])
         again = found.next_due if found.next_due is not None else self.now() + MINUTE
         return Look(due=[*found.orders, *found.reboots], again=again)
+
+
+def _any_reboots(snapshot: Snapshot) -> bool:
+    return any(claim.is_rebooting for claim in snapshot.claims.values())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec
 
+from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.activities.shared.turns import by_turns, each_by_turns
 from dovetail.activities.shared.writes.revisions import revise_status
@@ -29,6 +30,7 @@ from dovetail.lifecycle.conditions import conditions_of_claim
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.watched_kinds import STANDING_CLAIMS
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Catalogues
@@ -80,6 +82,7 @@ class _Seen:
     classes: dict[NodeClassRef, str] = field(default_factory=dict)  # class -> its version at this look
     bases: dict[str, _Basis] = field(default_factory=dict)  # by NodePool
     judged: dict[str, _Judged] = field(default_factory=dict)  # by claim UID
+    supported: frozenset[tuple[str, str]] = frozenset()
 
 
 class ClaimUpkeep:
@@ -99,43 +102,56 @@ class ClaimUpkeep:
         self.catalogues = catalogues
         self.now = now
         self.seen, self.stamps = _Seen(), PodStamps()
+        self.references = LastAnswer(STANDING_CLAIMS, _references)
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when the next verdict may change."""
         await by_turns(self.stamps.begin(snapshot))
         writes: list[Write] = []
         moments: list[float] = []
-        self.seen.classes = {
-            reference: (await self.catalogues.node_class(reference)).version
-            for reference in {claim.node_class for claim in snapshot.claims.values()}
-            if snapshot.is_ours(reference)
-        }
-        self.seen.bases = self._bases(snapshot)
-        known, self.seen.judged = self.seen.judged, {}
+        await self._see_what_judges(snapshot)
         now = self.now()
-        async for claim in each_by_turns(snapshot.claims.values()):
+        unsettled = self._unsettled(snapshot, now)
+        moments += [judged.until for judged in self.seen.judged.values()]
+        async for claim in each_by_turns(unsettled):
             basis = self.seen.bases.get(claim.labels.get(names.NODE_POOL, ""))
             if basis is None or claim.deleting_since is not None or not snapshot.is_ours(claim.node_class):
                 continue
-            judged = known.get(claim.uid)
-            if judged is None or self.stamps.has_moved(claim.node_name) or not self._holds(judged, claim, basis, now):
-                stamp = self.stamps.due(claim, basis.pool, now)
-                judged = await self._judged(claim, basis, stamp)
-                if stamp is not None or judged.wanted != tuple(claim.condition(kind) for kind in KINDS):
-                    writes.append(partial(self._write, claim, judged.wanted, stamp))
-                    moments.append(judged.until)
-                    continue
+            stamp = self.stamps.due(claim, basis.pool, now)
+            judged = await self._judged(claim, basis, stamp)
             moments.append(judged.until)
-            if judged.is_sure:
+            if stamp is not None or judged.wanted != tuple(claim.condition(kind) for kind in KINDS):
+                writes.append(partial(self._write, claim, judged.wanted, stamp))
+            elif judged.is_sure:
                 self.seen.judged[claim.uid] = judged
         await by_turns(self.stamps.end(snapshot))
         return Look(due=writes, again=min(moments, default=None))
 
-    def _holds(self, judged: _Judged, claim: NodeClaim, basis: _Basis, now: float) -> bool:
-        """Whether what was found then is still so: a view gives the same object for a claim that has not changed."""
-        version = self.seen.classes.get(claim.node_class, "")
-        same = judged.claim is claim and judged.basis is basis and judged.class_version == version
-        return same and now < judged.until
+    async def _see_what_judges(self, snapshot: Snapshot) -> None:
+        """Classes and bases as of this look; what was judged by others is forgotten."""
+        before = self.seen.classes, self.seen.bases, self.seen.supported
+        references = self.references.of(snapshot)
+        self.seen.classes = {each: (await self.catalogues.node_class(each)).version for each in references}
+        self.seen.bases, self.seen.supported = self._bases(snapshot), snapshot.supported_node_classes
+        if before != (self.seen.classes, self.seen.bases, self.seen.supported):
+            self.seen.judged = {uid: each for uid, each in self.seen.judged.items() if self._is_judged_by(each)}
+
+    def _is_judged_by(self, judged: _Judged) -> bool:
+        claim, basis = judged.claim, self.seen.bases.get(judged.basis.pool.name)
+        return basis is judged.basis and self.seen.classes.get(claim.node_class, "") == judged.class_version
+
+    def _unsettled(self, snapshot: Snapshot, now: float) -> list[NodeClaim]:
+        """The claims of which what was found may be no longer so; only of the others it is kept. A view gives the same
+        object for a claim that has not changed."""
+        known, moved, settled, unsettled = self.seen.judged, self.stamps.moved, dict[str, _Judged](), list[NodeClaim]()
+        for claim in snapshot.claims.values():  # all of them, at each look: nothing else is asked of one that holds
+            judged = known.get(claim.uid)
+            if judged is None or judged.claim is not claim or now >= judged.until or claim.node_name in moved:
+                unsettled.append(claim)
+            else:
+                settled[claim.uid] = judged
+        self.seen.judged = settled
+        return unsettled
 
     def _bases(self, snapshot: Snapshot) -> dict[str, _Basis]:
         """What claims are judged by, for each NodePool; the same object as before where it says the same."""
@@ -202,6 +218,12 @@ class ClaimUpkeep:
             return ClaimStatus(conditions=conditions.conditions, last_pod_event=stamp)
 
         await revise_status(self.claims, claim, status_of)
+
+
+def _references(snapshot: Snapshot) -> tuple[NodeClassRef, ...]:
+    """The NodeClasses of ours that claims have."""
+    found = {claim.node_class for claim in snapshot.claims.values()}
+    return tuple(reference for reference in found if snapshot.is_ours(reference))
 
 
 def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:

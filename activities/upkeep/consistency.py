@@ -32,10 +32,10 @@ class ConsistencyUpkeep:
         writes: list[Write] = []
         settled: list[float] = []
         self.looked = {uid: at for uid, at in self.looked.items() if now - at < LOOK_SECONDS}
-        async for claim in each_by_turns(snapshot.claims.values()):
+        async for claim in each_by_turns([c for c in snapshot.claims.values() if c.uid not in self.looked]):
             managed = snapshot.is_ours(claim.node_class)
             node = snapshot.pairing.node_of(claim)
-            if node is None or not managed or claim.deleting_since is not None or claim.uid in self.looked:
+            if node is None or not managed or claim.deleting_since is not None:
                 continue
             began = claim.condition(names.INITIALIZED_CONDITION)
             if began is None or began.status != "True":
@@ -49,7 +49,8 @@ class ConsistencyUpkeep:
             wanted = self._condition(issues)
             if issues or claim_conditions_with(claim, wanted) is not None:
                 writes.append(partial(self._write, claim, wanted, issues))
-        return Look(due=writes, again=earliest(*settled, *[at + LOOK_SECONDS for at in self.looked.values()]))
+        first = min(self.looked.values(), default=None)
+        return Look(due=writes, again=earliest(*settled, None if first is None else first + LOOK_SECONDS))
 
     def _condition(self, issues: tuple[str, ...]) -> Condition:
         if issues:

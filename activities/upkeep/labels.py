@@ -11,7 +11,7 @@ from dovetail.activities.shared.writes.revisions import revise_claim, revise_nod
 from dovetail.lifecycle.node_checks import MissingLabel, missing_class_labels
 from dovetail.lifecycle.registration import NodeChange
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS
+from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.objects import MetadataChange, NodeClaims, Nodes
 
@@ -21,7 +21,7 @@ class LabelUpkeep:
 
     def __init__(self, claims: NodeClaims, nodes: Nodes) -> None:
         self.claims, self.nodes = claims, nodes
-        self.missing = LastAnswer(NODES_AND_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))
+        self.missing = LastAnswer(NODES_AND_STANDING_CLAIMS, lambda snapshot: tuple(missing_class_labels(snapshot)))
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due; time alone changes nothing."""

@@ -13,7 +13,7 @@ from dovetail.activities.shared.looks.look import Look, Write
 from dovetail.lifecycle.pool_readiness import CLASS_NOT_FOUND, CLASS_READY, CLASS_TERMINATING
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
-from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
+from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.notices.about import notice_about
@@ -29,7 +29,7 @@ class NoticeUpkeep:
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
         self.before: Mapping[str, Observed] | None = None
-        self.observed = LastAnswer(NODES_AND_CLAIMS | POOLS, _by_uid)
+        self.observed = LastAnswer(NODES_AND_STANDING_CLAIMS | POOLS, _by_uid)
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The notices that are due; time alone changes nothing."""

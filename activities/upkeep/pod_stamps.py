@@ -32,6 +32,7 @@ class PodStamps:
     living: LivingPods = field(default_factory=LivingPods)
     before: Pods | None = None  # None: there was no look yet
     now: Pods = field(default_factory=dict)
+    moved: frozenset[str] = frozenset()  # nodes whose pods may be others than at the look before
     unstamped: dict[str, list[Pod]] = field(default_factory=dict)  # the first look's, on nodes without a stamp
     unwritten: dict[str, _Unwritten] = field(default_factory=dict)  # by claim UID
 
@@ -39,6 +40,9 @@ class PodStamps:
         """A look begins; in parts, between which the caller may do something else."""
         yield from self.living.catch_up(snapshot)
         self.now = self.living.of(snapshot)
+        before = self.before or {}
+        other = [node for node, pods in self.now.items() if before.get(node) is not pods]
+        self.moved = frozenset([*other, *(before.keys() - self.now.keys())])
         yield
         self.unstamped = _on_unstamped_nodes(snapshot) if self.before is None else {}
         yield
@@ -50,15 +54,12 @@ class PodStamps:
         Nothing is lost: the quiet after which a node may be consolidated begins when it is initialised."""
         yield
         before = self.before or {}
-        starting = [c.node_name for c in snapshot.claims.values() if c.node_name and not _is_initialized(c)]
+        there = [claim for claim in snapshot.claims.values() if claim.node_name in self.moved]
+        starting = [claim.node_name for claim in there if not _is_initialized(claim)]
         self.before = {**self.now, **{node: before.get(node, frozenset()) for node in starting}}
         if self.unwritten:
             stand = {claim.uid for claim in snapshot.claims.values()}
             self.unwritten = {uid: moments for uid, moments in self.unwritten.items() if uid in stand}
-
-    def has_moved(self, node: str) -> bool:
-        """Whether its pods may be others than at the look before."""
-        return (self.before or {}).get(node) is not self.now.get(node)
 
     def due(self, claim: NodeClaim, pool: NodePool, moment: float) -> float | None:
         """The stamp to write now (DIS-163); None for none."""

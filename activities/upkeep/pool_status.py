@@ -17,6 +17,7 @@ from dovetail.lifecycle.pool_health import Health, judge_health, record_text
 from dovetail.lifecycle.pool_readiness import class_readiness, conditions_of_pool, readiness
 from dovetail.lifecycle.pool_usage import pool_usage, same_usage
 from dovetail.model.nodes import Condition, NodeClassRef
+from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources
@@ -27,7 +28,7 @@ CLASS_LOOK_AGAIN = 2.0  # and one that is not
 FIGURES_EVERY = 1.0  # between writes of usage alone: twenty nodes that start at once would be forty writes
 
 # What a status is worked out from, beside the state of the pool's NodeClass; the time only dates what changes.
-DEPENDS_ON: Final = frozenset({"NodeClaim", "Node", "NodePool", "NodeRollout"})
+DEPENDS_ON: Final = NODES_AND_STANDING_CLAIMS | POOLS | {"NodeRollout"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

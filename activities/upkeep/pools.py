@@ -9,12 +9,14 @@ write: another one at the version before would be a conflict.
 from collections.abc import Callable
 from functools import partial
 
+from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import Look, Write, earliest
 from dovetail.activities.shared.writes.revisions import revise_claim
 from dovetail.activities.upkeep.pool_status import PoolStatuses, PoolWrites
 from dovetail.disruption.upkeep.hash_migration import Stamps, hash_stamps
 from dovetail.lifecycle.pool_health import RESULTS as HEALTH_RESULTS
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.watched_kinds import POOLS, STANDING_CLAIMS
 from dovetail.model.pools import NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import NODES
@@ -30,17 +32,15 @@ class PoolUpkeep:
     def __init__(self, pools: NodePools, claims: NodeClaims, catalogues: Catalogues, now: Callable[[], float]) -> None:
         self.pools, self.claims, self.now = pools, claims, now
         self.statuses = PoolStatuses(catalogues, now)
+        self.stamps = LastAnswer(STANDING_CLAIMS | POOLS, _stamps)
         self.written: dict[str, int] = {}  # pool UID -> version of our last write
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
         """The writes that are due, and when a pool's status may change."""
         writes: list[Write] = []
         statuses, again = await self.statuses.wanted(snapshot)
-        claims = [claim for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)]
-        for name, pool in sorted(snapshot.pools.items()):
-            if not snapshot.is_ours(pool.template.node_class):
-                continue
-            stamps, wanted = hash_stamps(pool, claims), statuses.get(name)
+        for name, stamps in self.stamps.of(snapshot).items():
+            pool, wanted = snapshot.pools[name], statuses.get(name)
             if not stamps.claims and not stamps.pool and wanted is None:
                 continue
             if int(pool.resource_version or 0) < self.written.get(pool.uid, 0):
@@ -75,3 +75,10 @@ class PoolUpkeep:
 
 def _always(change: MetadataChange, found: NodeClaim) -> MetadataChange:
     return change
+
+
+def _stamps(snapshot: Snapshot) -> dict[str, Stamps]:
+    """What hashes are to be written, for each pool of ours by name."""
+    claims = [claim for claim in snapshot.claims.values() if snapshot.is_ours(claim.node_class)]
+    ours = [pool for _, pool in sorted(snapshot.pools.items()) if snapshot.is_ours(pool.template.node_class)]
+    return {pool.name: hash_stamps(pool, claims) for pool in ours}

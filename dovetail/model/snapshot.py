@@ -4,7 +4,7 @@ Adapters take it from the cache that their watches feed, and nothing changes it 
 `seen`, the newest resourceVersion of each kind, and not in its time.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +13,9 @@ from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.objects.buffers import CapacityBuffer
 from dovetail.model.objects.overlays import NodeOverlay
 from dovetail.model.objects.pairing import Pairing
+from dovetail.model.objects.pod_index import NodePods, PodIndex
 from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import STANDING
 from dovetail.model.objects.workloads import (
     AdmissionGuard,
     CsiNode,
@@ -44,10 +46,11 @@ class Snapshot:
 
     now: float
     seen: Mapping[str, int] = field(default_factory=dict)
-    # Kind -> which change of the view was the last of that kind; empty where nobody counts. Of one view, and before
-    # anything was replaced in the snapshot.
+    # Kind -> which change of the view was the last of that kind, of NodeClaims also the last of what stands on them;
+    # empty where nobody counts. Of one view, and before anything was replaced in the snapshot.
     changed: Mapping[str, int] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
+    pod_index: PodIndex | None = field(default=None, compare=False, repr=False)  # of a view; asked only if of `pods`
     nodes: Mapping[str, Node] = field(default_factory=dict)
     claims: Mapping[str, NodeClaim] = field(default_factory=dict)
     pools: Mapping[str, NodePool] = field(default_factory=dict)
@@ -89,7 +92,11 @@ class Snapshot:
         """A value that is equal as long as no object of these kinds says anything new; None where nobody counts."""
         if not self.changed:
             return None
-        return (self.supported_node_classes, *[self.changed.get(kind, 0) for kind in sorted(kinds)])
+        return (self.supported_node_classes, *[self._changed(kind) for kind in sorted(kinds)])
+
+    def _changed(self, kind: str) -> int:
+        found = self.changed.get(kind)
+        return self.changed.get(kind.removesuffix(STANDING), 0) if found is None else found
 
     def is_ours(self, reference: NodeClassRef) -> bool:
         """Whether this cloud understands the NodeClass; claims and pools of another are another provider's (PLM-1)."""
@@ -109,14 +116,27 @@ class Snapshot:
             found.setdefault(claim.labels.get(names.NODE_POOL, ""), []).append(claim)
         return {pool: tuple(claims) for pool, claims in found.items()}
 
+    @property
+    def _index(self) -> PodIndex | None:
+        return self.pod_index if self.pod_index is not None and self.pod_index.pods is self.pods else None
+
     @cached_property
-    def pods_by_node(self) -> Mapping[str, Sequence[Pod]]:
+    def pods_by_node(self) -> Mapping[str, NodePods]:
         """The pods that are bound to each node, those included that have ended."""
+        if self._index is not None:
+            return self._index.by_node
         found: dict[str, list[Pod]] = {}
         for pod in self.pods.values():
             if pod.node_name:
                 found.setdefault(pod.node_name, []).append(pod)
-        return found
+        return {node: NodePods(pods) for node, pods in found.items()}
+
+    @cached_property
+    def unbound_pods(self) -> Collection[Pod]:
+        """The pods that are bound to no node."""
+        if self._index is not None:
+            return self._index.unbound
+        return tuple(pod for pod in self.pods.values() if not pod.node_name)
 
     @cached_property
     def unready_pods(self) -> tuple[Pod, ...]:

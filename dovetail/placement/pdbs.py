@@ -25,6 +25,11 @@ class PdbIndex:
             self._by_namespace.setdefault(pdb.namespace, []).append(pdb)
         self._by_shape: dict[int, tuple[PodShape, tuple[PodDisruptionBudget, ...]]] = {}
 
+    @property
+    def any(self) -> bool:
+        """Whether there are budgets at all."""
+        return bool(self._by_namespace)
+
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that select this pod, by name."""
         local = self._by_namespace.get(pod.shape.namespace)

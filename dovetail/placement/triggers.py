@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.model import names
 from dovetail.model.objects.judging import Judging
-from dovetail.model.objects.watched_kinds import NODES_AND_CLAIMS, POOLS
+from dovetail.model.objects.watched_kinds import NODES_AND_STANDING_CLAIMS, POOLS
 from dovetail.model.places.kept_places import needs_a_node, planned_pods
 from dovetail.model.reasons.endings import is_interrupted
 from dovetail.model.rules.pod_rules import is_terminal
@@ -55,7 +55,7 @@ class Standing:
     room: frozenset[tuple[str, ...]]
 
 
-STANDING_ON: Final = NODES_AND_CLAIMS | POOLS
+STANDING_ON: Final = NODES_AND_STANDING_CLAIMS | POOLS
 
 
 def standing(snapshot: Snapshot) -> Standing:
@@ -67,11 +67,12 @@ def asking(snapshot: Snapshot, known: Standing | None = None) -> Tried:
     """The pods and buffers that ask for a round now, and what its answer will depend on. `known`: what stands, where
     that has been worked out."""
     known = known or standing(snapshot)
+    of_buffers = frozenset(_room_of_buffers(snapshot))
     return Tried(
         pods=_pending(snapshot, known.planned),
         buffers=frozenset(_buffers(snapshot)),
         leaving=_leaving(snapshot, known.leaving, known.ending),
-        room=known.room | frozenset(_room_of_buffers(snapshot)),
+        room=known.room | of_buffers if of_buffers else known.room,  # of thousands of nodes, at each look
     )
 
 
@@ -86,8 +87,8 @@ def _planned(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _pending(snapshot: Snapshot, planned: frozenset[str]) -> frozenset[str]:
-    waiting = [(uid, pod) for uid, pod in snapshot.pods.items() if pod.unschedulable]  # few of very many
-    return frozenset(uid for uid, pod in waiting if needs_a_node(pod, snapshot) and uid not in planned)
+    waiting = [pod for pod in snapshot.unbound_pods if pod.uid not in planned and needs_a_node(pod, snapshot)]
+    return frozenset(pod.uid for pod in waiting)
 
 
 def unpromised(snapshot: Snapshot, uids: frozenset[str]) -> frozenset[str]:

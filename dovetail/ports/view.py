@@ -41,6 +41,9 @@ class ClusterView(Protocol):
     def revision(self) -> int:
         """A number that rises with every change; not where an object has a new version and says what it said."""
 
+    def revision_of(self, kinds: Kinds) -> int:
+        """The revision at the last change of one of these kinds, or at the last after which everybody must look."""
+
     async def changed(self, after: int) -> int:
         """Wait until the revision is above `after`; the new revision."""
 

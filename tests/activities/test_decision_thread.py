@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dovetail.activities.shared.looks.decision_thread import DecisionThread
+from dovetail.activities.shared.looks.decision_thread import DecisionThread, rest_after
 from dovetail.activities.upkeep.faults import FaultUpkeep
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.notices.notice import Notice
@@ -37,6 +37,10 @@ async def test_a_decision_is_asked_to_stop_when_its_time_is_up() -> None:
     began = clock.now  # the next decision has all of its time again
     assert await thread.run(decide) == [False, False, True]
     thread.close()
+
+
+def test_the_rest_after_a_decision_is_nine_times_as_long_while_it_is_short_and_five_times_after_that() -> None:
+    assert [rest_after(took) for took in (0.0, 0.1, 0.3, 0.4, 1.0, 10.0)] == [0.0, 0.9, 2.0, 2.0, 5.0, 50.0]
 
 
 @dataclass

@@ -16,6 +16,7 @@ from dovetail.messages.writes import Write
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClaim, NodeClassRef, RepairPolicy
 from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.cloud import Instance, NodeClassState
@@ -49,6 +50,9 @@ class FakeView:
         )
 
     def revision(self) -> int:
+        return self.world.versions
+
+    def revision_of(self, kinds: Kinds) -> int:
         return self.world.versions
 
     async def changed(self, after: int) -> int:

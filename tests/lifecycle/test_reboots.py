@@ -10,6 +10,7 @@ from dovetail.disruption.nodes.fleet import Member
 from dovetail.lifecycle.repair import Repairs, find_repairs
 from dovetail.model import names
 from dovetail.model.nodes import Condition, Node, NodeClaim
+from dovetail.model.objects.pod_index import NO_PODS
 from dovetail.model.scheduling.taints import Taint
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.facts.cluster_nodes import cluster_nodes
@@ -127,7 +128,7 @@ def test_a_node_that_is_being_rebooted_is_awaited_by_pods_and_left_alone_by_disr
     def seen(one: NodeClaim) -> tuple[list[str], int, bool]:
         snapshot: Snapshot = a_snapshot(one, away)
         (item,) = cluster_nodes(snapshot)
-        member = Member(name=away.name, node=away, claim=one, managed=True, labels=away.labels, pods=())
+        member = Member(name=away.name, node=away, claim=one, managed=True, labels=away.labels, pods=NO_PODS)
         return [taint.key for taint in item.taints], item.allocatable["nvidia.com/gpu"], member.is_initialized
 
     assert seen(replace(claim, **of_claim)) == (["team"], 8, False)  # type: ignore[arg-type]

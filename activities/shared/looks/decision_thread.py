@@ -19,7 +19,9 @@ T = TypeVar("T")
 
 ShouldStop = Callable[[], bool]
 
-REST_FACTOR = 5.0  # times as long as a decision took, until the next: at most a sixth of the time is spent deciding
+REST_FACTOR = 5.0  # times as long as a decision took, until the next
+SHORT_REST_FACTOR = 9.0  # the same where the rest stays short: at most a tenth of the time is spent deciding
+SHORT_REST_SECONDS = 2.0
 
 
 class DecisionThread:
@@ -45,6 +47,11 @@ class DecisionThread:
     def close(self) -> None:
         """End the thread once it is idle."""
         self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+def rest_after(took: float) -> float:
+    """For how long nothing is decided after a decision that took so long, however much changes."""
+    return max(took * REST_FACTOR, min(took * SHORT_REST_FACTOR, SHORT_REST_SECONDS))
 
 
 def _should_stop(stop: threading.Event, clock: Callable[[], float], until: float) -> bool:

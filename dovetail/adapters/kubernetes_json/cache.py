@@ -8,15 +8,16 @@ its nodes; parsing happens outside the lock.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.adapters.kubernetes_json.bell import Bell
 from dovetail.adapters.kubernetes_json.parsing.errors import RAW_FAULTS, UnreadableObject, name_in
 from dovetail.adapters.kubernetes_json.parsing.outlines import outline_of
-from dovetail.adapters.kubernetes_json.store import Contents, Entry, Kind, KindStore
+from dovetail.adapters.kubernetes_json.store import ChangeKind, Contents, Entry, Kind, KindStore
 from dovetail.messages.writes import Write
 from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import STANDING
 from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.json import Json
 from dovetail.model.values.quoting import one_line
@@ -49,6 +50,7 @@ class Cache:
         self.bell = Bell()  # rings at every event and every bookmark, for those who wait for a version
         self.changes = Bell()  # rings when the revision has risen: not at every kubelet's heartbeat
         self.revision = 0  # rises with every change of more than a version
+        self._poked = 0  # the revision at the last poke
 
     # Feeding
 
@@ -96,6 +98,7 @@ class Cache:
         """Wake those who wait: the view has become usable, or is so no longer."""
         with self._lock:
             self.revision += 1
+            self._poked = self.revision
         self.changes.ring()
         self.bell.ring()
 
@@ -113,18 +116,16 @@ class Cache:
     # Reading
 
     def snapshot(self, now: float) -> Snapshot:
-        """Everything at one moment: copies of the dictionaries, 3 ms at 100,000 pods."""
+        """Everything at one moment: copies of the dictionaries, of a kind one for all snapshots until it changes; 3 ms
+        at 100,000 pods."""
         fields: dict[str, Any] = {}
         with self._lock:
             seen = {name: store.seen for name, store in self._stores.items()}
-            changed = {name: store.changed for name, store in self._stores.items()}
-            for name, store in self._stores.items():
-                kind, values = store.kind, store.contents.values
-                if kind.shares_field:
-                    shared = fields.setdefault(kind.snapshot_field, {})
-                    shared.update({f"{name}/{key}": value for key, value in values.items()})
-                elif kind.snapshot_field:
-                    fields[kind.snapshot_field] = values.copy()
+            changed = self._changed()
+            for store in self._stores.values():
+                for name, given in store.given().items():
+                    known = fields.get(name)
+                    fields[name] = given if known is None else {**known, **given}
             fields["unreadable"] = tuple(
                 u for store in self._stores.values() for u in store.contents.unreadable.values()
             )
@@ -178,7 +179,17 @@ class Cache:
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(store.kind for store in self._stores.values())
 
+    def revision_of(self, kinds: Collection[str]) -> int:
+        """The revision at the last change of one of these kinds, or when all were woken."""
+        with self._lock:
+            changed = self._changed()
+        return max([self._poked, *[changed.get(kind, 0) for kind in kinds]])
+
     # Inside
+
+    def _changed(self) -> dict[str, int]:
+        found = {name: store.changed for name, store in self._stores.items()}
+        return found | {name + STANDING: store.stood for name, store in self._stores.items() if store.kind.standing}
 
     def _read(self, kind: Kind, raw: Json, identity: Identity) -> Entry:
         """Parse one object. What the parser did not foresee counts as unreadable: it must not end the watch."""
@@ -213,10 +224,12 @@ class Cache:
             for listener in self._listeners[kind]:
                 listener(old, new)
 
-    def _count(self, store: KindStore, changed: bool) -> None:
-        if changed:
+    def _count(self, store: KindStore, change: ChangeKind) -> None:
+        if change:
             self.revision += 1
             store.changed = self.revision
+        if change is ChangeKind.STANDING:
+            store.stood = self.revision
 
     def _ring(self, before: int) -> None:
         if self.revision != before:

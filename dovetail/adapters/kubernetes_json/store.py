@@ -9,8 +9,9 @@ because writes are made at it, but it is no change: with a thousand nodes everyt
 second for nothing.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import IntEnum
 from functools import cache
 from operator import attrgetter
 from typing import Any, Final
@@ -20,6 +21,10 @@ from dovetail.model.objects.unreadable import Unreadable
 # How many deletions are remembered, at 150 bytes each. The server sends events in order, so one would do; this many
 # covers any overlap of two streams.
 _REMEMBERED_DELETIONS: Final = 10_000
+
+
+# All values, those with each property of the index, and those with none.
+GivenIndex = Callable[[Mapping[str, Any], Mapping[str, Any], Collection[Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,10 @@ class Kind:
     by_uid: bool = False
     shares_field: bool = False
     index: Callable[[Any], str] | None = None
+    standing: Callable[[Any], Any] | None = None  # what an object says beside what comes and goes with pods
     optional: bool = False  # the view is usable without it: its definition may not be installed
+    snapshot_index: tuple[str, GivenIndex] | None = None  # the field where snapshots have the index, and of what type
+    grouped: Callable[[list[Any]], tuple[Any, ...]] = tuple  # what the values with one property are kept in
 
     @property
     def api_version(self) -> str:
@@ -59,9 +67,10 @@ class Entry:
 class StoreIndex:
     """Values by one property. Tuples are replaced, never changed, so a reader's stays as it was."""
 
-    def __init__(self, property_of: Callable[[Any], str]) -> None:
-        self._property_of = property_of
+    def __init__(self, property_of: Callable[[Any], str], grouped: Callable[[list[Any]], tuple[Any, ...]]) -> None:
+        self._property_of, self._grouped = property_of, grouped
         self._values: dict[str, tuple[Any, ...]] = {}
+        self._without: dict[int, Any] = {}  # those whose property is empty, by identity: there may be thousands
 
     def get(self, value: str) -> tuple[Any, ...]:
         """The values with that property; the empty one matches nothing."""
@@ -72,20 +81,28 @@ class StoreIndex:
         for value, mine in ((old, False), (new, True)):
             name = "" if value is None else self._property_of(value)
             if name:
-                rest = tuple(v for v in self._values.get(name, ()) if v is not old)
-                self._set(name, (*rest, value) if mine else rest)
+                rest = [v for v in self._values.get(name, ()) if v is not old]
+                self._set(name, [*rest, value] if mine else rest)
+            elif mine and value is not None:
+                self._without[id(value)] = value
+            else:
+                self._without.pop(id(value), None)
 
     def rebuild(self, values: Iterable[Any]) -> None:
         """Start again from these values."""
         lists: dict[str, list[Any]] = {}
         for value in values:
             lists.setdefault(self._property_of(value), []).append(value)
-        lists.pop("", None)
-        self._values = {name: tuple(members) for name, members in lists.items()}
+        self._without = {id(value): value for value in lists.pop("", ())}
+        self._values = {name: self._grouped(members) for name, members in lists.items()}
 
-    def _set(self, name: str, members: tuple[Any, ...]) -> None:
+    def copied(self) -> tuple[Mapping[str, tuple[Any, ...]], Collection[Any]]:
+        """The values with each property, and those with none."""
+        return self._values.copy(), tuple(self._without.values())
+
+    def _set(self, name: str, members: list[Any]) -> None:
         if members:
-            self._values[name] = members
+            self._values[name] = self._grouped(members)
         else:
             self._values.pop(name, None)
 
@@ -117,57 +134,98 @@ class Contents:
             mapping.pop(key, None)
 
 
+class ChangeKind(IntEnum):
+    """What an event has changed of a kind."""
+
+    NONE = 0  # a version at most
+    PASSING = 1  # only what comes and goes with pods
+    STANDING = 2
+
+
 class KindStore:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.contents = Contents()
-        self.index = StoreIndex(kind.index) if kind.index else None
+        self.index = StoreIndex(kind.index, kind.grouped) if kind.index else None
         self.seen = 0  # the newest version heard of, bookmarks included
         self.changed = 0  # which change of the cache was the last that was one of this kind
+        self.stood = 0  # and the last that was one of more than what comes and goes
         self._floor = 0  # older events change nothing: the last list was complete up to here
         self._gone: dict[str, int] = {}  # deletions since then, oldest first
+        self._given: Mapping[str, Any] | None = None  # to the last snapshot, until something changes
+
+    def given(self) -> Mapping[str, Any]:
+        """The fields of a snapshot. Snapshots share one copy until the next event: many looks need only a few kinds,
+        and copying a large one takes milliseconds."""
+        if self._given is None:
+            self._given = self._fields()
+        return self._given
+
+    def _fields(self) -> dict[str, Any]:
+        values, kind = self.contents.values, self.kind
+        if kind.shares_field:
+            return {kind.snapshot_field: {f"{kind.name}/{key}": value for key, value in values.items()}}
+        if not kind.snapshot_field:
+            return {}
+        copied = values.copy()  # not dict(values), which takes five times as long
+        found: dict[str, Any] = {kind.snapshot_field: copied}
+        if kind.snapshot_index is not None and self.index is not None:
+            name, made = kind.snapshot_index
+            found[name] = made(copied, *self.index.copied())
+        return found
 
     def is_news(self, key: str, version: int) -> bool:
         """Whether an event of that object at that version is newer than what is known."""
         return version > max(self._floor, self.contents.versions.get(key, 0), self._gone.get(key, 0))
 
-    def put(self, entry: Entry) -> bool:
-        """An object was created or has changed; whether more than its version is new."""
+    def put(self, entry: Entry) -> ChangeKind:
+        """An object was created or has changed."""
         self.seen = max(self.seen, entry.version)
         if not self.is_news(entry.key, entry.version):
-            return False
+            return ChangeKind.NONE
         old, old_uid, old_unreadable = self._held(entry.key)
         self._gone.pop(entry.key, None)
         self.contents.put(entry)
         self._reindex(old, entry.value)
-        return old_uid != entry.uid or old_unreadable != entry.unreadable or not _says_the_same(old, entry.value)
+        self._given = None
+        if old_uid != entry.uid or old_unreadable != entry.unreadable:
+            return ChangeKind.STANDING
+        return self._change(old, entry.value)
 
-    def drop(self, key: str, version: int) -> bool:
-        """An object was deleted at that version; whether that was new."""
+    def _change(self, old: Any, new: Any) -> ChangeKind:
+        if _says_the_same(old, new):
+            return ChangeKind.NONE
+        standing = self.kind.standing
+        same = standing is not None and old is not None and new is not None and standing(old) == standing(new)
+        return ChangeKind.PASSING if same else ChangeKind.STANDING
+
+    def drop(self, key: str, version: int) -> ChangeKind:
+        """An object was deleted at that version."""
         self.seen = max(self.seen, version)
         known = self.contents.versions.get(key, 0)
         if version < known or version <= max(self._floor, self._gone.get(key, 0)):
-            return False
+            return ChangeKind.NONE
         old = self.contents.values.get(key)
         self.contents.drop(key)
         self._reindex(old, None)
+        self._given = None
         self._gone.pop(key, None)
         self._gone[key] = version
         self._forget_deletions()
-        return known > 0
+        return ChangeKind.STANDING if known > 0 else ChangeKind.NONE
 
-    def replace(self, contents: Contents, version: int) -> bool:
-        """Everything there is, as listed at that version; whether anything differs.
+    def replace(self, contents: Contents, version: int) -> ChangeKind:
+        """Everything there is, as listed at that version.
 
         The list counts even where it is older than what was seen: the server may have been restored from a backup.
         """
         differs = contents.versions != self.contents.versions
-        self.contents = contents
+        self.contents, self._given = contents, None
         self.seen = self._floor = version
         self._gone.clear()
         if self.index is not None:
             self.index.rebuild(contents.values.values())
-        return differs
+        return ChangeKind.STANDING if differs else ChangeKind.NONE
 
     def uid_of(self, key: str) -> str:
         """The UID of the object under that key, readable or not; empty where there is none."""

@@ -75,6 +75,9 @@ class CachedView:
     def revision(self) -> int:
         return self.cache.revision
 
+    def revision_of(self, kinds: Kinds) -> int:
+        return self.cache.revision_of(kinds)
+
     async def changed(self, after: int) -> int:
         while True:
             with self.cache.changes.listen() as heard:

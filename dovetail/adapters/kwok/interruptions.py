@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from dovetail.adapters.kwok import names as own
+from dovetail.adapters.kwok.annotated_nodes import AnnotatedNodes
 from dovetail.adapters.kwok.instance_types import OfferingKey
 from dovetail.adapters.kwok.node_class import KwokShortages
 from dovetail.messages.interruptions import Interruption, InterruptionReason, Warned
@@ -38,6 +39,7 @@ class KwokInterruptions:
         self, view: ClusterView, objects: RawObjects, shortages: KwokShortages, clock: Callable[[], float] = time.time
     ) -> None:
         self._view, self._objects, self._shortages, self._clock = view, objects, shortages, clock
+        self._announced = AnnotatedNodes(view, own.INTERRUPT)
         self._handed: dict[str, float] = {}  # receipt -> when it is handed out again
 
     async def receive(self) -> tuple[Message, ...]:
@@ -85,10 +87,10 @@ class KwokInterruptions:
         now = self._clock()
         self._handed = {receipt: until for receipt, until in self._handed.items() if until > now}
         found: list[Message] = []
-        for node in self._view.snapshot(NODES).nodes.values():
+        for node in self._announced.now():
             said = node.annotations.get(own.INTERRUPT, "")
             receipt = f"{node.name}/{said}"
-            if not said or node.labels.get(own.PLAYED) != own.FAKE or receipt in self._handed:
+            if not said or receipt in self._handed:
                 continue
             reason = _REASONS.get(said)
             if reason is None:

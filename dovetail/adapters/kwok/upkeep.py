@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from dovetail.adapters.kwok import names as own
+from dovetail.adapters.kwok.annotated_nodes import AnnotatedNodes
 from dovetail.model.nodes import Node
-from dovetail.model.objects.watched_kinds import NODES
 from dovetail.model.values.time import time_or_none
 from dovetail.ports.failures import Conflict
 from dovetail.ports.objects import Nodes
@@ -26,15 +26,14 @@ class KwokUpkeep:
     def __init__(
         self, view: ClusterView, objects: RawObjects, nodes: Nodes, clock: Callable[[], float] = time.time
     ) -> None:
-        self._view, self._objects, self._nodes, self._clock = view, objects, nodes, clock
+        self._dated = AnnotatedNodes(view, own.BOOTS_AT, own.ENDS_AT)
+        self._objects, self._nodes, self._clock = objects, nodes, clock
 
     async def keep(self) -> float:
-        """Look at every instance; the moment of the next that boots or ends."""
+        """Look at every instance that has a moment; that of the next that boots or ends."""
         now = self._clock()
         again = now + _ROUND_SECONDS
-        for node in self._view.snapshot(NODES).nodes.values():
-            if node.labels.get(own.PLAYED) != own.FAKE:
-                continue
+        for node in self._dated.now():
             boots, ends = (time_or_none(node.annotations.get(key, "")) for key in (own.BOOTS_AT, own.ENDS_AT))
             if ends is not None and ends <= now:
                 await self._end(node)

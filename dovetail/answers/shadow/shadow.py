@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dovetail.activities.shared.looks.decision_thread import REST_FACTOR, DecisionThread
+from dovetail.activities.shared.looks.decision_thread import DecisionThread, rest_after
 from dovetail.activities.shared.looks.snapshots import Snapshots
 from dovetail.activities.shared.waits.cluster_changes import ClusterSleep
 from dovetail.answers.shadow.comparing import Comparing, GoneClaim, LaunchedNode, ShadowReport, compared_launch
@@ -102,7 +102,7 @@ class Shadow:
             except Failure as error:
                 _log.warning("beside Karpenter: no decision could be made: %s", error)
                 next_due = began + TROUBLE_SECONDS
-            await asyncio.sleep((self.now() - began) * REST_FACTOR)
+            await asyncio.sleep(rest_after(self.now() - began))
             await sleep.until_changed(revision, min(next_due - self.now(), LONGEST_SECONDS), QUIET_SECONDS)
 
     async def _decide(self) -> float:

@@ -14,6 +14,7 @@ from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.disruption.nodes.resting import read_rest
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_index import NodePods, asking_to_stay
 from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
@@ -176,7 +177,7 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
     """Why the node's pods hold it: first the protected ones, then those that are not moved (TRM-44), then each that a
     PDB holds (DIS-43)."""
-    for pod in member.pods:
+    for pod in member.pods.kept(asking_to_stay):
         if not is_protected(pod, fleet.now):
             continue
         held = protection(pod, fleet.now)
@@ -186,7 +187,7 @@ def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
         else:
             yield Block(why=WhyNot.POD_PROTECTED, message=f'Pod has "{held.by}" annotation (Pod={pod.key})')
     yield from _held_pods(fleet, member)
-    for pod in member.pods:
+    for pod in member.pods if fleet.pdbs.any else ():
         blocking = fleet.pdbs.blocking(pod)
         if not blocking:
             continue
@@ -216,12 +217,25 @@ def node_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
             yield block
 
 
+def reschedulable(pods: NodePods) -> tuple[Pod, ...]:
+    return tuple([pod for pod in pods if is_reschedulable(pod)])
+
+
+def own_cost(pods: NodePods) -> float:
+    """Of moving them, by what people have written on them."""
+    return reschedule_cost(pods.kept(reschedulable))
+
+
+def managed_cost(pods: NodePods) -> float:
+    """The same where their deletion costs are ours to write."""
+    return reschedule_cost(pods.kept(reschedulable), managed=True)
+
+
 def candidate_of(fleet: Fleet, member: Member) -> Candidate:
     """The candidate that an unblocked member is."""
     claim, pool = member.claim, fleet.pools[member.pool_name]
     assert claim is not None  # the checks came before
     labels = member.labels
-    pods = tuple([pod for pod in member.pods if is_reschedulable(pod)])
     instance_type = fleet.types_of(pool.name).get(labels.get(names.INSTANCE_TYPE, ""))
     zone, capacity_type = labels.get(names.ZONE, ""), labels.get(names.CAPACITY_TYPE, "")
     return Candidate(
@@ -231,7 +245,7 @@ def candidate_of(fleet: Fleet, member: Member) -> Candidate:
         instance_type=instance_type,
         zone=zone,
         capacity_type=capacity_type,
-        pods=pods,
+        pods=member.pods.kept(reschedulable),
         price=node_price(instance_type, zone, capacity_type),
-        cost=reschedule_cost(pods, fleet.settings.manages_deletion_costs),
+        cost=member.pods.kept(managed_cost if fleet.settings.manages_deletion_costs else own_cost),
     )

@@ -12,9 +12,9 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.objects.judging import Judging
+from dovetail.model.objects.pod_index import NO_PODS, NodePods, by_key
 from dovetail.model.objects.unreadable import Unreadable
 from dovetail.model.places.moves import movable_pods
-from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.rules.expiries import replaced_from
 from dovetail.model.snapshot import Snapshot
@@ -30,7 +30,7 @@ class Member:
     claim: NodeClaim | None
     managed: bool
     labels: Mapping[str, str]
-    pods: tuple[Pod, ...]
+    pods: NodePods  # by namespace and name
 
     @property
     def pool_name(self) -> str:
@@ -78,7 +78,7 @@ class Fleet:
         promised = self.promises.pods
         if any(m.pods and self.is_leaving(m) and any(p.uid not in promised for p in m.pods) for m in self.members):
             return True
-        return any(not p.node_name and p.unschedulable and p.uid not in promised for p in self.snapshot.pods.values())
+        return any(p.unschedulable and p.uid not in promised for p in self.snapshot.unbound_pods)
 
     @cached_property
     def by_name(self) -> dict[str, Member]:
@@ -172,5 +172,5 @@ def _member(node: Node | None, claim: NodeClaim | None, snapshot: Snapshot) -> M
         claim=claim,
         managed=claim is not None and _is_ours(claim.node_class, snapshot.supported_node_classes),
         labels=source.labels if source is not None else {},
-        pods=tuple(sorted(snapshot.pods_by_node.get(name, ()), key=lambda p: p.key)),
+        pods=snapshot.pods_by_node.get(name, NO_PODS).kept(by_key),
     )

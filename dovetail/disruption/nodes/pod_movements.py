@@ -7,16 +7,19 @@ of the second look.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 from typing import Final
 
 from dovetail.disruption.upkeep.timers import is_stamp_due
 from dovetail.model.nodes import NodeClaim
+from dovetail.model.objects.pod_index import NO_PODS, NodePods
 from dovetail.model.pods import Pod
 from dovetail.model.rules.pod_rules import is_daemon, is_terminal, is_terminating
 from dovetail.model.snapshot import Snapshot
 
 Pods = dict[str, frozenset[str]]
 PART: Final = 10_000  # pods that are taken up at once
+_NONE: Final = frozenset[str]()
 
 
 class Movements:
@@ -40,7 +43,7 @@ class Movements:
             return snapshot
         self._notice(snapshot, pods, before)
         late: dict[str, NodeClaim] = {}
-        for name, claim in snapshot.claims.items():
+        for name, claim in snapshot.claims.items() if self._moved else ():
             moved = self._moved.get(claim.node_name)
             if moved is None:
                 continue
@@ -60,9 +63,10 @@ class Movements:
     def _notice(self, snapshot: Snapshot, pods: Pods, before: tuple[float, Pods]) -> None:
         """Keep the movements since the snapshot before, but for claims that were stamped later than it."""
         moment, others = before
-        nodes = {claim.node_name for claim in snapshot.claims.values()}
-        self._moved = {node: at for node, at in self._moved.items() if node in nodes}
-        for claim in snapshot.claims.values():
+        if self._moved:
+            nodes = {claim.node_name for claim in snapshot.claims.values()}
+            self._moved = {node: at for node, at in self._moved.items() if node in nodes}
+        for claim in snapshot.claims.values() if pods is not others else ():
             node = claim.node_name
             now, then = pods.get(node), others.get(node)
             if now is not then and now != then and (claim.last_pod_event or 0.0) < moment:
@@ -72,47 +76,55 @@ class Movements:
 class LivingPods:
     """The pods on each node that have neither ended nor been deleted, without those of DaemonSets.
 
-    Of a further snapshot only the pods that have changed are looked at: a view gives the same object for the others."""
+    Of a further snapshot only the nodes are looked at of which a pod has changed: a view gives the same object for the
+    pods of the others."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Pod] = {}  # by UID
+        self._seen: dict[str, NodePods] = {}  # by node
         self._by_node: Pods = {}
 
     def of(self, snapshot: Snapshot) -> Pods:
         """Their UIDs by node, as of this snapshot. A set that has not changed is the same object as before."""
-        pods, before = snapshot.pods, self._seen
-        changed = self._changed(pods)
-        gone = before.keys() - pods.keys() if len(before) + len(changed) > len(pods) else ()
-        self._take(pods, changed, gone)
-        self._seen = dict(pods)
+        for _ in self._parts(snapshot.pods_by_node):
+            pass
         return self._by_node
 
     def catch_up(self, snapshot: Snapshot) -> Iterator[None]:
-        """Take up most of what has changed, in parts between which the caller may do something else: a first snapshot
-        takes a tenth of a second. What is asked for next has the rest."""
-        pods, changed = snapshot.pods, self._changed(snapshot.pods)
+        """Take up what has changed, in parts between which the caller may do something else: a first snapshot takes a
+        tenth of a second. What is asked for next finds little to do."""
         yield
-        for begin in range(0, len(changed) - PART, PART):
-            part = changed[begin : begin + PART]
-            self._take(pods, part, ())
-            self._seen.update((uid, pods[uid]) for uid in part)
-            yield
+        yield from self._parts(snapshot.pods_by_node)
 
-    def _changed(self, pods: Mapping[str, Pod]) -> list[str]:
-        before = self._seen
-        return [uid for uid, pod in pods.items() if before.get(uid) is not pod]
+    def _parts(self, now: Mapping[str, NodePods]) -> Iterator[None]:
+        before, part, size = self._seen, list[str](), 0
+        changed = [node for node, pods in now.items() if before.get(node) is not pods]
+        gone = before.keys() - now.keys() if len(before) + len(changed) > len(now) else ()
+        for node in (*changed, *gone):
+            part.append(node)
+            size += len(now.get(node, ()))
+            if size >= PART:
+                self._take(now, part)
+                yield
+                part, size = [], 0
+        self._take(now, part)
 
-    def _take(self, pods: Mapping[str, Pod], changed: Iterable[str], gone: Iterable[str]) -> None:
-        before = self._seen
-        by_node: dict[str, set[str]] = {}
-        for uid in (*changed, *gone):
-            for pod, is_there in ((before.get(uid), False), (pods.get(uid), True)):
-                if pod is not None and _lives(pod):
-                    uids = by_node.setdefault(pod.node_name, set(self._by_node.get(pod.node_name, ())))
-                    uids.add(uid) if is_there else uids.discard(uid)
-        if by_node:
-            self._by_node = self._by_node | {node: frozenset(uids) for node, uids in by_node.items()}
-            self._by_node = {node: uids for node, uids in self._by_node.items() if uids}
+    def _take(self, now: Mapping[str, NodePods], nodes: Iterable[str]) -> None:
+        found: dict[str, frozenset[str]] = {}
+        for node in nodes:
+            pods, seen = now.get(node, NO_PODS), self._seen.get(node, NO_PODS)
+            if len(pods) != len(seen) or not all(map(is_, pods, seen)):
+                found[node] = pods.kept(_living)
+            if node in now:
+                self._seen[node] = pods
+            else:
+                self._seen.pop(node, None)
+        other = {node: uids for node, uids in found.items() if uids != self._by_node.get(node, _NONE)}
+        if other:
+            self._by_node = {node: uids for node, uids in (self._by_node | other).items() if uids}
+
+
+def _living(pods: NodePods) -> frozenset[str]:
+    return frozenset([pod.uid for pod in pods if _lives(pod)])
 
 
 def _lives(pod: Pod) -> bool:

@@ -10,6 +10,7 @@ from dovetail.disruption.nodes.candidates import Block, Candidate, candidate_of,
 from dovetail.disruption.nodes.costs import reschedule_cost
 from dovetail.disruption.nodes.fleet import Fleet, Member
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_index import asking_to_stay
 from dovetail.model.pods import Pod
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.rules.pod_rules import is_active, is_protected
@@ -130,8 +131,8 @@ def screen(fleet: Fleet) -> Screening:
 
 
 def _pod_notices(member: Member, now: float) -> Iterator[Notice]:
-    for pod in member.pods:
-        if pod.asks_to_stay and is_active(pod):
+    for pod in member.pods.kept(asking_to_stay):
+        if is_active(pod):
             notice = pod_notice(pod, now)
             if notice is not None:
                 yield notice

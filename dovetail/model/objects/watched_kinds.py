@@ -9,9 +9,12 @@ from typing import Final
 
 Kinds = frozenset[str]
 
+STANDING: Final = ", standing"  # after a kind: what its objects say beside what comes and goes with pods
 CLAIMS: Final[Kinds] = frozenset({"NodeClaim"})
+STANDING_CLAIMS: Final[Kinds] = frozenset({"NodeClaim" + STANDING})
 NODES: Final[Kinds] = frozenset({"Node"})
 NODES_AND_CLAIMS: Final[Kinds] = NODES | CLAIMS
+NODES_AND_STANDING_CLAIMS: Final[Kinds] = NODES | STANDING_CLAIMS
 POOLS: Final[Kinds] = frozenset({"NodePool"})
 OVERLAYS: Final[Kinds] = frozenset({"NodeOverlay"})  # watched only while its feature gate is open
 POLICIES: Final[Kinds] = frozenset({"DisruptionPolicy", "Freeze", "NodeRollout"})  # nothing voluntary without them

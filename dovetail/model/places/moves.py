@@ -389,7 +389,8 @@ def passed_on(snapshot: Snapshot) -> Snapshot:
         return snapshot
     claims = {name: _with_successors(claim, successors) for name, claim in snapshot.claims.items()}
     pods = {uid: pod for uid, pod in snapshot.pods.items() if uid not in successors}
-    return replace(snapshot, claims=claims, pods=pods, changed={})
+    index = snapshot.pod_index.without(successors, pods) if snapshot.pod_index is not None else None
+    return replace(snapshot, claims=claims, pods=pods, pod_index=index, changed={})
 
 
 def _successors(snapshot: Snapshot) -> dict[str, str]:

@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from dovetail.model.names import HOSTNAME
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_index import NodePods
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.scheduling.requirements import RequirementSet, from_labels
 from dovetail.placement.constraints.by_label import ShapesByLabel, TermsByLabel
@@ -31,6 +32,13 @@ from dovetail.placement.settings import PlacementSettings
 def domain_on(node: Node, key: str) -> str | None:
     """The node's domain; for the hostname its name stands in for a missing label (PLC-172)."""
     return node.labels.get(key) or (node.name if key == HOSTNAME else None)
+
+
+def _shapes(pods: NodePods) -> tuple[tuple[tuple[PodShape, int], ...], tuple[Pod, ...]]:
+    """How many pods of each shape run and stay, and those that keep others away; none of those that have ended."""
+    there = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+    alike = Counter(pod.shape for pod in there if pod.deleting_since is None)
+    return tuple(alike.items()), tuple([pod for pod in there if pod.shape.anti_affinity])
 
 
 class ClusterCounts:
@@ -55,25 +63,22 @@ class ClusterCounts:
         self.held = TermsByLabel()
         self.daemons: tuple[PodShape, ...] = ()  # that are company on new nodes (PLQ-66)
 
-    def add_bound(self, on_node: Mapping[str, Iterable[Pod]], judging: Judging) -> None:
+    def add_bound(self, on_node: Mapping[str, NodePods], judging: Judging) -> None:
         """Count bound pods, without those that have ended or whose node is gone."""
         holders: list[Pod] = []
         by_shape: dict[PodShape, dict[str, int]] = {}
         for node_name, pods in on_node.items():
             if node_name not in self.nodes:
                 continue
-            for pod in pods:
-                if pod.phase in ("Succeeded", "Failed"):
-                    continue
-                shape = pod.shape
-                if shape.anti_affinity:
-                    add_counts(self._holding.setdefault(shape, {}), (node_name,), 1)
-                    holders.append(pod)
-                if pod.deleting_since is None:
-                    counts = by_shape.get(shape)
-                    if counts is None:
-                        counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
-                    counts[node_name] = counts.get(node_name, 0) + 1
+            alike, holding = pods.kept(_shapes)
+            for pod in holding:
+                add_counts(self._holding.setdefault(pod.shape, {}), (node_name,), 1)
+                holders.append(pod)
+            for shape, number in alike:
+                counts = by_shape.get(shape)
+                if counts is None:
+                    counts = by_shape[shape] = self._bound.setdefault(shape.namespace, {}).setdefault(shape, {})
+                counts[node_name] = number
         self._hold(holders, judging)
 
     def _hold(self, holders: list[Pod], judging: Judging) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from dovetail.model.objects.judging import Judging, Unjudged
+from dovetail.model.objects.pod_index import NodePods
 from dovetail.model.places.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
@@ -53,6 +54,11 @@ def _dimensions(requests: Iterable[Resources]) -> tuple[str, ...]:
     return tuple(sorted({name for amounts in requests for name in amounts}))
 
 
+def distinct_requests(pods: NodePods) -> dict[int, Resources]:
+    """What they ask for, by identity, which pods that are alike share."""
+    return {id(pod.requests): pod.requests for pod in pods}
+
+
 class Index:
     """A snapshot, compiled for placement."""
 
@@ -63,19 +69,10 @@ class Index:
         self.judging = judging or Judging()
         self.daemons = daemons_of(snapshot, settings, self.judging)
         self.virtual = virtual_pods(snapshot, self.judging)
-        self.on_node: dict[str, list[Pod]] = {}
-        self._unbound: list[Pod] = []
-        distinct: dict[int, Resources] = {}
-        on_node = self.on_node
-        for pod in snapshot.pods.values():  # all in one walk: in a large cluster the walk itself is what costs
-            requests, node_name = pod.requests, pod.node_name
-            distinct[id(requests)] = requests
-            if not node_name:
-                self._unbound.append(pod)
-            elif node_name in on_node:
-                on_node[node_name].append(pod)
-            else:
-                on_node[node_name] = [pod]
+        self.on_node = snapshot.pods_by_node
+        distinct = {id(pod.requests): pod.requests for pod in snapshot.unbound_pods}
+        for pods in self.on_node.values():
+            distinct.update(pods.kept(distinct_requests))
         daemons = [daemon.requests for daemon in self.daemons]
         virtual = [pod.requests for pod in (*self.virtual.pending, *self.virtual.promised)]
         self.dimensions = _dimensions([*distinct.values(), *daemons, *virtual])
@@ -194,7 +191,7 @@ class Index:
     def waiting(self) -> WaitingPods:
         """The pods that need room whichever nodes are disrupted (PLC-19, PLC-30)."""
         if self._waiting is None:
-            pending = pending_pods(self.snapshot, self.settings, self._unbound, self.judging)
+            pending = pending_pods(self.snapshot, self.settings, self.snapshot.unbound_pods, self.judging)
             found = with_virtual(pending, self.virtual)
             self._waiting = WaitingPods(
                 pending=found.pending,

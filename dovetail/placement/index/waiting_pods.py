@@ -6,7 +6,7 @@ its room to others.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.model import names
@@ -169,7 +169,7 @@ def with_virtual(found: WaitingPods, virtual: VirtualPods) -> WaitingPods:
 
 
 def leaving_pods(
-    nodes: Iterable[ClusterNode], on_node: Mapping[str, list[Pod]], pdbs: PdbIndex, judging: Judging
+    nodes: Iterable[ClusterNode], on_node: Mapping[str, Sequence[Pod]], pdbs: PdbIndex, judging: Judging
 ) -> list[Pod]:
     """The pods that must move because their node is leaving (PLC-30), without those that cannot be judged."""
     return [

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -225,6 +225,29 @@ class TestLookups:
         cache.apply("Node", a_thing("n", 6), deleted=True)
 
         assert list(snapshot.nodes) == ["n"]
+
+    def test_snapshots_share_one_copy_of_a_kind_until_it_says_something(self) -> None:
+        cache = a_cache()
+        for kind in ("Node", "Pod"):
+            cache.apply(kind, a_thing("n", 5), deleted=False)
+        before = cache.snapshot(1.0)
+
+        cache.apply("Pod", a_thing("n", 6, "there"), deleted=False)
+
+        after = cache.snapshot(2.0)
+        assert after.nodes is before.nodes
+        assert [cast(Any, each).place for each in (*before.pods.values(), *after.pods.values())] == ["", "there"]
+
+    def test_the_revision_of_some_kinds_rises_with_their_changes_and_where_everybody_is_woken(self) -> None:
+        cache = a_cache()
+        cache.apply("Node", a_thing("n", 5), deleted=False)
+        cache.apply("Pod", a_thing("n", 6), deleted=False)
+
+        assert [cache.revision_of(kinds) for kinds in ({"Node"}, {"Pod"}, {"Node", "Pod"})] == [1, 2, 2]
+        cache.apply("Node", a_thing("n", 7), deleted=False)
+        assert cache.revision_of({"Node"}) == 1, "it said nothing new"
+        cache.poke()
+        assert cache.revision_of({"Node"}) == 3
 
 
 class TestWaiting:

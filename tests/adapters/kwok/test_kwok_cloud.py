@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from dovetail.adapters.kwok import names as own
+from dovetail.adapters.kwok.annotated_nodes import AnnotatedNodes
 from dovetail.adapters.kwok.interruptions import SPOT_SECONDS, KwokInterruptions
 from dovetail.adapters.kwok.upkeep import KwokUpkeep
 from dovetail.messages.interruptions import Warned
@@ -43,7 +44,13 @@ class View:
         self.reads.append(reads)
         return SimpleNamespace(nodes=self.of.nodes())
 
+    def stale(self) -> dict[str, str]:
+        return {}
+
     def revision(self) -> int:
+        return self.of.version
+
+    def revision_of(self, kinds: Any) -> int:
         return self.of.version
 
 
@@ -211,3 +218,16 @@ async def test_a_class_that_cannot_be_read_is_not_ready_and_says_why() -> None:
     state = await parts.catalogues.node_class(CLAIM.node_class)
 
     assert state.ready == "False" and "soon" in state.message
+
+
+async def test_all_machines_are_gone_through_only_where_a_node_says_something_new() -> None:
+    parts = a_cloud()
+    view = a_view(parts)
+    machines = AnnotatedNodes(view, own.INTERRUPT)
+    await launched(parts)
+
+    assert machines.now() == machines.now() == ()
+    assert len(cast(View, view).reads) == 1
+    [name] = parts.nodes.nodes()
+    parts.nodes.annotate(name, **{own.INTERRUPT: "spot"})
+    assert [node.name for node in machines.now()] == [name]

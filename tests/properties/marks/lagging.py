@@ -12,6 +12,7 @@ from typing import Any
 from dovetail.messages.writes import Write
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.unreadable import Unreadable
+from dovetail.model.objects.watched_kinds import Kinds
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import NotSeenYet
@@ -66,6 +67,9 @@ class Cache:
 
     def revision(self) -> int:
         return sum(self.heard.values())
+
+    def revision_of(self, kinds: Kinds) -> int:
+        return self.revision()
 
     def stale(self) -> dict[str, str]:
         return {}
