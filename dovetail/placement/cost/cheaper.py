@@ -22,6 +22,8 @@ _LEAST_GAIN = 1e-6
 _LEAST_TIME = 0.2  # of the time for a thousand pods, for a few: they wait for it, and there is little to find
 _TASTE = 2.0  # in average pods: for so much more per node the search looks, so that it finds few at nearly equal cost
 _MOST_TASTE = 0.05  # of an average node: few, large pods would make it a large part of the price
+_BESIDE_OTHERS = 8.0  # times that, at most, for a few nodes that come beside some that stand
+_SOME, _MANY = 20, 60  # nodes that stand: up to the first it is so, from the second on pods find gaps among them
 _LATE = 0.7  # of the time: no further round is begun after it
 _PATTERNS = 0.85  # of the time: patterns are looked for no longer in the first round
 _ROUNDS = 3  # proposals that are carried out, each beginning with what became of the one before
@@ -46,7 +48,7 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
     time = _Time(run, settings.seconds * thousands * min(1.0, _LEAST_TIME + pods / 500), settings.steps * thousands)
     prices = DraftPrices(costs, settings.spot_chance)
     best, (lowest, at_worst) = run, prices.total(run)
-    taste = min(_TASTE / max(pods, 1), _MOST_TASTE / len(run.drafts.made)) * lowest
+    taste = _liking(run, costs) * min(_TASTE / max(pods, 1), _MOST_TASTE / len(run.drafts.made)) * lowest
     looked_for = {template: cost + taste for template, cost in costs.items()}
     for number in range(_ROUNDS):
         proposal = _proposal(best, looked_for, time, number, best is run)
@@ -59,6 +61,21 @@ def _cheaper(run: Pass, costs: dict[int, float]) -> Pass:
         if time.is_short():
             break
     return best
+
+
+def _liking(run: Pass, costs: dict[int, float]) -> float:
+    """How much few nodes are liked: 1 where none or many stand, most where a few come beside some.
+
+    Pods that come a few at a time would get nodes that just hold them, and leave a small cluster of small nodes, each
+    with a gap that nothing fits into. Among many nodes some gap fits, and what comes in large batches fills its nodes
+    by itself. Pods of Jobs leave by themselves, and small nodes are the sooner empty. (Decision record 280.)
+    """
+    pools = {template.pool.name for template in run.index.templates if template.number in costs}
+    stand, come = sum(len(run.index.snapshot.claims_by_pool.get(pool, ())) for pool in pools), len(run.drafts.made)
+    smallness = min(max((_MANY - stand) / (_MANY - _SOME), 0.0), 1.0)
+    pods = [pod for draft in run.drafts.made for pod in draft.pods]
+    staying = sum(all(owner.kind != "Job" for owner in pod.owners) for pod in pods) / max(len(pods), 1)
+    return 1.0 + (_BESIDE_OTHERS - 1.0) * smallness * staying * stand / (stand + come)
 
 
 class _Time:
