@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from dovetail.activities.shared.looks.look import all_due
+from dovetail.activities.upkeep.settled import WhileSettled
 from dovetail.lifecycle import unfinished
 from dovetail.model import names
 from dovetail.model.nodes import Condition, NodeClassRef, RepairPolicy
@@ -86,7 +87,7 @@ async def written_by_upkeep(cluster: Snapshot) -> set[str]:
     found = set()
     for task in wiring(cluster)._upkeep_tasks():
         if all_due([await task.look(cluster)]):
-            found.add(type(task).__name__)
+            found.add(type(task.task if isinstance(task, WhileSettled) else task).__name__)
     return found
 
 
