@@ -48,7 +48,7 @@ class Search:
         self._all, self._whole = devices, whole
         self._free = [device for device in devices if not any(device.id in each for each in taken)]
         self._matcher, self._looks = matcher, looks
-        self._chosen: list[Device] = []
+        self._chosen: dict[DeviceId, Device] = {}
         self._steps: list[tuple[ClaimNeed, tuple[JudgedRequest, ...]]] = []
         self._names: list[tuple[ClaimNeed, str]] = []  # of each device that is chosen: for whom
 
@@ -56,7 +56,9 @@ class Search:
         """The devices, or None. ExpressionError where a selector has no value for a device on the way."""
         self._steps = [(claim, request) for claim in claims for request in claim.requests]
         self._looks.begin()
-        return tuple(self._chosen) if self._from(0) else None
+        if sum(_at_least(alternatives) for _, alternatives in self._steps) > len(self._free):
+            return None  # each way would be tried, to find that some device is missing in the end
+        return tuple(self._chosen.values()) if self._from(0) else None
 
     def _from(self, step: int) -> bool:
         if step == len(self._steps):
@@ -76,8 +78,9 @@ class Search:
         if not self._whole:
             return False
         wanted = [device for device in self._all if self._may(request, device)]
+        free = {device.id for device in self._free}
         if not 0 < len(wanted) <= MOST_DEVICES or any(
-            each not in self._free or each in self._chosen for each in wanted
+            each.id not in free or each.id in self._chosen for each in wanted
         ):
             return False
         before = len(self._chosen)
@@ -99,7 +102,7 @@ class Search:
             return self._from(step + 1)
         for number in range(begin, len(self._free) - left + 1):
             device = self._free[number]
-            if device in self._chosen or not self._may(request, device) or not self._agrees(claim, request, device):
+            if device.id in self._chosen or not self._may(request, device) or not self._agrees(claim, request, device):
                 continue
             self._take(claim, request, device)
             if self._slots(step, claim, request, (left - 1, number + 1)):
@@ -111,11 +114,11 @@ class Search:
         return not device.aside and self._looks.look() and self._matcher.matches(request, device)
 
     def _take(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> None:
-        self._chosen.append(device)
+        self._chosen[device.id] = device
         self._names.append((claim, request.source.name))
 
     def _give_back(self) -> None:
-        self._chosen.pop()
+        self._chosen.popitem()
         self._names.pop()
 
     def _agrees(self, claim: ClaimNeed, request: JudgedRequest, device: Device) -> bool:
@@ -126,13 +129,18 @@ class Search:
             value = device.attributes.get(constraint.attribute)
             if value is None:
                 return False
-            for other, (of_claim, name) in zip(self._chosen, self._names, strict=True):
+            for other, (of_claim, name) in zip(self._chosen.values(), self._names, strict=True):
                 if of_claim is claim and _concerns(constraint, name):
                     theirs = other.attributes.get(constraint.attribute)
                     if type(theirs) is not type(value) or theirs != value:
                         return False
                     break
         return True
+
+
+def _at_least(alternatives: Sequence[JudgedRequest]) -> int:
+    """Devices that a request takes; one at least where it takes all that there are."""
+    return min((each.source.count or 1 for each in alternatives), default=0)
 
 
 def _concerns(constraint: MatchConstraint, request: str) -> bool:
