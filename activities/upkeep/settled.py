@@ -38,11 +38,11 @@ class WhileSettled:
         """As of the last look where that is known to be the same."""
         version = snapshot.version_of(self.kinds)
         basis = None if version is None else (*version, snapshot.stale)
-        known, self.settled = self.settled, None
-        if known is None or known.basis != basis or (known.again is not None and known.again <= self.now()):
-            found = await self.task.look(snapshot)
-            known = None if basis is None or found.due else _Settled(basis, found.again)
-            self.settled = known
-            return found
-        self.settled = known
-        return Look(again=known.again)
+        known = self.settled
+        if known is not None and known.basis == basis and (known.again is None or self.now() < known.again):
+            return Look(again=known.again)
+        self.settled = None  # of a look that fails nothing is known
+        found = await self.task.look(snapshot)
+        if basis is not None and not found.due:
+            self.settled = _Settled(basis, found.again)
+        return found

@@ -47,6 +47,7 @@ class Search:
     ) -> None:
         self._all, self._whole = devices, whole
         self._free = [device for device in devices if not any(device.id in each for each in taken)]
+        self._free_ids = {device.id for device in self._free}
         self._matcher, self._looks = matcher, looks
         self._chosen: dict[DeviceId, Device] = {}
         self._steps: list[tuple[ClaimNeed, tuple[JudgedRequest, ...]]] = []
@@ -78,9 +79,8 @@ class Search:
         if not self._whole:
             return False
         wanted = [device for device in self._all if self._may(request, device)]
-        free = {device.id for device in self._free}
         if not 0 < len(wanted) <= MOST_DEVICES or any(
-            each.id not in free or each.id in self._chosen for each in wanted
+            each.id not in self._free_ids or each.id in self._chosen for each in wanted
         ):
             return False
         before = len(self._chosen)
