@@ -6,7 +6,9 @@ play it themselves.
 
 import asyncio
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,8 @@ SPACE: Final = f"/api/v1/namespaces/{NAMESPACE}"
 POD: Final = "dovetail-0"
 POD_ADDRESS: Final = "10.128.200.1"
 PORTS: Final = {"http-metrics": 8080, "http-api": 8082}  # one port of the worker answers for both
+READY_SECONDS: Final = 90.0
+POLL_SECONDS: Final = 0.05
 
 
 async def make_service(api: ApiClient) -> None:
@@ -48,7 +52,31 @@ async def make_service(api: ApiClient) -> None:
 
 def network(plane_folder: Path, port: int) -> ClusterNetwork:
     """Leads the pod's ports to the worker's on loopback."""
-    return ClusterNetwork(plane_folder / "network.sock", {f"{POD_ADDRESS}:{each}": port for each in PORTS.values()})
+    return ClusterNetwork(_socket(plane_folder), {f"{POD_ADDRESS}:{each}": port for each in PORTS.values()})
+
+
+async def network_plays(plane_folder: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until the process that plays the network takes calls: before, the API server answers 503 for the Service."""
+    deadline = time.monotonic() + READY_SECONDS
+    while not await _takes_calls(_socket(plane_folder)):
+        if process.poll() is not None:
+            raise PlaneError(f"the cluster's network ended with {process.returncode}")
+        if time.monotonic() > deadline:
+            raise PlaneError(f"the cluster's network takes no calls after {READY_SECONDS:.0f} s")
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def _takes_calls(socket: Path) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(str(socket))
+    except (FileNotFoundError, ConnectionRefusedError):  # the second: one that an earlier process left behind
+        return False
+    writer.close()
+    return True
+
+
+def _socket(plane_folder: Path) -> Path:
+    return plane_folder / "network.sock"
 
 
 async def _create(api: ApiClient, path: str, body: Json) -> None:

@@ -37,7 +37,7 @@ from testbed.plane import (
 )
 from testbed.plane.__main__ import FOLDER_VARIABLE
 from testbed.plane.processes import ProcessIdentity, identify, stop_process
-from testbed.service import make_service
+from testbed.service import make_service, network_plays
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = "up.json"
@@ -191,13 +191,14 @@ async def with_worker(everything: Everything) -> Everything:
 
 
 async def _with_service(everything: Everything) -> Everything:
-    """Make the Service of the workers, and what takes its calls to the one that was started."""
+    """Make the Service of the workers, and what takes its calls to the one that was started; wait until it does."""
     async with ApiClient(everything.plane.kubeconfig, user_agent="dovetail-testbed") as api:
         await make_service(api)
     leading = [sys.executable, "-m", "testbed.service", str(everything.plane.folder), everything.url.rpartition(":")[2]]
     network = everything.start_worker("network.log", leading)
     processes = {**everything.processes, "network": _identity(network.pid)}
     _write(everything.folder, processes)
+    await network_plays(everything.plane.folder, network)
     return replace(everything, processes=processes)
 
 
