@@ -8,6 +8,7 @@ at which the answer may change without that.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -80,7 +81,7 @@ class AwaitDisruptionPlan:
     @activity.defn
     async def await_disruption_plan(self, request: DisruptionRequest) -> DisruptionAnswer:
         """The next thing to do about a disruption, or nothing after an hour."""
-        until, sleep = self.now() + RETURN_SECONDS, ClusterSleep(self.view)
+        until, sleep, in_vain = self.now() + RETURN_SECONDS, ClusterSleep(self.view), 0
         plans_held(len(request.held))
         await until_seen(self.view, request.must_see, request.must_see_until, self.now())
         await self._pause(request.quiet_until - self.now())
@@ -98,9 +99,10 @@ class AwaitDisruptionPlan:
             answer, next_due = await self._next(snapshot, request)
             if answer is not None:
                 return answer
-            await self._pause(rest_after(self.now() - started))
-            moments = [m for held in request.held for m in (held.due, held.due + PATIENCE_SECONDS)]
-            wake = min([until, next_due, again, *[m for m in moments if m > self.now()]])
+            in_vain += 1
+            due = _due_after(started, request)
+            await self._pause(min(rest_after(self.now() - started, in_vain), due - self.now()))
+            wake = min(until, next_due, again, due)
             await sleep.until_changed(revision, wake - self.now(), QUIET_SECONDS)
         return NothingPlanned()
 
@@ -121,15 +123,16 @@ class AwaitDisruptionPlan:
     async def _choose(self, snapshot: Snapshot) -> tuple[DisruptionAnswer | None, float]:
         """A plan, or when to look again."""
 
-        def decide_now(stop: ShouldStop) -> Decision:
-            return decide(snapshot, self.settings, stop)
+        def decide_now(stop: ShouldStop) -> tuple[Decision, list[Notice]]:
+            found = decide(snapshot, self.settings, stop)
+            return found, _worth_saying(snapshot, found.notices)
 
         started = self.now()
-        decision = await self.thread.run(decide_now)
+        decision, said = await self.thread.run(decide_now)
         decided(decision, self.now() - started)
         self.flights.decided("disruption", snapshot, decision.choice)
         self.faults.judged("disruption", decision.unjudged)
-        self._publish_beside(snapshot, decision.notices)
+        self._publish_beside(said)
         choice = decision.choice
         if isinstance(choice, DisruptionPlan):
             choice = self._ready(choice)
@@ -178,7 +181,7 @@ class AwaitDisruptionPlan:
 
         second = await self.thread.run(look)
         looked_again(second, held.plan.commands[0].method if held.plan.commands else "")
-        self._publish_beside(snapshot, second.notices)
+        self._publish_beside(_worth_saying(snapshot, second.notices))
         validity = second.validity
         if isinstance(validity, Valid):
             return Due(plan=self._ready(validity.plan), held=index)
@@ -189,11 +192,10 @@ class AwaitDisruptionPlan:
     def _ready(self, plan: DisruptionPlan) -> DisruptionPlan:
         return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=self.settings.nominate_for)
 
-    def _publish_beside(self, snapshot: Snapshot, notices: Sequence[Notice]) -> None:
+    def _publish_beside(self, notices: Sequence[Notice]) -> None:
         """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""
-        said = [publishable(snapshot, notice) for notice in notices if says_enough(snapshot, notice)]
-        if said:
-            task = asyncio.create_task(self._publish(said))
+        if notices:
+            task = asyncio.create_task(self._publish(notices))
             self.publishing.add(task)
             task.add_done_callback(self.publishing.discard)
 
@@ -206,6 +208,16 @@ class AwaitDisruptionPlan:
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+
+def _due_after(judged: float, request: DisruptionRequest) -> float:
+    """When a held plan that was not due then is to be judged next."""
+    moments = [moment for held in request.held for moment in (held.due, held.due + PATIENCE_SECONDS)]
+    return min([moment for moment in moments if moment > judged], default=math.inf)
+
+
+def _worth_saying(snapshot: Snapshot, notices: Sequence[Notice]) -> list[Notice]:
+    return [publishable(snapshot, notice) for notice in notices if says_enough(snapshot, notice)]
 
 
 def _called_off(plan: DisruptionPlan, snapshot: Snapshot) -> tuple[Target, CalledOff] | None:

@@ -51,6 +51,7 @@ class Round:
         self.fleet = Fleet(snapshot, settings)
         self._allowances: dict[DisruptionReason, dict[str, Allowance]] = {}
         self._holds: dict[tuple[str, DisruptionReason, bool, bool], Block | None] = {}
+        self._asked: dict[_Question, _Asked] = {}
 
     @property
     def judging(self) -> Judging:
@@ -102,6 +103,22 @@ class Round:
         if isinstance(found, Unjudged):
             return not_judged(found)
         return None if found is None else Block(why=found.why, message=found.message, event=None)
+
+    def asked(self, method: "Method") -> "_Asked":
+        """The candidates of the method's class for which nothing speaks against it, and why not the others; methods
+        that put the same question share the answer."""
+        question = (method.why_not, method.reason, method.eventual)
+        if question not in self._asked:
+            chosen: list[Candidate] = []
+            blocks: list[tuple[Candidate, Block]] = []
+            for candidate in self.screening.candidates(method.eventual):
+                block = why_not(method, self, candidate)
+                if block is None:
+                    chosen.append(candidate)
+                else:
+                    blocks.append((candidate, block))
+            self._asked[question] = tuple(chosen), tuple(blocks)
+        return self._asked[question]
 
     def priced(self, made: Replacement) -> Replacement:
         """A simulated node, whose types are in price order, with its expected price."""
@@ -165,6 +182,10 @@ class Method:
     anew: Callable[[Round, tuple[Candidate, ...]], Command | None] | None = None
 
 
+_Question = tuple[Callable[[Round, Candidate], Block | None], DisruptionReason, bool]
+_Asked = tuple[tuple[Candidate, ...], tuple[tuple[Candidate, Block], ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """What one method did in a round."""
@@ -193,19 +214,11 @@ def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) 
 
 def run(method: Method, round_: Round) -> Attempt:
     """The candidates of the method's class, its own question to each, the allowances, its decision (DIS-4)."""
-    chosen: list[Candidate] = []
-    blocks: list[tuple[Candidate, Block]] = []
-    for candidate in round_.screening.candidates(method.eventual):
-        block = why_not(method, round_, candidate)
-        if block is None:
-            chosen.append(candidate)
-        else:
-            blocks.append((candidate, block))
-    candidates = tuple(chosen)
+    candidates, blocks = round_.asked(method)
     return Attempt(
         method=method,
         candidates=candidates,
-        blocks=tuple(blocks),
+        blocks=blocks,
         allowances=round_.allowances(method.reason) if candidates else {},
         found=_decision(method, round_, candidates) if candidates else Found(),
     )

@@ -7,6 +7,7 @@ pod always forbid it: the eviction API refuses such a pod, whatever either of th
 
 from collections.abc import Iterable
 
+from dovetail.model.objects.pod_index import NodePods, asking_to_stay
 from dovetail.model.objects.workloads import PodDisruptionBudget
 from dovetail.model.places.moves import MovablePods, movable_pods
 from dovetail.model.pods import Pod, PodShape
@@ -29,6 +30,12 @@ class PdbIndex:
     def any(self) -> bool:
         """Whether there are budgets at all."""
         return bool(self._by_namespace)
+
+    def leave_alone(self, pods: NodePods) -> bool:
+        """Whether nothing keeps any of these where it is: no annotation, no budget of its namespace, no roll-out."""
+        if self.moves is not None or pods.kept(asking_to_stay):
+            return False
+        return not self._by_namespace or self._by_namespace.keys().isdisjoint(pods.kept(_namespaces))
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The budgets that select this pod, by name."""
@@ -78,6 +85,10 @@ class PdbIndex:
 
     def _is_held(self, pod: Pod) -> bool:
         return bool(self.moves and self.moves.why_held(pod))
+
+
+def _namespaces(pods: NodePods) -> frozenset[str]:
+    return frozenset([pod.shape.namespace for pod in pods])
 
 
 def pdbs_of(snapshot: Snapshot) -> PdbIndex:

@@ -18,6 +18,7 @@ from dovetail.placement.cost.policy import cost_pools, is_asked_for
 from dovetail.placement.cost.steady import expected_pods, without_expected
 from dovetail.placement.cost.worth import worth_of_pods
 from dovetail.placement.earlier_claims import EarlierClaims
+from dovetail.placement.facts.moving_pods import Sizes
 from dovetail.placement.index.free_room import FreeRoom
 from dovetail.placement.index.index import Index
 from dovetail.placement.index.waiting_pods import WaitingPods, pending_pods
@@ -28,6 +29,7 @@ __all__ = [
     "FreeRoom",
     "Index",
     "SimulationOptions",
+    "Sizes",
     "StepwiseSimulation",
     "WaitingPods",
     "cost_pools",
@@ -164,7 +166,7 @@ def _in_need(index: Index, options: SimulationOptions) -> list[Pod]:
 
 
 def _moved(index: Index, without: frozenset[str]) -> list[Pod]:
-    return [pod for name in sorted(without) for pod in index.reschedulable_on(name)]
+    return [pod for name in sorted(without) for pod in index.moving_from(name).pods]
 
 
 def _simulation(

@@ -1,8 +1,10 @@
 """await_disruption_plan: what counts as taken when a held plan is looked at again."""
 
 import asyncio
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -145,3 +147,57 @@ async def test_that_a_node_cannot_be_consolidated_is_said_once_it_has_been_there
     await asyncio.gather(*step.publishing)
 
     assert {n.kind for n in published.notices if n.reason == "Unconsolidatable"} == said
+
+
+@dataclass(slots=True)
+class PlayedTime:
+    """The clock of a step, and the cluster's view: nothing changes, and what is slept has passed at once."""
+
+    now: float = 1.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def revision(self) -> int:
+        return 1
+
+    def stale(self) -> tuple[str, ...]:
+        return ()
+
+    async def catch_up(self, _writes: object) -> None:
+        return
+
+    async def pause(self, seconds: float) -> None:
+        self.now += max(seconds, 0.0)
+
+    async def until_changed(self, _revision: int, seconds: float, _quiet: float = 0.0) -> None:
+        self.now += max(seconds, 0.0)
+
+
+async def test_a_plan_that_comes_due_while_a_long_decision_is_rested_from_waits_for_no_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waited for the next change, or for the end of its thirty seconds of patience."""
+    time, nothing = PlayedTime(), cast(Any, None)
+
+    async def whole(_reads: object) -> Snapshot:
+        return Snapshot(now=time.now)
+
+    async def long_decision(_snapshot: Snapshot) -> tuple[None, float]:
+        time.now += 0.5
+        return None, math.inf
+
+    async def check(_snapshot: Snapshot, request: DisruptionRequest, index: int) -> Due:
+        return Due(plan=request.held[index].plan, held=index)
+
+    snapshots = cast(Any, SimpleNamespace(view=time, catalogues=nothing, whole=whole))
+    step = AwaitDisruptionPlan(snapshots, nothing, DisruptionSettings(), time)
+    monkeypatch.setattr(disrupting, "ClusterSleep", lambda view: view)
+    for name, played in (("_choose", long_decision), ("_check", check), ("_pause", time.pause)):
+        monkeypatch.setattr(step, name, played)
+    held = replace(a_held_plan("n1"), due=3.0)  # the decision ends at 1.5, and would be rested from until 4.5
+
+    answer = await step.await_disruption_plan(DisruptionRequest(held=(held,)))
+
+    assert isinstance(answer, Go)
+    assert time.now == 3.0

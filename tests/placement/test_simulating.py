@@ -30,7 +30,7 @@ def test_a_step_does_not_count_on_room_that_another_has_taken() -> None:
     index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2"), a_node("n3")]))
     steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
 
-    first, second = (steps.move(index.reschedulable_on(name)) for name in ("n1", "n2"))
+    first, second = (steps.move(index.moving_from(name).pods) for name in ("n1", "n2"))
 
     assert (list(first.existing), len(first.new)) == (["n3"], 0)
     assert (list(second.existing), groups(second)) == ([], [["b2"]])
@@ -42,7 +42,7 @@ def test_the_new_nodes_of_one_step_are_closed_to_the_next() -> None:
     index = an_index(a_snapshot(pods, [a_node("n1"), a_node("n2")]))
     steps = StepwiseSimulation(index, frozenset({"n1", "n2"}))
 
-    assert [groups(steps.move(index.reschedulable_on(name))) for name in ("n1", "n2")] == [[["b1"]], [["b2"]]]
+    assert [groups(steps.move(index.moving_from(name).pods)) for name in ("n1", "n2")] == [[["b1"]], [["b2"]]]
 
 
 def test_a_pod_that_moves_later_is_not_placed_at_the_start() -> None:

@@ -12,6 +12,7 @@ from acceptance.karpenter import KARPENTER_PLACEMENT
 from acceptance.placement_worlds import settings_of, snapshot_of
 from acceptance.vectors.kind_placement import answer_of
 from dovetail.model.values.json import Json
+from dovetail.model.values.resources import total
 from dovetail.placement.place_pods import Index, place, simulate
 from dovetail.placement.search.node_draft import NodeDraft
 from dovetail.placement.search.on_proposed_nodes import DraftPlacer
@@ -94,11 +95,24 @@ def test_a_simulation_is_a_fresh_pass_without_the_node(raw: Json, number: int) -
 
 @quick
 @given(clusters(), st.integers(0, 2))
+def test_the_pods_that_would_move_are_those_that_need_room_each_asked_alone(raw: Json, number: int) -> None:
+    """Where nothing keeps any pod of a node, none is asked alone; the answer is the same (PLC-217)."""
+    snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
+    index = Index(snapshot, chosen)
+
+    found = index.moving_from(name)
+
+    assert list(found.pods) == [pod for pod in index.on_node.get(name, ()) if index.pdbs.needs_room(pod)]
+    assert total(pod.requests for pod in found.pods) == total(r for r, times in found.sizes for _ in range(times))
+
+
+@quick
+@given(clusters(), st.integers(0, 2))
 def test_a_simulation_is_a_pass_over_the_cluster_that_lacks_the_node(raw: Json, number: int) -> None:
     """The pods of the node need room, and nothing of the node is left (PLC-216, PLC-217)."""
     snapshot, chosen, name = snapshot_of(raw), settings_of(raw, DOVETAIL), f"n{number}"
     index = Index(snapshot, chosen)
-    moved = index.reschedulable_on(name)
+    moved = index.moving_from(name).pods
     lacking = replace(
         snapshot,
         nodes={key: node for key, node in snapshot.nodes.items() if key != name},

@@ -20,8 +20,9 @@ T = TypeVar("T")
 ShouldStop = Callable[[], bool]
 
 REST_FACTOR = 5.0  # times as long as a decision took, until the next
-SHORT_REST_FACTOR = 9.0  # the same where the rest stays short: at most a tenth of the time is spent deciding
-SHORT_REST_SECONDS = 2.0
+SHORT_REST_FACTOR = 9.0  # the same where the rest stays short, and once more for each decision in vain before it
+MOST_IN_VAIN = 5
+SHORT_REST_SECONDS = 3.0
 
 
 class DecisionThread:
@@ -49,9 +50,11 @@ class DecisionThread:
         self.executor.shutdown(wait=False, cancel_futures=True)
 
 
-def rest_after(took: float) -> float:
-    """For how long nothing is decided after a decision that took so long, however much changes."""
-    return max(took * REST_FACTOR, min(took * SHORT_REST_FACTOR, SHORT_REST_SECONDS))
+def rest_after(took: float, in_vain: int = 1) -> float:
+    """For how long nothing is decided after a decision that took so long, however much changes. `in_vain`: how many in
+    a row have found nothing, this one counted: where pods come and go all day, few of very many find something."""
+    factor = SHORT_REST_FACTOR * min(in_vain, MOST_IN_VAIN)
+    return max(took * REST_FACTOR, min(took * factor, SHORT_REST_SECONDS))
 
 
 def _should_stop(stop: threading.Event, clock: Callable[[], float], until: float) -> bool:

@@ -7,16 +7,15 @@ as these nodes do.
 from collections.abc import Callable, Sequence
 
 from dovetail.disruption.nodes.candidates import Candidate
-from dovetail.model.pods import Pod
-from dovetail.placement.place_pods import FreeRoom
+from dovetail.placement.place_pods import FreeRoom, Sizes
 
-Movers = Callable[[Candidate], Sequence[Pod]]
+MovingSizes = Callable[[Candidate], Sizes]
 
 
-def is_hopeless(room: FreeRoom, candidates: Sequence[Candidate], movers: Movers) -> bool:
+def is_hopeless(room: FreeRoom, candidates: Sequence[Candidate], sizes: MovingSizes) -> bool:
     """Whether these nodes can certainly neither go nor become one cheaper node."""
     names = [candidate.name for candidate in candidates]
-    moved = [pod for candidate in candidates for pod in movers(candidate)]
+    moved = tuple([size for candidate in candidates for size in sizes(candidate)])
     if len(candidates) > 1 and room.is_too_small(names, moved):
         return True
     return room.least_price(names, moved) >= sum(candidate.price for candidate in candidates)

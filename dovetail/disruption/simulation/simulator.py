@@ -20,6 +20,7 @@ from dovetail.disruption.simulation.simulation import Replacement, Simulation, W
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 from dovetail.model.objects.judging import Unjudged
+from dovetail.model.objects.pod_index import NO_PODS, asking_to_stay
 from dovetail.model.permission.rollout_nodes import leaves_for_drift
 from dovetail.model.places.placements import NewNode, Placement, RefusedPod
 from dovetail.model.pods import Pod
@@ -32,6 +33,7 @@ from dovetail.placement.place_pods import (
     FreeRoom,
     Index,
     SimulationOptions,
+    Sizes,
     StepwiseSimulation,
     cost_pools,
     is_asked_for,
@@ -166,7 +168,7 @@ class PlacementSimulator:
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
         """Whether resources and list prices alone rule these nodes out, so that a simulation can be saved."""
         self._asked.update(_names(candidates))
-        return not self._fails and is_hopeless(self._room, candidates, self.movers)
+        return not self._fails and is_hopeless(self._room, candidates, self._sizes)
 
     @property
     def _fails(self) -> bool:
@@ -199,16 +201,19 @@ class PlacementSimulator:
             return
         leaving = {item.node_name for item in self.index.leaving if item.node is not None}
         for name in sorted(leaving | self._asked):
-            for pod in self.index.on_node.get(name, ()):
-                if not pod.asks_to_stay or not _is_judged(pod, on_leaving_node=name in leaving):
+            for pod in self.index.on_node.get(name, NO_PODS).kept(asking_to_stay):
+                if not _is_judged(pod, on_leaving_node=name in leaving):
                     continue
                 notice = pod_notice(pod, self._fleet.now)
                 if notice is not None:
                     yield notice
 
-    def movers(self, candidate: Candidate) -> list[Pod]:
+    def movers(self, candidate: Candidate) -> Sequence[Pod]:
         """The candidate's pods that will need another place (DIS-47)."""
-        return self.index.reschedulable_on(candidate.name)
+        return self.index.moving_from(candidate.name).pods
+
+    def _sizes(self, candidate: Candidate) -> Sizes:
+        return self.index.moving_from(candidate.name).sizes
 
 
 class PlacementWave:

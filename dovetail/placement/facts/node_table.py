@@ -27,6 +27,7 @@ from dovetail.model.snapshot import Snapshot
 from dovetail.model.values.resources import Resources, total
 from dovetail.placement.facts.cluster_nodes import ClusterNode, settling
 from dovetail.placement.facts.masks import mask_of
+from dovetail.placement.facts.moving_pods import sizes_of
 from dovetail.placement.facts.overhead import Daemon, expected_on_node, held_back
 from dovetail.placement.facts.templates import usable_pools
 
@@ -35,12 +36,7 @@ _LARGEST: Final = 2**62  # beyond any amount that exists; larger ones compare eq
 
 def taken_by(pods: NodePods) -> tuple[tuple[Resources, int], ...]:
     """What those that have not ended ask for, and how many ask for the same."""
-    found: dict[int, tuple[Resources, int]] = {}
-    for pod in pods:
-        if pod.phase not in ("Succeeded", "Failed"):
-            requests = pod.requests
-            found[id(requests)] = requests, found.get(id(requests), (requests, 0))[1] + 1
-    return tuple(found.values())
+    return sizes_of([pod for pod in pods if not is_terminal(pod)])
 
 
 class _Taken:

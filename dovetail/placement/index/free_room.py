@@ -7,9 +7,9 @@ a case worse and never better, so what has no room here has none at all. What ha
 import math
 from collections.abc import Callable, Iterable
 
-from dovetail.model.pods import Pod
 from dovetail.model.pools import InstanceType
 from dovetail.model.scheduling.requirements import RequirementSet
+from dovetail.placement.facts.moving_pods import Sizes
 from dovetail.placement.index.index import Index
 
 PriceOf = Callable[[InstanceType, RequirementSet], float]
@@ -41,7 +41,7 @@ class FreeRoom:
             default=0,
         )
 
-    def is_too_small(self, without: Iterable[str], moved: Iterable[Pod]) -> bool:
+    def is_too_small(self, without: Iterable[str], moved: Sizes) -> bool:
         """Whether the pods need more than all that is free on other nodes and one new node of the largest kind."""
         table, vector = self._index.table, self._index.vector
         have = [free + most for free, most in zip(self._free, self._largest, strict=True)]
@@ -49,11 +49,11 @@ class FreeRoom:
             bit = table.number.get(name)
             if bit is not None:
                 have = [total - max(0, left) for total, left in zip(have, table.remaining[bit], strict=True)]
-        for pod in moved:
-            have = [total - want for total, want in zip(have, vector(pod.requests), strict=True)]
+        for requests, times in moved:
+            have = [total - want * times for total, want in zip(have, vector(requests), strict=True)]
         return any(amount < 0 for amount in have)
 
-    def least_price(self, without: Iterable[str], moved: Iterable[Pod]) -> float:
+    def least_price(self, without: Iterable[str], moved: Sizes) -> float:
         """The least that one new node would cost for the pods that fit on no other node; 0 without such pods."""
         table, vector = self._index.table, self._index.vector
         left = self._open
@@ -62,10 +62,11 @@ class FreeRoom:
             if bit is not None:
                 left &= ~(1 << bit)
         needed: list[int] | None = None
-        for pod in moved:
-            wanted = vector(pod.requests)
+        for requests, times in moved:
+            wanted = vector(requests)
             if not table.holding(wanted) & left:
-                needed = [a + b for a, b in zip(needed, wanted, strict=True)] if needed else list(wanted)
+                before = needed or [0] * len(wanted)
+                needed = [total + want * times for total, want in zip(before, wanted, strict=True)]
         return 0.0 if needed is None else self._price_of_a_node(tuple(needed))
 
     def _price_of_a_node(self, amounts: tuple[int, ...]) -> float:

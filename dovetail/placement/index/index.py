@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from dovetail.model.objects.judging import Judging, Unjudged
-from dovetail.model.objects.pod_index import NodePods
+from dovetail.model.objects.pod_index import NO_PODS, NodePods
 from dovetail.model.places.placements import EmptyPool, IgnoredPod
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.pools import InstanceType, NodePool
@@ -28,6 +28,7 @@ from dovetail.placement.devices.inventory import DeviceInventory
 from dovetail.placement.devices.needs import DeviceNeeds
 from dovetail.placement.earlier_claims import EarlierClaims, earlier_claims
 from dovetail.placement.facts.cluster_nodes import ClusterNode, cluster_nodes
+from dovetail.placement.facts.moving_pods import Moving, reschedulable
 from dovetail.placement.facts.node_table import NodeTable
 from dovetail.placement.facts.overhead import daemons_of
 from dovetail.placement.facts.states import NeedsPool
@@ -95,7 +96,7 @@ class Index:
         self._default_spread = DefaultSpread(snapshot, settings)
         self._facts: dict[object, ShapeFacts | None] = {}
         self._waiting: WaitingPods | None = None
-        self._reschedulable: dict[str, list[Pod]] = {}
+        self._moving: dict[str, Moving] = {}
         self._nodes_of: dict[frozenset[str], int] = {}
         self._kept: dict[object, object] = {}
 
@@ -216,12 +217,16 @@ class Index:
         """The pending pods that take no part, as far as `waiting` was asked for."""
         return self._waiting.ignored if self._waiting is not None else ()
 
-    def reschedulable_on(self, node_name: str) -> list[Pod]:
+    def moving_from(self, node_name: str) -> Moving:
         """The pods of a node that would need another place if it left (PLC-217)."""
-        known = self._reschedulable.get(node_name)
+        known = self._moving.get(node_name)
         if known is None:
-            known = [pod for pod in self.on_node.get(node_name, ()) if self.pdbs.needs_room(pod)]
-            self._reschedulable[node_name] = known
+            pods = self.on_node.get(node_name, NO_PODS)
+            known = pods.kept(reschedulable)
+            if not self.pdbs.leave_alone(pods):
+                left = [pod for pod in known.pods if self.pdbs.needs_room(pod)]
+                known = known if len(left) == len(known.pods) else Moving.of(left)
+            self._moving[node_name] = known
         return known
 
     def nodes_of(self, claims: frozenset[str]) -> int:
