@@ -135,17 +135,16 @@ def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
             notices.extend(screening_notices(round_, eventual))
         screened.add(eventual)
         notices.extend(own_notices(round_, done))
-    return tuple(dict.fromkeys([*notices, *unjudged_notices(round_.judging.found)]))
+    return tuple(dict.fromkeys([*notices, *round_.simulator.notices, *unjudged_notices(round_.judging.found)]))
 
 
 def own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
-    """The attempt's own notices, beside what the screening says of all nodes."""
+    """The attempt's own notices, beside what the screening says of all nodes and the simulator of pods and pools."""
     notices: list[Notice] = []
     for candidate, block in (*done.blocks, *done.found.blocks):
         notices.extend(block_notices(candidate, block))
     notices.extend(budget_notices(done.allowances))
     notices.extend(done.found.notices)
-    notices.extend(round_.simulator.notices)
     return tuple(notices)
 
 

@@ -22,7 +22,7 @@ ShouldStop = Callable[[], bool]
 REST_FACTOR = 5.0  # times as long as a decision took, until the next
 SHORT_REST_FACTOR = 9.0  # the same where the rest stays short, and once more for each decision in vain before it
 MOST_IN_VAIN = 5
-SHORT_REST_SECONDS = 3.0
+SHORT_REST_SECONDS = 5.0
 
 
 class DecisionThread:
