@@ -123,7 +123,7 @@ class Endpoint:
                 self.connections.drop(transport)
             raise
         except Exception:
-            _log.exception("a request came to nothing")
+            _log.exception("a request failed")
             return await _send(request, (500, PLAIN, "it came to nothing; the worker's log has it\n"))
         finally:
             if transport is not None and not transport.is_closing():

@@ -106,7 +106,7 @@ async def poke_lost(client: Client, held: Held, is_lost: Callable[[str], bool]) 
             except RPCError as error:
                 _log.debug("%s was not poked: %s", identity, error)
             else:
-                _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
+                _log.info("the worker that %s waited in is gone: its waits are taken over", identity)
                 poked.append(identity)
     return poked
 
@@ -148,10 +148,10 @@ async def end_lost_steps(client: Client, cluster: str, view: ClusterView, pod: s
         async with asyncio.timeout(TAKE_OVER_SECONDS):
             lost = sum(await asyncio.gather(*[one(identity) for identity in _busy(cluster, view)]))
     except (TimeoutError, Failure) as error:
-        _log.info("what a predecessor had in hand is left to its heartbeat timeouts: %s", error)
+        _log.info("a predecessor's unfinished steps are left to their heartbeat timeouts: %s", error)
         return 0
     if lost:
-        _log.info("%d steps of a worker that is gone are tried again", lost)
+        _log.info("retrying %d steps of a worker that is gone", lost)
     return lost
 
 
@@ -174,6 +174,6 @@ async def _end_lost_steps_of(client: Client, identity: str, pod: str) -> int:
             handle = client.get_async_activity_handle(workflow_id=identity, run_id=run, activity_id=step.activity_id)
             await handle.fail(ApplicationError(LOST, type="WorkerLost", next_retry_delay=AGAIN))
     except RPCError as error:
-        _log.debug("the steps of %s were not looked at: %s", identity, error)
+        _log.debug("cannot describe the steps of %s: %s", identity, error)
         return 0
     return len(lost)

@@ -279,7 +279,7 @@ async def _shut_down(workers: Sequence[Worker], running: Sequence[asyncio.Task[N
     await asyncio.wait([*ending, *running], timeout=max(GRACE.values()) + FLUSH_SECONDS)
     left = [task for task in (*ending, *running) if not task.done()]
     if left:
-        _log.warning("the worker ends with %d answers that Temporal did not take", len(left))
+        _log.warning("the worker exits with %d answers that Temporal did not accept", len(left))
         await stop_tasks(*left)
 
 

@@ -234,7 +234,7 @@ class Unanswered:
         try:
             doubt.see(self.now())
         except Failure as failure:
-            _log.debug("nobody is seen who waits for %s: %s", doubt.wait.step, failure)
+            _log.debug("cannot see who waits for %s: %s", doubt.wait.step, failure)
             return False
         return doubt.is_open
 
@@ -244,10 +244,10 @@ class Unanswered:
             if lost and self.now() - self.poked_at >= POKE_SECONDS:
                 self.poked_at = self.now()
                 doubt.poked(self.now())
-                _log.info("%s holds %s and answers nobody", lost, doubt.wait.step)
+                _log.info("worker %s holds %s and does not answer: its waits are taken over", lost, doubt.wait.step)
                 await take_over(self.client(), [*self.singletons], lambda worker: worker == lost)
         except RPCError as error:
-            _log.debug("who holds %s is not known: %s", doubt.wait.step, error)
+            _log.debug("cannot find out who holds %s: %s", doubt.wait.step, error)
 
 
 def unanswered_of(

@@ -58,7 +58,7 @@ async def poke_for_new_version(
     try:
         occasion = await occasion_of(client, deployment)
     except RPCError as error:
-        _log.info("how the work is shared among versions cannot be read: %s", error)
+        _log.info("cannot read how work is shared among versions: %s", error)
         return
     for identity in singletons if occasion else ():
         try:
@@ -67,7 +67,7 @@ async def poke_for_new_version(
                 await _poke(client, described, occasion)
                 poked.add((described.run_id, occasion))
         except RPCError as error:
-            _log.debug("%s was not looked at: %s", identity, error)
+            _log.debug("cannot describe workflow %s: %s", identity, error)
 
 
 async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str:
@@ -145,4 +145,4 @@ async def _poke(client: Client, described: WorkflowExecutionDescription, occasio
         request_id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{described.id} {occasion}")),
     )
     await client.workflow_service.signal_workflow_execution(request)
-    _log.info("%s hears of version %s", described.id, occasion)
+    _log.info("poked %s for version %s", described.id, occasion)

@@ -202,7 +202,7 @@ class AwaitDisruptionPlan:
         try:
             await self.notices.publish(*notices)
         except Failure as failure:
-            _log.warning("Events about disruption are lost: %s", failure)
+            _log.warning("Events about disruption could not be published: %s", failure)
 
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:

@@ -46,7 +46,7 @@ class BreakerMemory:
                 change_of = partial(_failed, reason, happened_mark(plan_id), said.breaker_rule, self.now())
                 await revise_pool(self.pools, said.pool, change_of)
         except Failure as failure:
-            _log.warning("NodePool %s does not remember how its replacements went: %s", name, failure)
+            _log.warning("NodePool %s: could not record the result of its replacements: %s", name, failure)
 
 
 def _failed(reason: str, mark: str, rule: BreakerRule, now: float, pool: NodePool) -> Annotations:

@@ -62,4 +62,4 @@ class DroppedPlans:
         except WorkflowAlreadyStartedError:
             return
         except RPCError as error:
-            _log.warning("the plan for %s that was called off is not in the record: %s", target.node, error)
+            _log.warning("the plan for %s that was called off could not be recorded: %s", target.node, error)

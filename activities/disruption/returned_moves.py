@@ -61,5 +61,5 @@ class ReturnedMoves:
             before = await self.pools.read(name)
             return await revise_pool(self.pools, before, change_of) if before is not None else None
         except Failure as failure:
-            _log.warning("NodePool %s does not remember how its consolidation went: %s", name, failure)
+            _log.warning("NodePool %s: could not record the result of its consolidation: %s", name, failure)
             return None

@@ -80,9 +80,9 @@ class AnswerInterruptions:
         rest = [each for each in doubted if each.warned not in confirmed]
         waiting = [each for each in rest if is_fresh(each.warning, self.now())]
         if waiting:
-            raise Postponed("warnings", f"the cloud does not bear them out yet: {_words(waiting)}", AGAIN_SECONDS)
+            raise Postponed("warnings", f"the cloud does not confirm them yet: {_words(waiting)}", AGAIN_SECONDS)
         if rest:
-            _log.warning("warnings are dropped, which the cloud does not bear out: %s", _words(rest))
+            _log.warning("dropped warnings that the cloud does not confirm: %s", _words(rest))
         for each in rest:
             not_borne_out(each.warning.reason)
         return outcomes

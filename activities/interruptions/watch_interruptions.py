@@ -92,13 +92,13 @@ class WarningReader:
         try:
             for message in messages:
                 if message.interruption is None:
-                    _log.error("a message of the queue is thrown away: %s", message.problem)
+                    _log.error("discarded a message of the queue: %s", message.problem)
             await self.answer([message.interruption for message in messages if message.interruption is not None])
             await self.interruptions.acknowledge([message.receipt for message in messages])
             self.seen += len(messages)
             report(f"{self.seen} messages read")
         except Failure as failure:
-            _log.warning("messages were not acknowledged and will come again: %s", failure)
+            _log.warning("messages could not be acknowledged and will be delivered again: %s", failure)
         finally:
             slots.release()
 

@@ -162,7 +162,7 @@ class KeptPlaces:
             _log.warning("NodeClaim %s: not all nominations were written within %s s", claim.name, LONGEST_SECONDS)
         except Forbidden as refusal:
             self.forbidden_until = self.now() + FORBIDDEN_SECONDS
-            _log.warning("places are not kept for pods: %s", refusal)
+            _log.warning("pods could not be nominated: %s", refusal)
             await self.notices.publish(places_not_kept(claim, str(refusal)))
         except Failure as failure:
             _log.warning("NodeClaim %s: a pod was not nominated: %s", claim.name, failure)

@@ -62,9 +62,13 @@ class LaunchBrake:
         changed = resumed_annotations(self.now())
         try:
             await revise_pool(self.pools, pool, lambda _: changed)
-            _log.info("NodePool %s: launches go on, since a node that was tried runs pods", pool.name)
+            _log.info("NodePool %s: launches resume, since the node that was tried runs pods", pool.name)
         except Failure as failure:
-            _log.warning("NodePool %s goes on for this plan, and it could not be written: %s", pool.name, failure)
+            _log.warning(
+                "NodePool %s: launches resume for this plan only, since that could not be written: %s",
+                pool.name,
+                failure,
+            )
         merged = {**pool.annotations, **changed}
         return replace(pool, annotations={key: text for key, text in merged.items() if text is not None})
 
@@ -79,5 +83,7 @@ class LaunchBrake:
             pool_stopped(pool.name)
             await self.notices.publish(launches_stopped(pool, stop.why))
         except Failure as failure:
-            _log.warning("NodePool %s is stopped for this plan, and it could not be written: %s", pool.name, failure)
+            _log.warning(
+                "NodePool %s: launches stop for this plan only, since that could not be written: %s", pool.name, failure
+            )
         return replace(pool, annotations={**pool.annotations, names.LAUNCHES_STOPPED: text})

@@ -43,7 +43,7 @@ class PlacementPublisher:
             try:
                 await self.publish(snapshot, placement)
             except Exception:
-                _log.exception("what a pass came to is not published")
+                _log.exception("the results of a pass could not be published")
 
     async def publish(self, snapshot: Snapshot, placement: Placement) -> None:
         """PLC-225 to PLC-227 for real pods, PLC-214 for buffers."""
@@ -64,7 +64,7 @@ class PlacementPublisher:
                 if live is not None and live.uid == buffer.uid:
                     await self._write(buffers, live, verdict)
         except Failure as failure:
-            _log.warning("whether the room of CapacityBuffer %s stands could not be written: %s", buffer.key, failure)
+            _log.warning("CapacityBuffer %s: could not write whether its room exists: %s", buffer.key, failure)
 
     async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
         wanted = judged_status(buffer, verdict, self.now())

@@ -88,7 +88,7 @@ class Holds:
             else:
                 await self._climb(held, held.hold, clock, memory)
         except Failure as failure:
-            _log.warning("NodeClaim %s: what holds its drain is not written: %s", held.claim.name, failure)
+            _log.warning("NodeClaim %s: could not write what holds its drain: %s", held.claim.name, failure)
 
     def _rules(self, claim: NodeClaim) -> tuple[DrainRules, ...]:
         """None while they cannot be seen: then nothing is forced, and a hook holds."""

@@ -42,7 +42,9 @@ class UnusedLaunches:
             if launch := launch_in_vain(claim, snapshot.pods, self.now()):
                 await self._write(snapshot, claim, launch)
         except Failure as failure:
-            _log.warning("NodePool of NodeClaim %s does not remember that it was of no use: %s", claim.name, failure)
+            _log.warning(
+                "NodeClaim %s: its NodePool could not record that its launch was of no use: %s", claim.name, failure
+            )
 
     async def _write(self, snapshot: Snapshot, claim: NodeClaim, launch: UnusedLaunch) -> None:
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))

@@ -162,13 +162,13 @@ async def _one(slots: asyncio.Semaphore, write: Write) -> int:
         try:
             await write()
         except Conflict as conflict:
-            _log.debug("upkeep, looked at again: %s", conflict)
+            _log.debug("upkeep, will look again: %s", conflict)
             return 0
         except Failure as failure:
             _log.warning("upkeep: %s", failure)
             return 0
         except Exception:
-            _log.exception("upkeep: a write")
+            _log.exception("upkeep: a write failed")
             step_failed("keep_up", "write")
             return 0
     return 1

@@ -94,7 +94,7 @@ class MetricQuestions:
             _log.debug("%s: %s", question, failure)
             return Answer(at=self._moment(), fault=str(failure))
         except Exception as error:
-            _log.exception("a question to Prometheus")
+            _log.exception("a question to Prometheus failed")
             return Answer(at=self._moment(), fault=f"the question failed: {type(error).__name__}")
         return Answer(at=self._moment(), samples=samples)
 

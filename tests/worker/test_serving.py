@@ -176,7 +176,7 @@ async def test_the_whole_worker_without_temporal_waits_drains_what_leaves_and_en
     assert node is not None
     assert [taint["key"] for taint in node["spec"]["taints"]] == [names.DISRUPTED_TAINT]
     assert world.get("NodeClaim", "pool-1") is not None, "the rest is its workflow's"
-    said = [record.message for record in caplog.records if "waits for it" in record.message]
+    said = [record.message for record in caplog.records if "waits until it answers" in record.message]
     assert len(said) == 1 and said[0].startswith("no Temporal server at 127.0.0.1:1")
 
     stop.set()

@@ -33,7 +33,7 @@ async def until_connected(
             return client
         if why != said:
             said = why
-            _log.warning("%s; this worker waits for it", why)
+            _log.warning("%s; this worker waits until it answers", why)
         await _pause(stop)
     return None
 

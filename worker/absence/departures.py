@@ -86,7 +86,7 @@ class Departures:
             identity = claim_owner_id(self.cluster, claim.name)
             if not drain.done() and await running_type(client, identity) == TERMINATE_NODE:
                 await stop(drain)
-                _log.info("the drain of NodeClaim %s goes on in %s", claim.name, identity)
+                _log.info("the drain of NodeClaim %s continues in workflow %s", claim.name, identity)
 
     async def stop(self) -> None:
         """End all drains; an eviction that is under way is still finished."""

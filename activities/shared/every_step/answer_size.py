@@ -28,5 +28,7 @@ class _Inbound(ActivityInboundInterceptor):
         size = 0 if answer is None else len(activity.payload_converter().to_payload(answer).data)
         if size > PAYLOAD_BYTES:
             step = activity.info().activity_type
-            raise AnswerTooLarge(f"the step {step} answers {size} bytes; {PAYLOAD_BYTES} is the most that is sent")
+            raise AnswerTooLarge(
+                f"the answer of step {step} has {size} bytes; the most that can be sent is {PAYLOAD_BYTES}"
+            )
         return answer

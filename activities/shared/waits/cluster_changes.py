@@ -55,7 +55,7 @@ class ClusterSleep:
             return SHORTEST_SECONDS
         self.vain += 1
         if self.vain == WARN_AFTER:
-            _log.warning("a step asks again and again to be woken at a moment that has passed (%.1f s)", seconds)
+            _log.warning("a step keeps asking to be woken at a moment that has passed (%.1f s)", seconds)
         return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
 
 
