@@ -191,7 +191,7 @@ async def test_no_temporal_server_is_one_line_that_names_the_address_and_the_wor
 
     assert worker.poll() == 0
     said = log.read_text()
-    assert "no Temporal server at 127.0.0.1:1" in said and said.count("waits for it") == 1
+    assert "no Temporal server at 127.0.0.1:1" in said and said.count("waits until it answers") == 1
     assert "Traceback" not in said
 
 
