@@ -1,7 +1,7 @@
 """Moves the pods of Deployments of one replica off a node: begins each move once, watches it, and takes it back.
 
 Every look works out from the Deployment alone how far its move is (`dovetail/model/places/moves.py`), so a worker that
-comes back goes on where another stopped. Each change is written at the version that it was decided on, so that two
+comes back continues where another stopped. Each change is written at the version that it was decided on, so that two
 workers, or a look at an old cache, begin no move twice.
 """
 
@@ -16,14 +16,8 @@ from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import Deployment, RollOut
-from dovetail.model.places.moves import (
-    MoveStep,
-    MoveVerdict,
-    beginning,
-    ending,
-    is_to_be_taken_back,
-    taking_back,
-)
+from dovetail.model.places.move_changes import beginning, ending, taking_back
+from dovetail.model.places.moves import MoveStep, MoveVerdict, is_to_be_taken_back
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved

@@ -8,7 +8,7 @@ pod always forbid it: the eviction API refuses such a pod, whatever either of th
 from collections.abc import Iterable
 
 from dovetail.model.objects.workloads import PodDisruptionBudget
-from dovetail.model.places.moves import MovablePods, movable_pods
+from dovetail.model.places.moved_pods import MovablePods, movable_pods
 from dovetail.model.pods import Pod, PodShape
 from dovetail.model.rules.pod_rules import is_evictable, is_protected, is_reschedulable
 from dovetail.model.scheduling.selectors import matches

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.model.objects.watched_kinds import Kinds
-from dovetail.model.places.moves import passed_on
+from dovetail.model.places.moved_pods import passed_on
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import overlay
