@@ -1,9 +1,8 @@
-"""The client of this process, exchanged while it runs when what it was made of has changed.
+"""The client of this process, replaced while it runs when its configuration has changed.
 
-Certificates and keys are files that are written anew long before the old ones end. They are read again every ten
-seconds; where they differ, another connection is made, and only when it stands it takes the old one's place in every
-worker. One that cannot be made (a key that does not belong to its certificate yet) is tried again, and the old one
-serves on.
+Certificates and keys are files that are rewritten long before the old ones expire. They are read again every ten
+seconds; if they differ, a new connection is made, and once it is up it replaces the old one in every worker. If it
+cannot be made (a key that does not belong to its certificate yet), that is tried again, and the old one stays in use.
 """
 
 import asyncio
