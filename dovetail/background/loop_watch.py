@@ -66,7 +66,7 @@ class LoopWatch:
             self._held_by[calls(frame)] += 1
         if late >= STUCK_SECONDS and not self._complained:
             self._complained = True
-            _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
+            _log.error("the event loop has been blocked for %.0f s and still is%s", late, self._by())
 
     def _by(self) -> str:
         seen = self._held_by.most_common(1)

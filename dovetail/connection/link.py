@@ -59,7 +59,7 @@ class Link:
             return await self._follow(options)
         except TemporalUnusable as error:
             if str(error) != self._trouble:
-                _log.warning("the link to Temporal stays as it was: %s", error)
+                _log.warning("the connection to Temporal could not be renewed and stays in use: %s", error)
             self._trouble = str(error)
             return False
 
@@ -70,10 +70,10 @@ class Link:
             self.client = _on(self.client, await connect_with(options, self._settings))
             for follower in self._followers:
                 follower(self.client)
-            _log.info("a new connection to Temporal is used: its address, certificate or authority has changed")
+            _log.info("using a new connection to Temporal: its address, certificate or authority has changed")
         elif config.api_key != key:
             self.client.api_key = key
-            _log.info("a new API key is used for Temporal")
+            _log.info("using a new API key for Temporal")
         else:
             return False
         self._trouble = ""
