@@ -1,7 +1,7 @@
 """Writes on a NodePool that one of its claims has ended without the pods that it was made for.
 
-The last that is done before the claim is gone, since it alone names those pods. What cannot be written is logged: a
-claim is not kept for it.
+That is the last thing done before the claim is gone, since only the claim names those pods. An error is only logged: no
+claim is kept for it.
 """
 
 import logging
