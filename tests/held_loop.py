@@ -33,7 +33,7 @@ _TESTS: Final = ("tests/", "testbed/", "acceptance/")
 # Functions that hold the loop for longer, by file and name, and why that is let be.
 LET_BE: Final[Mapping[tuple[str, str], str]] = {
     (
-        "worker/run.py",
+        "worker/task_queues.py",
         "queue_worker",
     ): "the sandbox compiles the workflows once, before the worker takes its first step",
 }

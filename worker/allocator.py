@@ -1,7 +1,7 @@
-"""How the C library keeps the memory that a worker frees.
+"""Makes the C library return memory that a worker frees.
 
-glibc gives each thread a heap of its own and keeps freed memory for later. A worker has twenty threads (Temporal's
-core, the calls to AWS), and reads large answers now and then: what is left over is a seventh of its memory.
+glibc gives each thread its own heap and keeps freed memory for later. A worker has twenty threads (Temporal's core, the
+calls to AWS) and sometimes reads large answers; the memory kept for later is a seventh of all that it uses.
 """
 
 import ctypes

@@ -1,11 +1,11 @@
-"""A worker beside a Karpenter that still works: it looks, plans and answers, and writes nothing.
+"""A worker beside a Karpenter that is still in charge: it observes, plans and answers questions, and writes nothing.
 
-It is for those who want to see what Dovetail would do before anything is handed over. There are no steps, no workflows
-and no connection to Temporal: whatever acts by itself is left out, rather than kept from writing. The clients of the
-API server and of the cloud refuse every call that changes something, so that what was overlooked fails here and does no
-harm there. What is left are the endpoints: probes, metrics, and the API, which answers `dovetail status`, `plan` and
-`explain` from this worker's own view; and the shadow, which decides all the time and compares that with what Karpenter
-does (`dovetail shadow report`). It stays so when Karpenter ends.
+It is for people who want to see what Dovetail would do before they hand anything over. There are no steps, no workflows
+and no connection to Temporal: everything that acts by itself is absent, rather than kept from writing. As a second
+safeguard, the clients of the API server and of the cloud refuse every call that would change something. What remains
+are the endpoints (probes, metrics, and the API, which answers `dovetail status`, `plan` and `explain` from this
+worker's view) and the shadow, which decides all the time and compares its decisions with Karpenter's (`dovetail shadow
+report`). It remains so when Karpenter ends.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""Forgets a failure of ours once the step goes on well in another worker, or its workflow has ended.
+"""Forgets a failure seen here once the step succeeds in another worker, or its workflow has ended.
 
-After a failure the next attempt may go to another worker, and workers hear nothing of one another. Temporal knows who
-works on a step: it is asked for those that are shown as failing and have been quiet here for a while. What fails in
-the other worker is that one's to say. Of a short step that is not under way Temporal does not tell whether it was done
-or given up; it stays until its five minutes are over.
+The next attempt after a failure may run in another worker, and workers do not talk to each other. Temporal knows which
+worker has a step, so it is asked about those that are listed as failing and have been quiet here for a while. If the
+step fails in the other worker, that one reports it. For a short step that is not under way, Temporal cannot say whether
+it was done or given up; its failure stays listed for its five minutes.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MOST_AT_ONCE: Final = 10  # that one look asks for, those with the most failures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """What becomes of the steps that failed here."""
+    """Follows the steps that failed here."""
 
     steps: StepHealth
     client: Callable[[], Client]
@@ -40,7 +40,7 @@ class Elsewhere:
                 await self.look()
 
     async def look(self) -> None:
-        """Nothing is asked where nothing fails."""
+        """Ask about the failing steps, if there are any."""
         for failing in self.steps.quiet()[:MOST_AT_ONCE]:
             if await self._is_over(failing):
                 self.steps.forget(failing)
@@ -56,7 +56,7 @@ class Elsewhere:
         return any(one.activity_type.name == failing.step and self._is_well(one, failing) for one in steps)
 
     def _is_well(self, step: PendingActivityInfo, failing: FailingStep) -> bool:
-        """A loop that another worker has taken up since, and has gone on with for so long that it works."""
+        """Whether another worker has taken up the loop since, and has run it for long enough to show that it works."""
         if failing.step not in LOOPS or step.state != STARTED:
             return False
         age = self.now() - step.last_started_time.ToMilliseconds() / 1000

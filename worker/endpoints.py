@@ -1,6 +1,7 @@
-"""What a worker answers over HTTP: its metrics, whether it lives and is ready (OPS-3), and questions of people.
+"""What a worker answers over HTTP: its metrics, its liveness and readiness (OPS-3), and people's questions.
 
-Started by the entry point where a port is named. Questions are answered by `dovetail.answers.serving`, as pages.
+The entry point starts them for each port that is configured. `dovetail.answers.serving` answers the questions, as
+pages.
 """
 
 import time
@@ -35,14 +36,14 @@ class Answers:
         return 200, CONTENT_TYPE, await self.scrape.pieces()
 
     async def alive(self) -> Answer:
-        """No loop that works here is stuck; what fails besides is named."""
+        """Whether no loop that runs here is stuck; other failures are listed in the answer."""
         stuck = self.watch.stuck()
         lines = [*(stuck or ["ok"]), *self.watch.troubles(), *self.watch.ages()]
         return 503 if stuck else 200, PLAIN, "\n".join(lines) + "\n"
 
     async def ready(self) -> Answer:
-        """Whether it may act and Temporal hands out steps. Broken watches of some kinds are named, and do not stop the
-        rest."""
+        """Whether the worker may act and Temporal hands out steps. Broken watches of some kinds are listed; the rest
+        still works."""
         why = await self.watch.unready()
         if why:
             return 503, PLAIN, f"{why}\n"
@@ -50,7 +51,7 @@ class Answers:
 
 
 def endpoints_of(settings: Settings, wiring: Wiring, watch: SelfWatch, pages: Mapping[str, Page]) -> list[Endpoint]:
-    """Metrics, probes and pages, each where a port is named; they may be one."""
+    """Metrics, probes and pages, for each port that is configured; they may share one."""
     world, times, observed = wiring.world, wiring.times, wiring.observed
     duties = times.duties
     world.view.cache.listen("Pod", times.heard)

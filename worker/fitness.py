@@ -1,4 +1,4 @@
-"""Publishes on every NodePool that this worker takes no steps, for as long as it takes none.
+"""Publishes a notice on every NodePool for as long as this worker takes no steps.
 
 A person whose pods stay pending looks at the NodePools first; the log, /readyz and `doctor` say the same.
 """

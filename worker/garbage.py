@@ -1,8 +1,8 @@
-"""How often the interpreter looks for garbage in cycles.
+"""How often the interpreter looks for reference cycles.
 
 Nearly all that a worker holds is its cache: hundreds of thousands of objects in a large cluster, none of them in a
-cycle. Going through them takes longer than a heartbeat may wait, and by the interpreter's own measure it is due after
-every few decisions. So it looks more rarely, and leaves alone what stands before the first step is served.
+cycle. Traversing them takes longer than a heartbeat may be late, and the interpreter's default is to do so after every
+few decisions. So it looks more rarely, and never at what exists before the first step is served.
 """
 
 import gc
@@ -12,12 +12,12 @@ NEW_OBJECTS: Final = 10_000  # more than were freed since the last look; 700 wit
 
 
 def look_rarely() -> None:
-    """From now on."""
+    """Raise the thresholds of the collector."""
     _, younger, older = gc.get_threshold()
     gc.set_threshold(NEW_OBJECTS, younger, older)
 
 
 def leave_alone_what_stands() -> None:
-    """What is there now is looked at once more, and then never again; it is freed as before where nobody holds it."""
+    """Collect once more, then exempt all objects that exist now; they are still freed when nothing refers to them."""
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""The HTTP server of a worker: aiohttp's, held to limits, so that nobody keeps others out.
+"""The worker's HTTP server: aiohttp's, with limits, so that no client keeps others out.
 
-Connections are kept for the next request, and pages are compressed for who can read that.
+Connections are kept for the next request, and pages are compressed for clients that accept it.
 """
 
 import asyncio
@@ -37,7 +37,8 @@ _unsaid = logging.Logger("requests", logging.CRITICAL)  # what strangers send th
 
 
 class Connections(web.Server):
-    """The connections to one port. Silent ones are known, the oldest first: the oldest makes room for a new one."""
+    """The connections to one port. Idle ones are known, oldest first: the oldest is closed to make room for a new
+    one."""
 
     def __init__(self, reply: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
         super().__init__(
@@ -79,9 +80,10 @@ class Connections(web.Server):
 
 @dataclass(slots=True, kw_only=True)
 class Endpoint:
-    """One port: GET alone. `askers`: who may ask for pages; without them everybody.
+    """One port, GET only. `askers`: who may ask for pages; without it, everybody.
 
-    Who opens connections and says nothing, or does not read, keeps nobody out: an answer that nobody takes is dropped.
+    A client that opens connections and stays silent, or does not read, keeps nobody out: an answer that is not read is
+    dropped.
     """
 
     host: str
@@ -94,7 +96,7 @@ class Endpoint:
     _asking: Counter[str] = field(default_factory=Counter, init=False)  # requests under way, by asker
 
     async def start(self) -> None:
-        """Listen; SettingsError names the port where that is not possible."""
+        """Listen; SettingsError names the port if that is not possible."""
         self.connections = Connections(self._serve)
         try:
             self.server = await asyncio.get_running_loop().create_server(self.connections, self.host, self.port)
@@ -105,7 +107,7 @@ class Endpoint:
             raise SettingsError(f"{named}: {at}: {why}; name another one") from None
 
     async def stop(self) -> None:
-        """Stop listening; who is not being answered is let go."""
+        """Stop listening; idle clients are disconnected."""
         if self.server is not None and self.connections is not None:
             self.server.close()
             self.connections.pre_shutdown()
@@ -121,7 +123,7 @@ class Endpoint:
                 self.connections.drop(transport)
             raise
         except Exception:
-            _log.exception("a request came to nothing")
+            _log.exception("a request failed")
             return await _send(request, (500, PLAIN, "it came to nothing; the worker's log has it\n"))
         finally:
             if transport is not None and not transport.is_closing():
@@ -158,7 +160,7 @@ class Endpoint:
 
 
 async def _send(request: web.BaseRequest, answer: Answer | Pieces | Followed) -> web.StreamResponse:
-    """TimeoutError where nobody reads."""
+    """Send; TimeoutError when the client does not read."""
     status, kind, body = answer
     response = web.StreamResponse(
         status=status, headers={"Server": "dovetail", "Content-Type": kind, **dict(headers_of(kind))}
@@ -181,7 +183,7 @@ async def _send(request: web.BaseRequest, answer: Answer | Pieces | Followed) ->
 async def _followed(
     request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[str]
 ) -> web.StreamResponse:
-    """Piece by piece, until there is no more or nobody reads."""
+    """Send piece by piece, until there is no more or the client stops reading."""
     await response.prepare(request)
     try:
         async for piece in body:

@@ -1,10 +1,10 @@
-"""Takes up at once what a killed predecessor on this host was waiting in.
+"""Takes over at once the waits of a worker that was killed on this host.
 
-Idle waits beat rarely, so that rest costs little, and a killed worker's would be taken up after a minute, or when a pod
-shows that nobody answers (unanswered.py). But a process
-that starts in the place of a killed one knows that it is gone: its container has the same host name, and no process of
-that number runs there, or it is this one, before it has taken any step. Then the singletons that wait in it are asked
-to look again, and the steps that it had in hand are failed, which Temporal tries again at once.
+Idle waits send heartbeats rarely, to keep an idle cluster cheap. So a killed worker's waits are normally taken over
+after a minute, or when a pod shows that nobody answers (unanswered.py). But a process that is started in the place of a
+killed one can know that it is gone: its container has the same host name, and either no process with that number runs
+there or it is this process, which has not taken a step yet. Then the singletons that wait in the killed one are asked
+to look again, and its unfinished steps are failed, so that Temporal retries them at once.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 
 
 def is_gone(identity: str, *, serving: bool, pod: str = "") -> bool:
-    """Whether a worker of that identity can be no more. `serving`: this process takes steps itself by now, so what
-    bears its number is its own. `pod`: ours, where it is not the host name."""
+    """Whether the worker of that identity no longer exists. `serving`: this process already takes steps, so an identity
+    with its process number is its own. `pod`: our pod's name, where it is not the host name."""
     place = place_of(identity)
     if place is None or place.host != (pod or socket.gethostname()):
         return False
@@ -65,13 +65,13 @@ _IS_GONE: Final = partial(is_gone, serving=True)
 
 
 async def take_over(client: Client, singletons: list[str], is_lost: Callable[[str], bool] = _IS_GONE) -> list[str]:
-    """Poke those that wait in a worker that is lost; which they are."""
+    """Poke the singletons that wait in a lost worker; answers which."""
     held = await steps_in_hand(client, singletons)
     return await poke_lost(client, held, is_lost)
 
 
 async def steps_in_hand(client: Client, singletons: list[str]) -> Held:
-    """What workers have in hand of each."""
+    """The steps that are under way, by the worker that has them."""
     held = {}
     for identity in singletons:
         try:
@@ -85,7 +85,7 @@ async def steps_in_hand(client: Client, singletons: list[str]) -> Held:
 
 
 def silent_workers(held: Held, now: float) -> frozenset[str]:
-    """The workers that hold a step of which nothing was heard for a while."""
+    """The workers that hold a step and have not been heard from for a while."""
     since = now - SILENT_SECONDS
     return frozenset(
         step.last_worker_identity
@@ -96,7 +96,7 @@ def silent_workers(held: Held, now: float) -> frozenset[str]:
 
 
 async def poke_lost(client: Client, held: Held, is_lost: Callable[[str], bool]) -> list[str]:
-    """Poke those that wait in a worker that is lost; which they are."""
+    """Poke the singletons that wait in a lost worker; answers which."""
     poked = []
     for identity, steps in held.items():
         if any(is_lost(worker) for worker in {step.last_worker_identity for step in steps}):
@@ -106,13 +106,14 @@ async def poke_lost(client: Client, held: Held, is_lost: Callable[[str], bool]) 
             except RPCError as error:
                 _log.debug("%s was not poked: %s", identity, error)
             else:
-                _log.info("the worker that %s waited in is gone: its waits are taken up", identity)
+                _log.info("the worker that %s waited in is gone: its waits are taken over", identity)
                 poked.append(identity)
     return poked
 
 
 async def _unstick(client: Client, identity: str) -> None:
-    """Its next task is anybody's: one for the worker that had its last would wait for that one for two seconds."""
+    """Let any worker take its next task: Temporal would otherwise keep it for two seconds for the worker that had the
+    last one."""
     execution = WorkflowExecution(workflow_id=identity)
     request = ResetStickyTaskQueueRequest(namespace=client.namespace, execution=execution)
     try:
@@ -122,8 +123,8 @@ async def _unstick(client: Client, identity: str) -> None:
 
 
 async def look_again(client: Client, singletons: list[str]) -> None:
-    """Poke them all: what their steps had to say while Temporal was away is lost, and would be missed only after their
-    heartbeat timeout."""
+    """Poke all singletons: answers of their steps were lost while Temporal was away, and nobody would notice before
+    their heartbeat timeout."""
     for identity in singletons:
         try:
             await client.get_workflow_handle(identity).signal("poke")
@@ -132,10 +133,10 @@ async def look_again(client: Client, singletons: list[str]) -> None:
 
 
 async def end_lost_steps(client: Client, cluster: str, view: ClusterView, pod: str = "") -> int:
-    """Fail the steps that a process had in hand that is gone, so that they are tried again at once and not after their
-    heartbeat timeout; how many they were.
+    """Fail the unfinished steps of a process that is gone, so that they are retried at once and not after their
+    heartbeat timeout; answers how many there were.
 
-    Called before this process takes any step, because its number may be that of the one that is gone.
+    Called before this process takes any step, because it may have the process number of the one that is gone.
     """
     slots = asyncio.Semaphore(AT_ONCE)
 
@@ -147,15 +148,15 @@ async def end_lost_steps(client: Client, cluster: str, view: ClusterView, pod: s
         async with asyncio.timeout(TAKE_OVER_SECONDS):
             lost = sum(await asyncio.gather(*[one(identity) for identity in _busy(cluster, view)]))
     except (TimeoutError, Failure) as error:
-        _log.info("what a predecessor had in hand is left to its heartbeat timeouts: %s", error)
+        _log.info("a predecessor's unfinished steps are left to their heartbeat timeouts: %s", error)
         return 0
     if lost:
-        _log.info("%d steps of a worker that is gone are tried again", lost)
+        _log.info("retrying %d steps of a worker that is gone", lost)
     return lost
 
 
 def _busy(cluster: str, view: ClusterView) -> list[str]:
-    """The workflows that may have a step in hand, by what the claims say: no workflow is ever listed."""
+    """The workflows that may have a step under way, as far as the claims show: workflows are never listed."""
     claims = view.snapshot(CLAIMS).claims.values()
     moving = [c for c in claims if c.deleting_since is not None or not c.is_true(INITIALIZED_CONDITION)]
     disruptions = {owner for c in claims if is_of(cluster, owner := c.annotations.get(OWNER, ""))}
@@ -173,6 +174,6 @@ async def _end_lost_steps_of(client: Client, identity: str, pod: str) -> int:
             handle = client.get_async_activity_handle(workflow_id=identity, run_id=run, activity_id=step.activity_id)
             await handle.fail(ApplicationError(LOST, type="WorkerLost", next_retry_delay=AGAIN))
     except RPCError as error:
-        _log.debug("the steps of %s were not looked at: %s", identity, error)
+        _log.debug("cannot describe the steps of %s: %s", identity, error)
         return 0
     return len(lost)

@@ -1,13 +1,13 @@
-"""How workflows run: in the sandbox, with what they use passed through, and not they themselves.
+"""How workflows run: in the sandbox, with the modules that they use passed through.
 
-A workflow's own code must come to the same commands at a replay, so it may not ask for the time, for chance or for a
-new id but through `workflow`. The sandbox refuses that to each module that it loads itself: everything in
-`dovetail.workflows`. The other rooms are passed through: what workflows use of them is pure, and to load them again for
-each workflow would cost much more than the workflow (decision record 93).
+A workflow's own code must produce the same commands in a replay, so it may ask for the time, a random number or a new
+id only through `workflow`. The sandbox enforces that in the modules that it loads itself: everything in
+`dovetail.workflows`. All other packages are passed through: what workflows use of them is pure, and loading them again
+for each workflow would cost far more than the workflow itself (decision record 93).
 
-What is no workflow's own code does not enter the sandbox: for each payload the SDK asks the workflow four times in
-whose context it is converted (decision record 93). A codec binds payloads to the workflow that they are for (decision
-248), which the commands themselves say: a child, a workflow that is signalled, or else this one.
+Code that belongs to no workflow does not enter the sandbox: for each payload, the SDK asks the workflow four times in
+which context to convert it (decision record 93). A codec binds payloads to the workflow that they are meant for
+(decision 248); the commands themselves say which: a child, a workflow that is signalled, or else this one.
 """
 
 import logging
@@ -49,7 +49,7 @@ _SIGNAL: Final = CommandType.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION
 
 
 class _AtItsPlace(WorkflowInstance):
-    """A workflow in its sandbox, which is not asked for whom its payloads are."""
+    """A workflow in its sandbox that need not be asked whose its payloads are."""
 
     def __init__(self, inside: WorkflowInstance, info: Info) -> None:
         self._inside, self._namespace = inside, info.namespace
@@ -81,8 +81,8 @@ class _AtItsPlace(WorkflowInstance):
         return self._inside.get_info()
 
     def get_thread_id(self) -> None:
-        """Asked for where the task is late, to raise an exception in its thread: none is given, so the task comes to
-        its end (decision record 93)."""
+        """Called when a task is late, to raise an exception in its thread. None is given, so the task finishes
+        (decision record 93)."""
         frame = sys._current_frames().get(self._inside.get_thread_id() or 0)
         if frame is not None and not self._late:
             self._late = True

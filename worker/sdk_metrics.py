@@ -1,8 +1,8 @@
-"""The runtime of Temporal's SDK and what it counts, printed with the worker's own metrics.
+"""The runtime of Temporal's SDK and its counters, printed with the worker's own metrics.
 
-The SDK counts by itself and shows a page on a port of this machine alone, which is read at each scrape: nobody has to
-reach that port. A process has one runtime, made before the first connection. A process that makes none of these, as a
-command or a test does, uses the SDK's own, which counts nothing.
+The SDK counts by itself and serves a page on a port of localhost, which is read at each scrape, so nobody needs to
+reach that port. A process has one runtime, made before its first connection. A process that makes none (a command, a
+test) uses the SDK's default, which counts nothing.
 """
 
 import http.client

@@ -1,9 +1,9 @@
-"""What a worker says of itself: is it alive, is it ready, what fails in it.
+"""What a worker reports about itself: whether it is alive, whether it is ready, and what fails in it.
 
-Alive: the process answers, and every loop that works here has come to the end of a look within ten minutes; a worker
-that is not is worth a restart. What fails with the failures of others is shown, in the same answer and in the metrics,
-but is no reason for a restart; nor is it one that Temporal is away. Ready: the view of the cluster can be used, every
-poller runs, and Temporal answers.
+Alive: the process answers, and every loop that runs here has completed a look within ten minutes; otherwise a restart
+is worth a try. Failures that others cause are listed in the same answer and in the metrics, but are no reason for a
+restart; neither is it that Temporal is away. Ready: the view of the cluster can be used, every poller runs, and
+Temporal answers.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ MOST_LINES: Final = 20
 
 @dataclass(slots=True, kw_only=True)
 class SelfWatch:
-    """Everything that a worker knows of its own health."""
+    """Everything that a worker knows about its own health."""
 
     view: ClusterView
     why_unfit: Callable[[], str] = str  # why this worker may not act; empty where it may
@@ -49,7 +49,7 @@ class SelfWatch:
         self.workers = workers
 
     def stuck(self) -> list[str]:
-        """Why a restart is worth a try; empty while the worker is alive, or takes no steps on purpose."""
+        """Why a restart is worth a try; empty while the worker is alive, or refuses steps on purpose."""
         return [] if self.why_unfit() else list(self.steps.stuck())
 
     def troubles(self) -> list[str]:
@@ -57,7 +57,7 @@ class SelfWatch:
         return [*self._absence(), *self._fails()][:MOST_LINES]
 
     def failures(self) -> list[str]:
-        """Loops that do not come to an end, steps that fail again and again, and background tasks."""
+        """Loops that do not complete a look, steps that fail again and again, and background tasks."""
         return [*self.stuck(), *self._fails()]
 
     def _fails(self) -> tuple[str, ...]:
@@ -73,11 +73,11 @@ class SelfWatch:
         return 0 if self.stand_in is None else self.stand_in.departures.in_hand
 
     def ages(self) -> list[str]:
-        """How long each loop that runs here has not seen everything."""
+        """For how long each loop that runs here has not completed a look."""
         return [f"{loop}: last look {age:.0f} s ago" for loop, age in sorted(self.steps.ages().items())]
 
     async def unready(self) -> str:
-        """Why no work should be expected of this worker; empty while it is ready."""
+        """Why no work should be expected from this worker; empty while it is ready."""
         unfit = self.why_unfit()
         if unfit:
             return f"no step is taken: {unfit}"

@@ -1,8 +1,8 @@
 """Keeps the singletons running: the Scheduler, the Caretaker, and the reader of warnings.
 
-Each worker looks at them every minute. One that was terminated by hand comes back, what a killed worker waited in is
-taken up at once, what was lost while Temporal was away as soon as it answers, and a new version is made known. A worker
-that finds them to be those of another cluster of the same name must not serve.
+Each worker checks them every minute. One that was terminated by hand is started again. The waits of a killed worker are
+taken over at once, and what was lost while Temporal was away as soon as it answers; a new version is made known. A
+worker that finds singletons of another cluster with the same name must not serve.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Singletons:
         self.ids = [*singletons_of(wiring.settings.cluster)]
 
     async def watch(self, refused: Refused) -> None:
-        """Every minute, for as long as they are this cluster's; `refused` learns that they are not."""
+        """Check every minute, for as long as they are this cluster's; `refused` gets the error once they are not."""
         while True:
             try:
                 await self.look()
@@ -86,7 +86,7 @@ class Singletons:
 
 
 async def keep_singletons(client: Client, settings: Settings, wiring: Wiring) -> None:
-    """Start the Scheduler and the Caretaker where they do not run. One that was terminated by hand comes back."""
+    """Start the Scheduler and the Caretaker if they do not run, as after somebody has terminated one."""
     cluster, uid = settings.cluster, wiring.world.cluster_uid
     state = first_state(settings, uid, wiring.now())
     if not wiring.world.view.snapshot(CLAIMS).claims:

@@ -1,7 +1,7 @@
-"""What a worker says of its settings at its start: those in effect, unknown gates, variables without effect.
+"""What a worker logs about its settings at its start: those in effect, unknown gates, variables without effect.
 
-A misspelt gate and a variable of Karpenter's that does nothing here are no errors, because a Deployment that was made
-for Karpenter must start. They are named once, so that nobody counts on them.
+A misspelt gate, or a variable of Karpenter's that does nothing here, is no error, because a Deployment that was written
+for Karpenter must start. Each is logged once, so that nobody relies on it.
 """
 
 import logging
@@ -38,7 +38,7 @@ def start_report(settings: Settings, source: Mapping[str, str]) -> Iterator[Line
 
 
 def _in_lines(words: Iterator[str]) -> Iterator[str]:
-    """The report in as few lines as the log takes whole."""
+    """The report in the fewest lines that the log does not cut."""
     line = ""
     for word in words:
         if line and len(line) + 1 + len(word) > MOST_CHARACTERS - len("settings:"):
@@ -49,7 +49,7 @@ def _in_lines(words: Iterator[str]) -> Iterator[str]:
 
 
 def in_effect(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Every setting that has a value, by its variable, those of the cloud too."""
+    """Every setting that has a value, by its variable, including those of the cloud."""
     for model in (settings, settings.of_cloud):
         for name, field in type(model).model_fields.items():
             text = shown(getattr(model, name))

@@ -1,4 +1,4 @@
-"""Starts singletons as each must be started: the cluster that it belongs to is in its memo, and its name on it."""
+"""Starts singletons with the cluster that they belong to: its UID in the memo, its name in the search attributes."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from dovetail.settings.settings import Settings
 
 
 def first_state(settings: Settings, cluster_uid: str, now: float) -> SchedulerState:
-    """The state of a Scheduler that knows of nothing before it."""
+    """The state of a Scheduler that has no predecessor."""
     state = fresh_state(settings.cluster, now, settings.max_history, nomination_seconds(settings.batch_max))
     return replace(state, cluster_uid=cluster_uid)
 
@@ -28,7 +28,7 @@ async def start_singleton(
     given: SchedulerState | CaretakerInput | InterruptionsInput,
     conflict: WorkflowIDConflictPolicy,
 ) -> None:
-    """Start it; `conflict` says what becomes of one that runs."""
+    """Start it; `conflict` says what happens to one that runs already."""
     await client.start_workflow(
         name,
         given,

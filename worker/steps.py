@@ -1,6 +1,6 @@
 """Which step runs on which queue.
 
-Every step is made here from the ports of a world, and can reach nothing but what it is given.
+Every step is made here from the ports of a world and can reach nothing else.
 """
 
 import inspect
@@ -96,7 +96,7 @@ CONTROL_QUEUES = ("control", "waits", "watches", "cloud")
 
 
 def never() -> bool:
-    """Temporal is never away."""
+    """The default of `is_away`: Temporal is never away."""
     return False
 
 
@@ -128,8 +128,8 @@ class Wiring:
 
     @cached_property
     def departure(self) -> DepartureSteps:
-        """What begins the departure of a node, with the pace and the turns that all drains of the process share: those
-        of workflows and those that stand in for them."""
+        """What begins the departure of a node. All drains of the process share its pace and its turns: those of
+        workflows and those of the stand-in."""
         w, now = self.world, self.now
         drain = DrainPorts(
             lookups=w.view,
@@ -161,7 +161,7 @@ class Wiring:
 
     @property
     def _reboots(self) -> bool:
-        """Where the cloud says of what. An order of that kind is nothing that the version before could carry out."""
+        """Whether nodes may be rebooted. The previous version could not carry out an order of that kind."""
         return self.settings.gates["NodeRepair"] and not self.settings.keep_way_back
 
     def _rebooting(self) -> RebootNodes:
@@ -184,7 +184,7 @@ class Wiring:
 
     @cached_property
     def mover(self) -> Mover | None:
-        """What moves pods by a roll-out of their Deployment; None where that is off."""
+        """Moves pods by a roll-out of their Deployment; None where that is turned off."""
         w = self.world
         return None if w.deployments is None else Mover(w.deployments, w.view, w.notices, self.pace, self.now)
 
@@ -196,19 +196,19 @@ class Wiring:
 
     @cached_property
     def holds(self) -> Holds:
-        """What keeps the clock of what holds a drain."""
+        """Keeps the clock of everything that holds a drain."""
         w = self.world
         return Holds(w.claims, w.notices, w.view, self.now)
 
     @cached_property
     def places(self) -> KeptPlaces:
-        """What nominates pods for the nodes that were made for them."""
+        """Nominates pods for the nodes that were made for them."""
         w = self.world
         return KeptPlaces(w.view, w.pods, w.notices, self.now, w.view)
 
     @cached_property
     def answers(self) -> DirectAnswers | None:
-        """What answers the cloud's warnings, by workflows and without them; None where the cloud announces nothing."""
+        """Answers the cloud's warnings, with workflows or without; None where the cloud announces nothing."""
         w, queue = self.world, self.world.interruptions
         if queue is None:
             return None
@@ -259,7 +259,7 @@ class Wiring:
         ]
 
     def _of_interruptions(self) -> list[object]:
-        """Reading the cloud's warnings and answering them, where it gives any."""
+        """The steps that read and answer the cloud's warnings, if it gives any."""
         queue, answers = self.world.interruptions, self.answers
         if queue is None or answers is None:
             return []
@@ -297,7 +297,7 @@ class Wiring:
 
     @cached_property
     def questions(self) -> MetricQuestions:
-        """What is asked of Prometheus, and its answers."""
+        """The questions to Prometheus and their answers."""
         return MetricQuestions(self.world.metrics, self.now)
 
     def _brake(self) -> LaunchBrake:
@@ -311,7 +311,7 @@ class Wiring:
         )
 
     def _finders(self) -> list[Finder]:
-        """The finders of the look for orders, beside owners, marks and expiry."""
+        """The finders of orders, beside those for owners, marks and expiry."""
         w, now, gates = self.world, self.now, self.settings.gates
         finders: list[Finder] = [
             LostInstanceFinder(w.cloud, w.notices, now),
@@ -344,12 +344,12 @@ class Wiring:
 
 
 def times_of(steps: StepHealth, presence: TemporalPresence) -> PodTimes:
-    """The times of pods, which this worker publishes while it is the one that speaks for the cluster."""
+    """The times of pods, which this worker publishes while it reports for the cluster."""
     return PodTimes(duties=Duties(steps.works_on, lambda: presence.is_away))
 
 
 def stand_in_of(wiring: Wiring, presence: TemporalPresence, running: StepHealth) -> StandIn:
-    """What this worker does while Temporal is away, by the steps that it serves."""
+    """What this worker does while Temporal is away, with the steps that it serves."""
     world, answers = wiring.world, wiring.answers
     warnings = None if world.interruptions is None or answers is None else Warnings(world.interruptions, answers)
     departures = Departures(wiring.settings.cluster, world.view, world.catalogues, wiring.departure, running.runs)

@@ -1,13 +1,14 @@
-"""Takes up what a killed worker waited in, by those whom it leaves unanswered.
+"""Takes over the waits of a killed worker when pods or claims show that nobody answers them.
 
-The singletons' idle waits beat once in a minute at most, so that rest costs little, and a killed worker would be missed
-only then. But every worker sees the same cluster: a pod that nobody answers, a claim that was deleted and stays. Where
-that lasts for three seconds, a worker that does not hold the wait itself asks Temporal who does, and what that one has
-said since (`activities/shared/waits/sight.py`); asking is no action. One that has seen them lives, however long it
-thinks and whatever it has answered. One that has said nothing new meanwhile is gone, and all singletons that wait in it
-are poked: they ask for their waits anew, and a worker that lives takes them.
+The singletons' idle waits send a heartbeat once a minute at most, to keep an idle cluster cheap; by heartbeats alone a
+killed worker would be noticed only then. But every worker sees the same cluster: a pod that nobody answers, a claim
+that was deleted and stays. When that lasts for three seconds, a worker that does not hold the wait itself asks Temporal
+which worker does, and what it has reported since (`activities/shared/waits/sight.py`); asking is no billed action. A
+holder that reports to have seen them lives, however long it computes and whatever it answers. A holder that reports
+nothing new is gone: all singletons that wait in it are poked, so that they ask for their waits again and a living
+worker takes them.
 
-A poke of a worker that lives after all costs it a look. So each of those who wait causes fewer and fewer of them.
+A poke of a worker that does live costs it one look, so the same subject causes pokes more and more rarely.
 """
 
 import asyncio
@@ -51,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One who waits: its version, and the workflow that shows that it is looked after."""
+    """A pod or claim that waits: its version, and the workflow that would show that it is being cared for."""
 
     version: int
     owner: str = ""
@@ -59,7 +60,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The wait that is under way, the worker that holds it, and what was heard of it last."""
+    """The wait that is under way, the worker that holds it, and the last that it reported."""
 
     wait: tuple[str, int]  # its number and attempt
     worker: str
@@ -69,7 +70,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """An idle wait of a singleton, and those who wait for it."""
+    """An idle wait of a singleton, and the subjects that wait for it."""
 
     workflow_id: str
     step: str
@@ -102,7 +103,7 @@ def departures_in(cluster: str, view: ClusterView, catalogues: Catalogues) -> Ma
 
 
 def waits_of(cluster: str, view: ClusterView, catalogues: Catalogues) -> tuple[Wait, ...]:
-    """The waits whose subjects can be seen."""
+    """The waits whose subjects this worker can see."""
     return (
         Wait(
             workflow_id=scheduler_id(cluster),
@@ -135,14 +136,14 @@ class Doubt:
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody waits of whom it is not known that they were seen."""
+        """Whether a subject waits that the holder is not known to have seen."""
         return any(not one.settled for one in self._waiting.values())
 
     def forget(self) -> None:
         self._holder = None
 
     async def lost(self, client: Client, now: float) -> str:
-        """The worker that holds it and is gone; empty where there is none."""
+        """The worker that holds the wait and is gone; empty if there is none."""
         await self._settle_owned(client, now)
         holder = await holder_of(client, self.wait) if self.is_open else None
         if holder is None or holder.worker == client.identity:
@@ -175,7 +176,7 @@ class Doubt:
 
 
 async def holder_of(client: Client, wait: Wait) -> Holder | None:
-    """Who holds the wait; None while nobody does: it is handed out, or its workflow does something else."""
+    """Who holds the wait; None while it is only being handed out, or while its workflow does something else."""
     described = await client.get_workflow_handle(wait.workflow_id).describe(rpc_timeout=ANSWER_TIMEOUT)
     for step in described.raw_description.pending_activities:
         if step.activity_type.name == wait.step and step.state == STARTED:
@@ -196,7 +197,7 @@ async def _details(client: Client, step: PendingActivityInfo) -> list[Any]:
 
 @dataclass(slots=True, kw_only=True)
 class Unanswered:
-    """The watch of one worker over the waits that others hold."""
+    """One worker's watch over the waits that others hold."""
 
     waits: Sequence[Wait]
     singletons: Sequence[str]  # poked together: who is gone for one is gone for all
@@ -217,7 +218,7 @@ class Unanswered:
             await self.sleep(max(LOOK_SECONDS, took * LOOK_SHARE))
 
     async def look(self) -> float:
-        """Look once; answers the seconds that it took to see who waits."""
+        """Look once; answers how many seconds it took to see who waits."""
         began = self.now()
         seen = [doubt for doubt in self.doubts if self._sees(doubt)]
         took = self.now() - began
@@ -226,14 +227,14 @@ class Unanswered:
         return took
 
     def _sees(self, doubt: Doubt) -> bool:
-        """Whether it is to be asked about; not where this worker cannot see, or holds the wait itself."""
+        """Whether to ask about it; not if this worker cannot see the subjects, or holds the wait itself."""
         if self.silent() or self.holds(doubt.wait.step, doubt.wait.workflow_id):
             doubt.forget()
             return False
         try:
             doubt.see(self.now())
         except Failure as failure:
-            _log.debug("nobody is seen who waits for %s: %s", doubt.wait.step, failure)
+            _log.debug("cannot see who waits for %s: %s", doubt.wait.step, failure)
             return False
         return doubt.is_open
 
@@ -243,10 +244,10 @@ class Unanswered:
             if lost and self.now() - self.poked_at >= POKE_SECONDS:
                 self.poked_at = self.now()
                 doubt.poked(self.now())
-                _log.info("%s holds %s and answers nobody", lost, doubt.wait.step)
+                _log.info("worker %s holds %s and does not answer: its waits are taken over", lost, doubt.wait.step)
                 await take_over(self.client(), [*self.singletons], lambda worker: worker == lost)
         except RPCError as error:
-            _log.debug("who holds %s is not known: %s", doubt.wait.step, error)
+            _log.debug("cannot find out who holds %s: %s", doubt.wait.step, error)
 
 
 def unanswered_of(

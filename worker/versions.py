@@ -1,11 +1,11 @@
-"""The version of this worker, and how the singletons come to it.
+"""The version of this worker, and how the singletons move to it.
 
-A worker with a deployment and a build is versioned: Temporal hands it the tasks of its own version alone. Workflows are
-pinned to the version that they began on, or move with each of their tasks (`DOVETAIL_VERSIONING`); the singletons move
-when they begin as new, which they do as soon as they see that another version is meant for them. They wait for up to an
-hour, so they are poked when a version is given a share of the work or another share; and again after 1, 3, 7, 15 …
-minutes for as long as they have not come, because a poke that is answered before the server's queues know of the change
-teaches nothing. Without a version in Temporal the poke comes once for each build.
+A worker with a deployment and a build is versioned: Temporal hands it only tasks of its own version. Workflows are
+pinned to the version that they began on, or move with each task (`DOVETAIL_VERSIONING`). Singletons move when they
+continue as new, which they do as soon as they see that another version is meant for them. They may sleep for up to an
+hour, so they are poked whenever a version gets a share of the work or another share, and again after 1, 3, 7, 15 …
+minutes until they have moved: a poke that is answered before the server's queues know of the change achieves nothing.
+Where Temporal knows no version, they are poked once for each build.
 """
 
 import logging
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def deployment_of(settings: Settings) -> WorkerDeploymentConfig:
-    """What this worker tells Temporal of its version."""
+    """What this worker reports to Temporal about its version."""
     versioned = bool(settings.deployment and settings.build)
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(
@@ -58,7 +58,7 @@ async def poke_for_new_version(
     try:
         occasion = await occasion_of(client, deployment)
     except RPCError as error:
-        _log.info("how the work is shared among versions cannot be read: %s", error)
+        _log.info("cannot read how work is shared among versions: %s", error)
         return
     for identity in singletons if occasion else ():
         try:
@@ -67,16 +67,16 @@ async def poke_for_new_version(
                 await _poke(client, described, occasion)
                 poked.add((described.run_id, occasion))
         except RPCError as error:
-            _log.debug("%s was not looked at: %s", identity, error)
+            _log.debug("cannot describe workflow %s: %s", identity, error)
 
 
 async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str:
     """What names this version and its share of the work; empty while it has no share.
 
-    A version is started first and given work afterwards, all at once or by a ramp. What its share of the singletons is
-    cannot be asked, so each change of it is an occasion, and the time since then makes further ones. It is none before
-    all queues know of the change, because a singleton that is poked sooner learns nothing; but a server that does not
-    say so after a minute is not waited for.
+    A version is started first and given work afterwards, all at once or by a ramp. Its share of the singletons cannot
+    be asked for, so each change of the share is an occasion, and the passing time makes further ones. There is none
+    before all queues know of the change, because a singleton that is poked sooner learns nothing; but a server that
+    does not report so after a minute is not waited for.
     """
     version = deployment.version
     if not deployment.use_worker_versioning:
@@ -101,7 +101,7 @@ async def occasion_of(client: Client, deployment: WorkerDeploymentConfig) -> str
 
 
 def has_share(version: WorkerDeploymentVersion, routing: RoutingConfig) -> bool:
-    """Whether it is meant for all that begins, or for a part."""
+    """Whether all new workflows, or a part of them, begin on it."""
     if routing.current_deployment_version.build_id == version.build_id:
         return True
     return routing.ramping_deployment_version.build_id == version.build_id and routing.ramping_version_percentage > 0
@@ -118,9 +118,9 @@ def last_change(routing: RoutingConfig) -> Timestamp:
 
 
 def times_due(age_seconds: float) -> int:
-    """How often a singleton that did not come should have been poked again: after 1, 3, 7, 15 … minutes.
+    """How often a singleton that has not moved should have been poked again by now: after 1, 3, 7, 15 … minutes.
 
-    All workers of a version count alike, so that a poke of theirs is one.
+    All workers of a version count alike, so that their pokes have one id.
     """
     return int(math.log2(1 + age_seconds / 60))
 
@@ -145,4 +145,4 @@ async def _poke(client: Client, described: WorkflowExecutionDescription, occasio
         request_id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{described.id} {occasion}")),
     )
     await client.workflow_service.signal_workflow_execution(request)
-    _log.info("%s hears of version %s", described.id, occasion)
+    _log.info("poked %s for version %s", described.id, occasion)

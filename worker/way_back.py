@@ -1,11 +1,11 @@
 """Which changes of workflow code this worker begins.
 
-A change of a workflow's commands stands behind `workflow.patched`. A run that takes it has a marker in its history, and
-workers of the version before, which do not know the change, fail at that run's tasks: while both serve, and after a
-roll back until the newer version returns. So an upgrade has two steps where workers are not versioned: first this
-version with DOVETAIL_KEEP_WAY_BACK, which begins nothing that the previous version could not carry on; and once there
-is no need to go back, the same without it. What was begun stays as it is either way: only runs that come to a change
-for the first time are asked.
+A change of a workflow's commands stands behind `workflow.patched`. A run that takes it has a marker in its history;
+workers of the previous version, which do not know the change, fail at that run's tasks: while both versions serve, and
+after a roll-back until the newer version returns. So where workers are not versioned an upgrade has two steps: first
+this version with DOVETAIL_KEEP_WAY_BACK, which begins nothing that the previous version could not continue; then, once
+there is no need to go back, without it. Either way a run keeps what it has begun: only a run that reaches a change for
+the first time is asked.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ EVERY_VERSION_KNOWS: Final = ("task-ended-before-",)  # numbered by the guard of
 
 
 def changes_begun(*, keep_way_back: bool) -> Callable[[PatchActivationInput], bool] | None:
-    """Asked for each change that a run comes to for the first time; None: every one is begun."""
+    """Called for each change that a run reaches for the first time; None: every change is begun."""
     return _known_before if keep_way_back else None
 
 

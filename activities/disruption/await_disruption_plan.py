@@ -1,9 +1,9 @@
-"""Awaits the next disruption, and checks again what was held.
+"""Waits for the next disruption, and checks again what was held.
 
-One long step: wait until our own writes are seen, then choose. A plan that must be checked again after 15 s (DIS-134)
-is handed out to be held, and comes back in the next request, so that other decisions go on meanwhile. When it is due,
-it is judged on a fresh snapshot. Nothing is polled: the step sleeps until the cluster changes, or until the next moment
-at which the answer may change without that.
+One long step: wait until the cache shows our own writes, then choose. A plan that must be checked again after 15 s
+(DIS-134) is returned to be held, and comes back with the next request, so that other decisions continue meanwhile. When
+it is due, it is checked against a fresh snapshot. Nothing is polled: the step sleeps until the cluster changes, or
+until the next moment at which time alone may change the answer.
 """
 
 import asyncio
@@ -107,14 +107,14 @@ class AwaitDisruptionPlan:
         return NothingPlanned()
 
     def _reads(self) -> Kinds:
-        """The kinds that must be up to date. Where there are buffers, also what they refer to: were they left out, the
-        nodes that are kept for them would look empty."""
+        """The kinds that must be up to date. Where there are buffers, that includes the kinds they refer to: without
+        those, the nodes that are kept for buffers would look empty."""
         if self.view.stale() and self.view.snapshot(READS).buffers:
             return self.reads | BUFFERS
         return self.reads
 
     async def _next(self, snapshot: Snapshot, request: DisruptionRequest) -> tuple[DisruptionAnswer | None, float]:
-        """The next choice; nothing is chosen while as much is held as the Scheduler can carry."""
+        """The next choice; nothing is chosen while the Scheduler holds as many plans as it can carry."""
         if request.holds_enough:
             report(f"{len(request.held)} plans wait for their second look, nothing more is chosen")
             return None, self.now() + RETURN_SECONDS
@@ -143,8 +143,8 @@ class AwaitDisruptionPlan:
         return None, choice.next_due if choice.next_due is not None else self.now() + RETURN_SECONDS
 
     async def _judge_due(self, snapshot: Snapshot, request: DisruptionRequest, until: float) -> Go | Drop | None:
-        """All held plans that may be carried out now, or the first that is dropped; None where nothing is due. What a
-        person has called off is dropped at once."""
+        """All held plans that may be carried out now, or the first that is dropped; None where nothing is due. A plan
+        that a person has called off is dropped at once."""
         going: list[Due] = []
         for index, held in enumerate(request.held):
             found = _called_off(held.plan, snapshot)
@@ -166,12 +166,12 @@ class AwaitDisruptionPlan:
         return Go(plan=going[0].plan, held=going[0].held, others=tuple(going[1:])) if going else None
 
     async def _check(self, snapshot: Snapshot, request: DisruptionRequest, index: int) -> Due | Drop | None:
-        """Whether a held plan is still valid; what no longer is, is left out (DIS-134). None: it is checked again
-        later.
+        """Whether a held plan is still valid; nodes for which it is not are left out (DIS-134). None: it is checked
+        again later.
 
-        Only plans that were held before it count as taken: a later plan was made in the knowledge of this one. Were
-        both to count, an empty node on which its neighbour's pods would land, and the neighbour, would rule each other
-        out forever.
+        Only plans that were held before this one count as taken: a later plan was made with this one in view. If both
+        counted, an empty node onto which its neighbour's pods would move, and that neighbour, would block each other
+        forever.
         """
         held = request.held[index]
         fresh = replace(snapshot, disrupting=claims_of(request.held[:index]))
@@ -193,7 +193,8 @@ class AwaitDisruptionPlan:
         return replace(plan, seen=plan.seen.ready(self.now()), nominate_for=self.settings.nominate_for)
 
     def _publish_beside(self, notices: Sequence[Notice]) -> None:
-        """Publish beside the decision: no mark waits for Events. The same notice is not repeated at once."""
+        """Publish while the decision continues, so that no mark waits for Events. The same notice is not repeated at
+        once."""
         if notices:
             task = asyncio.create_task(self._publish(notices))
             self.publishing.add(task)
@@ -203,7 +204,7 @@ class AwaitDisruptionPlan:
         try:
             await self.notices.publish(*notices)
         except Failure as failure:
-            _log.warning("Events about disruption are lost: %s", failure)
+            _log.warning("Events about disruption could not be published: %s", failure)
 
     async def _pause(self, seconds: float) -> None:
         if seconds > 0:

@@ -1,7 +1,7 @@
-"""Waits for what other workflows do: marks that appear, replacements that become ready, claims that are gone.
+"""Waits for other workflows: for marks to appear, replacements to become ready, claims to disappear.
 
 Each wait looks at the cache whenever something changes. A workflow may end without a trace on any object, so it is
-described as well. Every endless wait also asks whether its subject still exists.
+described in Temporal as well. Every wait without a time limit also checks that its subject still exists.
 """
 
 from collections.abc import Callable
@@ -100,7 +100,7 @@ class AwaitProgress:
             await self.look_again(revision)
 
     def claim(self, reference: ClaimRef) -> NodeClaim | None:
-        """The claim in the cache; another UID under the same name means that this one is gone."""
+        """The claim in the cache; None also if the one of this name has another UID: then ours is gone."""
         claim = self.lookups.claim(reference.name)
         return claim if claim is not None and claim.uid == reference.uid else None
 
@@ -110,14 +110,14 @@ class AwaitProgress:
 
 
 async def goes_on(client: Client, awaited: AwaitedMark, deleted: bool) -> bool:
-    """Whether no further mark will come: the workflow has ended, or goes on without a target that was refused."""
+    """Whether no further mark will come: the workflow has ended, or continues without a target that was refused."""
     if deleted and await has_marked(client, awaited):
         return True
     return not await is_running(client, awaited.workflow_id)
 
 
 async def has_marked(client: Client, awaited: AwaitedMark) -> bool:
-    """Whether a disruption has gone on from marking, as it says itself; False where no worker answers for it now."""
+    """Whether a disruption reports that it has finished marking; False if no worker answers for it now."""
     try:
         phase: str = await client.get_workflow_handle(awaited.workflow_id).query("status", rpc_timeout=ANSWER_TIMEOUT)
     except (RPCError, WorkflowQueryFailedError):

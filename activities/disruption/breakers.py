@@ -1,6 +1,6 @@
-"""Writes on a NodePool that a replacement of one of its nodes did not come in time.
+"""Writes on a NodePool that a replacement of one of its nodes did not become ready in time.
 
-What cannot be written is logged: an undo is not held up for it.
+A write that fails is only logged: an undo does not wait for it.
 """
 
 import logging
@@ -31,8 +31,8 @@ class BreakerMemory:
         self.pools, self.pauses, self.now = pools, pauses, now
 
     async def given_back(self, claim: NodeClaim, method: str, plan_id: str) -> None:
-        """A replacement of that plan is given back; remembered, once for the plan, where its instance had its time and
-        its node is not ready."""
+        """Remember that a replacement of this plan was given back, once for each plan, if its instance had enough time
+        and its node is not ready."""
         reason = next((str(each.reason) for each in METHODS if each.name == method), "")
         had_its_time = self.now() - claim.created >= HAD_ITS_TIME
         if not had_its_time or not claim.provider_id or claim.is_true(names.INITIALIZED_CONDITION):
@@ -46,7 +46,7 @@ class BreakerMemory:
                 change_of = partial(_failed, reason, happened_mark(plan_id), said.breaker_rule, self.now())
                 await revise_pool(self.pools, said.pool, change_of)
         except Failure as failure:
-            _log.warning("NodePool %s does not remember how its replacements went: %s", name, failure)
+            _log.warning("NodePool %s: could not record the result of its replacements: %s", name, failure)
 
 
 def _failed(reason: str, mark: str, rule: BreakerRule, now: float, pool: NodePool) -> Annotations:
@@ -55,6 +55,6 @@ def _failed(reason: str, mark: str, rule: BreakerRule, now: float, pool: NodePoo
 
 
 def breaker_change(known: NodePool, new: NodePool) -> Annotations:
-    """What differs between them."""
+    """The annotations that differ between the two."""
     text = new.annotations.get(names.BREAKER)
     return {} if text == known.annotations.get(names.BREAKER) else {names.BREAKER: text}

@@ -1,9 +1,9 @@
-"""Deletes claims: the order by which nodes leave.
+"""Deletes claims, which is how nodes are made to leave.
 
-Several are deleted side by side in one step: five hundred steps of their own would be thousands of events and one huge
-workflow task. What the deletion means is carried out by TerminateNode. "Already gone" is success. A claim that a
-disruption marked carries the reason, so its notices are published without the caller having to name it. What a plan
-deletes gets its TerminateNode at once: a second or two sooner than by the Caretaker's look.
+One step deletes several side by side: five hundred separate steps would be thousands of events and one huge workflow
+task. TerminateNode carries out what the deletion means. "Already gone" is success. A claim that a disruption marked
+carries the reason, so the caller need not name it for the notices. Claims that a plan deletes get their TerminateNode
+at once, a second or two before the Caretaker would find them.
 """
 
 from typing import Final
@@ -76,7 +76,8 @@ class DeleteClaims:
 
     @activity.defn
     async def delete_claims(self, request: DeletesRequest) -> StepOutcome:
-        """Delete the claims of these targets, each as `delete_claim` does; a second try goes on where the first was."""
+        """Delete the claims of these targets, each as `delete_claim` does; a retry continues where the last attempt
+        stopped."""
         before = kept()
         left = [target for target in request.targets if target.claim not in before]
         writes = await side_by_side([self._delete(target, request.reason) for target in left], AT_ONCE)
@@ -86,7 +87,7 @@ class DeleteClaims:
         return StepOutcome(message=words, writes=newest_of_each_kind(writes), owned=self.owners is not None)
 
     async def _delete(self, target: Target, reason: str) -> Write:
-        """Delete it, and count the deletion where it is this step's: no other step of this workflow deletes."""
+        """Delete it, and count the deletion if this step made it: no other step of this workflow deletes."""
         claim = self.lookups.claim(target.claim)
         await self._refuse_what_stays(ClaimRef(name=target.claim, uid=target.claim_uid), planned=True)
         write = await claim_deletion.delete_claim(self.claims, ClaimRef(name=target.claim, uid=target.claim_uid))
@@ -100,8 +101,9 @@ class DeleteClaims:
         return write
 
     async def _refuse_what_stays(self, ref: ClaimRef, *, planned: bool) -> None:
-        """A plan deletes what carries its own mark. A launch gives up what has not become a node. Everybody who may
-        write to Temporal's namespace may ask for the deletion of any claim."""
+        """Refuse a deletion that its workflow may not ask for. A plan deletes only what carries its own mark; a launch
+        deletes only a claim whose node has not joined. Anybody who can write to Temporal's namespace can request the
+        deletion of any claim."""
         if not ref.uid:
             raise Refused(f"NodeClaim/{ref.name}", "no UID says which claim of that name is meant, so none is deleted")
         known = self.lookups.claim(ref.name) if planned else None  # a mark that the cache shows is nobody else's

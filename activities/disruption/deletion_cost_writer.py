@@ -1,6 +1,6 @@
-"""Writes on pods which of them a ReplicaSet that shrinks should give up first, once a minute (decision 232).
+"""Writes on pods, once a minute, which of them a shrinking ReplicaSet should delete first (decision 232).
 
-Beside the decision, and no promise: what cannot be written is written in the next turn, by what is true then.
+It runs beside the decision and is best effort: what cannot be written now is worked out anew in the next turn.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ class DeletionCostWriter:
         self.turn: asyncio.Task[None] | None = None
 
     def write_beside(self, snapshot: Snapshot) -> float:
-        """Begin a turn where one is due and none is under way. Returns when to look at the cluster again for
-        its sake: after a turn not before something changes."""
+        """Begin a turn if one is due and none is under way. Returns when to look at the cluster again for it: after a
+        turn, not before something changes."""
         if self.now() < self.next:
             return self.next
         self.next = self.now() + EVERY_SECONDS

@@ -1,7 +1,7 @@
-"""Keeps a plan in the record that a person has called off before it was carried out.
+"""Records a plan that a person has called off before it was carried out.
 
-The record is made of workflows, so it becomes a disruption that is called off in its first moment: it marks nothing,
-and `log`, `history` and `savings` have it like any other, with its author. A worker of any version plays it.
+The record consists of workflows, so the plan becomes a disruption that is cancelled at its first moment: it marks
+nothing, and `log`, `history` and `savings` list it like any other, with its author. A worker of any version can run it.
 """
 
 import logging
@@ -30,8 +30,8 @@ class DroppedPlans:
         self.cluster, self.claims = cluster, claims
 
     async def keep(self, plan: DisruptionPlan, target: Target, off: CalledOff) -> None:
-        """The command of the plan that holds the target; once, however often the step is tried. Without replacements:
-        none was asked for. What cannot be kept is dropped all the same."""
+        """Record the command of the plan that contains the target, once, however often the step is retried, and without
+        replacements, since none were requested. If it cannot be recorded, the plan is dropped all the same."""
         command = next(command for command in plan.commands if target in command.targets)
         plan_id = str(uuid5(NAMESPACE_URL, f"{target.claim_uid}/{plan.seen.decided_at}"))
         by = await called_off_by(self.claims, target.claim, off.by)
@@ -62,4 +62,4 @@ class DroppedPlans:
         except WorkflowAlreadyStartedError:
             return
         except RPCError as error:
-            _log.warning("the plan for %s that was called off is not in the record: %s", target.node, error)
+            _log.warning("the plan for %s that was called off could not be recorded: %s", target.node, error)

@@ -1,7 +1,7 @@
 """Gives back the replacements of a disruption that was undone.
 
-The claims are found by the names that the plan gave them, because a cancel may have dropped the outcome of the step
-that created them. One that pods have already moved to is needed: it stays, and is no longer the plan's.
+The claims are found by the names that the plan gave them, because a cancel may have lost the answer of the step that
+created them. A replacement to which pods have already moved stays, and no longer belongs to the plan.
 """
 
 from functools import partial

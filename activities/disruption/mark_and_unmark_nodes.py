@@ -1,8 +1,8 @@
 """Marks nodes for disruption, and takes marks off.
 
-A mark is the owner annotation on the claim, written first; then upstream's taint on the node and the DisruptionReason
-condition. Once the node is tainted, it and its pods are read live: a protected or unexpected pod means that the mark is
-taken off again. Each part finds by itself what is already done.
+A mark is the owner annotation on the claim, written first; then upstream's taint on the node and the condition
+DisruptionReason. Once the node is tainted, it and its pods are read live: if a pod is protected or unexpected, the mark
+is taken off again. Each part recognises what is already done.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,8 +76,8 @@ class MarkAndUnmarkNodes:
 
     @activity.defn
     async def mark_nodes(self, request: MarkRequest) -> MarkOutcome:
-        """Mark each target, several side by side; one that is refused is left as it was. A second try leaves alone what
-        the first has marked."""
+        """Mark each target, several side by side; a target that is refused stays unchanged. A retry leaves alone what
+        is marked."""
         targets, before = request.command.targets, kept()
         marks = _Marks(asked={target.pool: self.now() for target in targets})
         why_not = await self._why_not(request, [target for target in targets if target.claim not in before])
@@ -97,7 +97,7 @@ class MarkAndUnmarkNodes:
 
     @activity.defn
     async def unmark_nodes(self, request: UnmarkRequest) -> StepOutcome:
-        """Take this owner's marks off; those of others, and nodes that are leaving, are left alone."""
+        """Take this owner's marks off; marks of others, and nodes that are leaving, are left alone."""
         writes: list[Write] = []
         await side_by_side([self._unmark(request, claim, writes) for claim in request.claims], AT_ONCE)
         if request.rest and writes:
@@ -105,8 +105,8 @@ class MarkAndUnmarkNodes:
         return StepOutcome(writes=newest_of_each_kind(writes))
 
     async def _why_not(self, request: MarkRequest, targets: Sequence[Target]) -> dict[str, str]:
-        """Why people forbid this, in words, by claim. For the other claims a place of each rate is taken, before the
-        mark; where each must be replaced, for all of them or for none."""
+        """Why people forbid the disruption, in words, by claim. For the other claims a place in each rate is taken
+        before the mark; where all must be replaced together, for all of them or for none."""
         command = request.command
         if self.pauses is None:
             return {}
@@ -121,7 +121,7 @@ class MarkAndUnmarkNodes:
         return {**held, **await self.places.take(request.owner, cause, free, whole=replaced)}
 
     async def _held_since(self, request: MarkRequest, target: Target, marks: "_Marks") -> str:
-        """Why people forbid it by now, where the marks before this one took a while."""
+        """Why people forbid it by now, if the marks before this one took a while."""
         if self.pauses is None or self.now() - marks.asked[target.pool] < ASKED_FOR_SECONDS:
             return ""
         asked, command = self.now(), request.command
@@ -134,7 +134,7 @@ class MarkAndUnmarkNodes:
         return ""
 
     async def _said(self, pool: str, request: MarkRequest) -> Said:
-        """All that people say about the pool now, and the steps of roll-outs that the decision was made by."""
+        """Everything that people say about the pool now, and the steps of roll-outs that the decision was based on."""
         assert self.pauses is not None
         return replace(await self.pauses.said(pool), decided=frozenset(request.seen.rollouts))
 
@@ -142,7 +142,7 @@ class MarkAndUnmarkNodes:
         return Cause.of(command.reason, at_once=self._is_asked_for_now(command))
 
     def _is_asked_for_now(self, command: DisruptionCommand) -> bool:
-        """Whether a person asks for it at once: windows are not asked then."""
+        """Whether a person asks for it at once, regardless of windows."""
         if command.reason != DisruptionReason.REQUESTED:
             return False
         claims = (self.lookups.claim(target.claim) for target in command.targets)
@@ -151,7 +151,7 @@ class MarkAndUnmarkNodes:
     async def _mark_one(
         self, request: MarkRequest, target: Target, before: frozenset[str], marks: "_Marks", paused: str
     ) -> str | None:
-        """Why the target is not marked; then it is as it was before. What an earlier try marked stays so."""
+        """Mark it, or say why not; then it is as it was before. A mark of an earlier attempt stays."""
         if target.claim in before:
             return None
         why_not = paused or await self._held_since(request, target, marks) or await self._mark(request, target, marks)
@@ -189,7 +189,7 @@ class MarkAndUnmarkNodes:
         return why_not_now(claim, node, pods, target, self.now()) or None
 
     async def _owned(self, request: MarkRequest, target: Target) -> NodeClaim | str:
-        """The claim with its owner; or why it gets none."""
+        """The claim with its owner, or why it does not get one."""
         claim = await self._unmarked_claim(target)
         if claim is None or claim.uid != target.claim_uid:
             return "the NodeClaim is gone"
@@ -205,15 +205,15 @@ class MarkAndUnmarkNodes:
         return self._why_outdated(request, claim) or claim  # again: others may have written since it was read
 
     async def _unmarked_claim(self, target: Target) -> NodeClaim | None:
-        """The claim as the cache has it, where that has no owner: the write that follows is turned down if it has
-        changed since. Else as the API server has it."""
+        """The claim from the cache, if it has no owner there: the write that follows is refused if the claim has
+        changed since. Otherwise the claim as the API server has it."""
         known = self.lookups.claim(target.claim)
         if known is None or known.uid != target.claim_uid or known.annotations.get(names.OWNER):
             return await self.claims.read(target.claim)
         return known
 
     async def _untainted_node(self, target: Target) -> Node | None:
-        """Likewise, where that is without the taint."""
+        """The same for the node, if the cache shows it without the taint."""
         known = self.lookups.node(target.node)
         if known is None or known.uid != target.node_uid or DISRUPTED in known.taints:
             return await self.nodes.read(target.node)
@@ -227,13 +227,14 @@ class MarkAndUnmarkNodes:
         return tainted
 
     def _why_outdated(self, request: MarkRequest, claim: NodeClaim) -> str:
-        """Why the plan is not begun: a person has called it off, or it is too old, unless an earlier try began."""
+        """Why the plan is not begun: a person has called it off, or it is too old and no earlier attempt has begun
+        it."""
         too_old = None if _is_marked(request.owner, claim) else request.seen.why_too_old(self.now())
         off = called_off(claim, self.now())
         return (off.words if off is not None else too_old) or ""
 
     async def _is_superseded(self, request: MarkRequest) -> bool:
-        """Whether another Scheduler than the one that decided may have planned without knowing of this; asked between
+        """Whether a Scheduler other than the one that decided may have planned without knowing of this; asked between
         owner and taint."""
         if self.now() - request.seen.decided_at < HELD_UP_SECONDS:
             return False
@@ -253,7 +254,8 @@ class MarkAndUnmarkNodes:
         return await revise_status(self.claims, claim, change)
 
     async def _unmark(self, request: UnmarkRequest, ref: ClaimRef, writes: list[Write]) -> None:
-        """Taint, moves and condition first, the owner last: a half-removed mark still names its owner."""
+        """Take off taint, moves and condition first, the owner last: a mark that is half removed still names its
+        owner."""
         claim = await self.claims.read(ref.name)
         if claim is None or claim.uid != ref.uid or not _is_marked(request.owner, claim):
             return
@@ -272,14 +274,14 @@ class MarkAndUnmarkNodes:
             writes.append(claim_write(claim))
 
     async def _pods_on(self, node: Node) -> tuple[Pod, ...]:
-        """None where one of them cannot be read: the mark comes off all the same."""
+        """The pods on the node; None if one of them cannot be read: the mark comes off all the same."""
         try:
             return await self.pods.list_on(node.name)
         except NotReadable:
             return ()
 
     def _without_owner(self, request: UnmarkRequest, claim: NodeClaim) -> MetadataChange | None:
-        """The change that removes the owner, and writes a rest where one is asked for."""
+        """The change that removes the owner and, if one is asked for, writes a rest."""
         if not _is_marked(request.owner, claim):
             return None
         annotations: dict[str, str | None] = {names.OWNER: None} if request.owner else {}  # a predecessor's has none
@@ -294,8 +296,8 @@ class MarkAndUnmarkNodes:
 
 @dataclass(slots=True)
 class _Marks:
-    """What marking has written, the instance types of the claims that it met, and when it was last asked, by
-    pool, whether people forbid it."""
+    """What marking has written, the instance types of the claims that it met, and, by pool, when it last asked whether
+    people forbid it."""
 
     asked: dict[str, float]
     writes: list[Write] = field(default_factory=list)
@@ -310,12 +312,12 @@ class _Marks:
 
 
 def _is_marked(owner: str, claim: NodeClaim) -> bool:
-    """Whether it carries that owner's mark; of one that is leaving, termination owns the taint (STA-20)."""
+    """Whether it carries that owner's mark; on a node that is leaving, the taint belongs to termination (STA-20)."""
     return claim.annotations.get(names.OWNER, "") == owner and claim.deleting_since is None
 
 
 def _with_owner(owner: str, claim: NodeClaim) -> MetadataChange | None:
-    """The change that writes that owner, where the claim has none."""
+    """The change that writes that owner, if the claim has none."""
     return None if claim.annotations.get(names.OWNER) else MetadataChange(annotations={names.OWNER: owner})
 
 
@@ -326,12 +328,12 @@ def _without_reason(owner: str, claim: NodeClaim) -> ClaimStatus | None:
 
 
 def _stays_a_while(command: DisruptionCommand) -> bool:
-    """Whether something is waited for between the mark and the delete."""
+    """Whether the node waits for something between the mark and the delete."""
     return bool(command.replacements) or command.drain_first
 
 
 def _with_taint(command: DisruptionCommand, node: Node) -> NodeChange:
-    """The change that adds upstream's taint, once; where the delete follows at once, with all that a leaving node
+    """The change that adds upstream's taint, once; if the delete follows at once, with everything that a leaving node
     carries."""
     labels = {} if _stays_a_while(command) else leaving_labels(node)
     if DISRUPTED in node.taints:
@@ -341,7 +343,7 @@ def _with_taint(command: DisruptionCommand, node: Node) -> NodeChange:
 
 
 def _without_taint(node: Node) -> NodeChange:
-    """The change that takes off what the mark has put on the node, where it is not leaving."""
+    """The change that takes off what the mark has put on the node, unless the node is leaving."""
     rest = tuple(t for t in node.taints if (t.key, t.effect) != (names.DISRUPTED_TAINT, "NoSchedule"))
     if node.deleting_since is not None:
         return NodeChange(labels={}, annotations={})

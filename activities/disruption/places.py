@@ -1,6 +1,7 @@
 """Takes places in a NodePool's rates for nodes that are about to be marked, and gives back those that are not used.
 
-So it does with the one place that a breaker has for a try."""
+The one place that an open breaker leaves for a try is taken in the same way.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,15 +21,16 @@ from dovetail.ports.objects import NodePools
 
 
 class Places:
-    """The places as NodePools remember them. One write at a time: the marks of one plan would refuse each other's."""
+    """The places that NodePools remember. One write at a time: the marks of one plan would otherwise conflict with each
+    other."""
 
     def __init__(self, pools: NodePools, pauses: LivePauses, now: Callable[[], float]) -> None:
         self.pools, self.pauses, self.now = pools, pauses, now
         self._one = asyncio.Lock()
 
     async def take(self, owner: str, cause: Cause, targets: Sequence[Target], *, whole: bool) -> dict[str, str]:
-        """A place for each, or for which claims there is none, and why. `whole`: for all of a pool's, or for none. A
-        second try moves its places to this moment: the marks come after it."""
+        """Take a place for each claim; answers the claims without one, and why. `whole`: for all claims of a pool, or
+        for none. A retry moves its places to this moment, because the marks come after it."""
         why_not: dict[str, str] = {}
         for pool, marks in _by_pool(owner, targets):
             async with self._one:
@@ -36,7 +38,8 @@ class Places:
         return why_not
 
     async def give_back(self, owner: str, cause: Cause, unused: Sequence[Target], begun: frozenset[str]) -> None:
-        """The places of nodes that were not marked after all. `begun`: pools whose try goes on, with other nodes."""
+        """Give back the places of nodes that were not marked after all. `begun`: pools whose try continues with other
+        nodes."""
         for name, marks in _by_pool(owner, unused):
             async with self._one:
                 pool = await self.pools.read(name)
@@ -85,12 +88,12 @@ class _Asked:
 
 
 def takes_places(said: Said, cause: Cause) -> bool:
-    """Whether the NodePool must remember it before the mark."""
+    """Whether the NodePool must remember the disruption before the mark."""
     return bool(said.periods) or left_of_breaker(said, cause) is not None
 
 
 def without_own(said: Said, owner: str, cause: Cause, targets: Sequence[Target]) -> Said:
-    """The pool as if these had no place yet, so that the places of an earlier try do not hold the next one."""
+    """The pool without the places of these claims, so that those of an earlier attempt do not block the next one."""
     if said.pool is None or not takes_places(said, cause):
         return said
     marks = [begun_mark(owner, target.claim_uid) for target in targets]

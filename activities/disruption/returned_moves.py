@@ -1,6 +1,6 @@
-"""Writes on a NodePool what consolidation has taken from it, and what of that was launched again for waiting pods.
+"""Writes on a NodePool what consolidation has removed, and how much of it was launched again for waiting pods.
 
-What cannot be written is logged: neither a delete nor a launch is held up for it.
+A write that fails is only logged: neither a delete nor a launch waits for it.
 """
 
 import logging
@@ -22,7 +22,8 @@ _log = logging.getLogger(__name__)
 
 
 class ReturnedMoves:
-    """The memory of consolidation that came to nothing. Only what moved pods counts: an empty node disturbed nobody."""
+    """The memory of consolidation that was reverted. Only nodes with pods count: removing an empty node disturbs
+    nobody."""
 
     def __init__(self, pools: NodePools, notices: Notices, now: Callable[[], float]) -> None:
         self.pools, self.notices, self.now = pools, notices, now
@@ -35,7 +36,7 @@ class ReturnedMoves:
             await self._write(name, taken_text, nodes)
 
     async def launched(self, pools: Iterable[NodePool]) -> None:
-        """A node was made of each of these pools, for pods that waited; a pool stands there once for each."""
+        """A node was made of each of these pools for pods that waited; a pool is listed once for each node."""
         count, known = Counter[str](), {}
         for pool in pools:
             count[pool.name] += 1
@@ -60,5 +61,5 @@ class ReturnedMoves:
             before = await self.pools.read(name)
             return await revise_pool(self.pools, before, change_of) if before is not None else None
         except Failure as failure:
-            _log.warning("NodePool %s does not remember how its consolidation went: %s", name, failure)
+            _log.warning("NodePool %s: could not record the result of its consolidation: %s", name, failure)
             return None

@@ -1,9 +1,9 @@
-"""May another Scheduler than the one that decided have planned without knowing of this?
+"""May a Scheduler other than the one that decided have planned without knowing of this decision?
 
-A Scheduler that begins anew plans nothing for 20 s and then sees the owner that has just been written, but not one that
-is written later. So a mark that was held up for nearly that long asks. Where one is held up many are, so all of a
-process ask together. Of a run that planned before the decision the server knows that by itself; an answer of the
-Scheduler is a task of an overloaded worker, for which all marks would wait and ask again.
+A Scheduler that begins anew plans nothing for 20 s. After that it sees every owner annotation that was written before,
+but not one that is written later; so a mark that was delayed for nearly that long asks. Delays come in groups, so all
+marks of a process ask together. If the Scheduler's run is older than the decision, the server alone can say so; asking
+the Scheduler itself would cost an overloaded worker a task, for which all marks would wait and ask again.
 """
 
 import math
@@ -25,21 +25,21 @@ _UNANSWERED: Final = (RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED) 
 
 
 class SchedulerRuns:
-    """Since when Schedulers run and plan, for all who ask at the same time."""
+    """Since when Schedulers run and plan, for all that ask at the same time."""
 
     def __init__(self) -> None:
         self._runs, self._plans = SharedReads(_runs_since), SharedReads(_plans_since)
 
     async def is_superseded(self, scheduler: str, decided: float) -> bool:
-        """Whether the Scheduler that runs may know nothing of what was decided then."""
+        """Whether the running Scheduler may not know of what was decided at that moment."""
         if await self._runs.read(scheduler) + FRESH_QUIET_SECONDS <= decided:
             return False
         return await self._plans.read(scheduler) > decided
 
 
 async def _runs_since(scheduler: str) -> float:
-    """Since when its run is under way, as the server knows; without end where none is: the next one knows nothing of
-    this. A Scheduler that hands over to itself, with all that it knows, begins a run as well."""
+    """Since when its run is under way, as the server knows; infinity if none is: the next one knows nothing of this. A
+    Scheduler that continues as new, with all that it knows, begins a run as well."""
     try:
         handle = activity.client().get_workflow_handle(scheduler)
         found = await handle.describe(rpc_timeout=ANSWER_TIMEOUT)
@@ -51,7 +51,7 @@ async def _runs_since(scheduler: str) -> float:
 
 
 async def _plans_since(scheduler: str) -> float:
-    """Since when it plans with all that was begun, as it says itself; without end where none runs, though one that has
+    """Since when it plans with all that was begun, as it reports itself; infinity if none runs, because one that has
     ended would still answer."""
     if await _runs_since(scheduler) == math.inf:
         return math.inf

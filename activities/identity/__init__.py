@@ -1,1 +1,1 @@
-"""Of which cluster a workflow is: in the header of every step, and in the attributes by which people find it."""
+"""Which cluster a workflow belongs to: in the header of every step, and in the attributes by which people find it."""

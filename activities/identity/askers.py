@@ -1,7 +1,8 @@
 """Which workflow may ask for which step.
 
-An id is held by one running workflow, so a stranger's cannot have that of one of ours which goes on. It is no proof by
-itself, since an id that nobody holds can be taken: what ends or changes a node looks at the live objects as well.
+Only one running workflow can have an id, so a foreign workflow cannot have the id of one of ours that still runs. That
+is no proof by itself, since anybody can take an id that is free: steps that end or change a node check the live objects
+as well.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,7 +103,8 @@ BEGUN_BY: Final[Mapping[str, Callable[[str], str]]] = {"mark_nodes": scheduler_i
 
 
 def may_ask(cluster: str, step: str, given: object, workflow_id: str) -> bool:
-    """Whether the workflow of that id may ask for the step with that input. For a step without an entry none may."""
+    """Whether the workflow of that id may ask for the step with that input. A step without an entry is refused to
+    all."""
     askers = ASKERS.get(step)
     allowed = askers(cluster, given) if askers is not None else ()
     return any(workflow_id == one or (one[-1:] in ("", "/") and workflow_id.startswith(one)) for one in allowed)

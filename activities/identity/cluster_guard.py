@@ -1,10 +1,10 @@
-"""Takes no step that was asked for by another cluster's workflow, or by one that has no business with it.
+"""Refuses steps that another cluster's workflow asks for, or a workflow that has no business with them.
 
-Two clusters of one name share task queues, so a worker may be handed what is meant for the other: a node of that name
-would be drained here. The step fails at once and is tried again soon, by a worker of the right cluster. Every workflow
-of ours has the header since it was started, so a step without one comes from a stranger, and so does one that none of
-our workflows asks for under the id that it has (`askers.py`), or whose workflow a stranger has begun. This guard stands
-outside all others, so that nothing of the step, not even the notice of its failure, reaches this cluster.
+Two clusters with one name share task queues, so a worker may be handed steps that are meant for the other cluster: a
+node of that name would be drained here. Such a step fails at once and is soon retried, by a worker of the right
+cluster. All our workflows carry the header from their start. So a step without it is foreign, and so is one that none
+of our workflows with that id would ask for (`askers.py`), or whose workflow was started by a foreign one. This guard is
+the outermost interceptor, so that nothing of the step, not even the notice of its failure, reaches this cluster.
 """
 
 from datetime import timedelta
@@ -22,7 +22,7 @@ ANSWER_TIMEOUT: Final = timedelta(seconds=5)
 
 
 class ClusterGuard(Interceptor):
-    """Stands before every activity of a worker that serves the cluster of this name and UID."""
+    """Stands before every activity of a worker that serves the cluster with this name and UID."""
 
     def __init__(self, cluster: str, cluster_uid: str) -> None:
         self.cluster, self.cluster_uid = cluster, cluster_uid
@@ -59,7 +59,7 @@ class _Guarded(ActivityInboundInterceptor):
         return await super().execute_activity(input)
 
     async def _check_begun_by(self, decides: str, info: activity.Info) -> None:
-        """Check once by whom the workflow was begun, which does not change."""
+        """Check once which workflow started it, since that does not change."""
         asks = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         begun_by = (await asks.describe(rpc_timeout=ANSWER_TIMEOUT)).parent_id
         if begun_by != decides:

@@ -1,6 +1,6 @@
-"""The header that says of which cluster a workflow is, and with it every step and child that it asks for.
+"""The header that says which cluster a workflow, and every step and child that it asks for, belongs to.
 
-A cluster's name repeats; the UID of its namespace kube-system does not. The header travels beside the input, so no
+Names of clusters repeat; the UID of the namespace kube-system does not. The header travels beside the input, so no
 input has to carry it and no call can forget it.
 """
 
@@ -15,7 +15,7 @@ Headers = Mapping[str, Payload]
 
 
 def header_of(cluster_uid: str) -> Payload:
-    """The header as it is sent. Never encrypted: it must be understood where nothing else is."""
+    """The header as it is sent. Never encrypted: it must be readable without the codec's key."""
     return Payload(metadata={"encoding": b"json/plain"}, data=f'"{cluster_uid}"'.encode())
 
 

@@ -1,7 +1,7 @@
-"""Judges whether the version of this worker may be given work, before it has any.
+"""Judges whether this worker's version may be given work, before it gets any.
 
-The checks are those of `dovetail doctor` that a version can fail by itself: its rights, its credentials, what it needs
-of definitions. They stand above the steps and are handed in where the worker is started.
+The checks are those of `dovetail doctor` that a version can fail by itself: its rights, its credentials, the fields
+that it needs in definitions. They live in a package above the steps and are passed in where the worker is started.
 """
 
 from collections.abc import Awaitable, Callable

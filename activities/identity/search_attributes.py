@@ -1,7 +1,7 @@
 """The search attributes by which people find workflows.
 
-Registered and checked when a worker starts; six of the ten of their kind that a namespace on a SQL database has. A
-workflow has them from its start, no matter what starts it: its parent, a worker, or a step of the Caretaker's.
+They are registered and checked when a worker starts; they take six of the ten of their type that a namespace on a SQL
+database has. A workflow has them from its start, whether its parent, a worker or a step of the Caretaker's starts it.
 """
 
 from typing import Final, TypedDict, Unpack
@@ -35,7 +35,7 @@ class Subject(TypedDict, total=False):
 
 
 def attributes(cluster: str, **known: Unpack[Subject]) -> TypedSearchAttributes:
-    """The attributes of a workflow that is about to start: its cluster's name, and what is known beside that."""
+    """The attributes of a workflow that is about to start: its cluster's name, and what else is known."""
     values = (
         (CLUSTER, cluster),
         (NODE_POOL, known.get("pool")),

@@ -1,4 +1,4 @@
-"""The header that says of which trace a workflow is part, and with it every step and child that it asks for."""
+"""The header that says which trace a workflow, and every step and child that it asks for, is part of."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar

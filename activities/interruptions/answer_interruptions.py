@@ -1,4 +1,4 @@
-"""Answers the cloud's warnings: the claims of the instances that end are deleted."""
+"""Answers the cloud's warnings by deleting the claims of the instances that are about to end."""
 
 import asyncio
 import logging
@@ -45,8 +45,8 @@ class AnswerInterruptions:
         self.view, self.claims, self.interruptions, self.now = view, claims, interruptions, now
 
     def ours(self, warnings: Sequence[Interruption]) -> Sequence[Interruption]:
-        """The warnings about instances of this cluster's claims: the queue has the news of a whole account. All of them
-        while that cannot be known: a claim that is being launched does not name its instance yet."""
+        """The warnings about instances of this cluster's claims, because the queue carries those of a whole account.
+        All of them while that cannot be known: a claim that is being launched does not name its instance yet."""
         try:
             claims = self.view.snapshot(READS).claims.values()
         except NotSeenYet:
@@ -56,10 +56,10 @@ class AnswerInterruptions:
 
     @activity.defn
     async def answer_interruptions(self, interruptions: tuple[Interruption, ...]) -> tuple[Answered, ...]:
-        """Remember what they say of the offerings, then delete the claims of the instances (AWS-129, AWS-130).
+        """Remember what they say about the offerings, then delete the claims of the instances (AWS-129, AWS-130).
 
-        All are tried before one that fails is tried again: a claim that cannot be deleted holds up no other, and what
-        is believed as it is does not wait for the cloud's word on the others.
+        All are tried before one that fails is retried: a claim that cannot be deleted holds up no other, and a warning
+        that is believed does not wait until the cloud has confirmed the others.
         """
         fleet = [claim for claim in self.view.snapshot(READS).claims.values() if claim.provider_id]
         sure, doubted = apart(met_by(interruptions, fleet), fleet, self.now())
@@ -80,15 +80,15 @@ class AnswerInterruptions:
         rest = [each for each in doubted if each.warned not in confirmed]
         waiting = [each for each in rest if is_fresh(each.warning, self.now())]
         if waiting:
-            raise Postponed("warnings", f"the cloud does not bear them out yet: {_words(waiting)}", AGAIN_SECONDS)
+            raise Postponed("warnings", f"the cloud does not confirm them yet: {_words(waiting)}", AGAIN_SECONDS)
         if rest:
-            _log.warning("warnings are dropped, which the cloud does not bear out: %s", _words(rest))
+            _log.warning("dropped warnings that the cloud does not confirm: %s", _words(rest))
         for each in rest:
             not_borne_out(each.warning.reason)
         return outcomes
 
     async def _each(self, met: Sequence[Met]) -> list[Outcome]:
-        """Answer all of them; raises what failed first."""
+        """Answer all of them; raises the first failure."""
         found = await asyncio.gather(*[self._answer(*each) for each in met], return_exceptions=True)
         outcomes: list[Outcome] = []
         for each, deleted in zip(met, found, strict=True):
@@ -133,5 +133,5 @@ def _words(met: Sequence[Met]) -> str:
 
 
 def _is_again() -> bool:
-    """Whether an earlier try of this step has done a part of it."""
+    """Whether an earlier attempt of this step has done a part of it."""
     return activity.in_activity() and activity.info().attempt > 1

@@ -1,12 +1,12 @@
-"""Answers the cloud's warnings here and now, where Temporal cannot be asked to.
+"""Answers the cloud's warnings in this process while Temporal is away.
 
-The steps are those of AnswerInterruption, called as they are. What they leave is durable without Temporal: the claim's
-deletion stands on the API server, and what looks there, the Caretaker or a worker that stands in for it, goes on
-from it. So a message may be acknowledged after a direct answer as after a workflow's start, and a warning that is
-answered in both ways is answered once: a claim is deleted by its UID, and one that is being deleted is left as it is.
+It calls the steps of AnswerInterruption unchanged. Their effect is durable without Temporal: the claim's deletion is
+stored by the API server, and the Caretaker, or a worker that stands in for Temporal, continues from it. So a message
+may be acknowledged after a direct answer just as after a workflow's start. A warning that is answered both ways is
+answered once: a claim is deleted by its UID, and one that is already being deleted is left alone.
 
-A workflow that was started just before Temporal went away is carried out by nobody meanwhile. What it was to answer is
-remembered here for as long as an instance lives after its warning, and answered when Temporal is found to be away.
+A workflow that was started just before Temporal went away makes no progress meanwhile. Its warnings are remembered here
+for as long as an instance lives after its warning, and are answered here once Temporal is found to be away.
 """
 
 import logging
@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 
 
 class DirectAnswers:
-    """The answers of one process that no workflow gives. `is_away`: whether Temporal is known not to answer;
-    `why_unfit`: why this worker may take no step now, empty where it may."""
+    """The answers that this process gives without a workflow. `is_away`: whether Temporal is known not to answer;
+    `why_unfit`: why this worker may take no step now, empty if it may."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class DirectAnswers:
         _log.warning("%d warnings are answered without Temporal; deleted: %s", len(meant), ", ".join(deleted) or "-")
 
     def remember(self, warnings: tuple[Interruption, ...]) -> None:
-        """A workflow has been started that is to answer them."""
+        """Remember that a workflow has been started to answer them."""
         self._forget()
         self._begun.append((self._now(), warnings))
 
     async def answer_what_was_begun(self) -> None:
-        """What workflows were to answer of late: nobody knows whether they did before Temporal went away. One that
-        cannot be answered yet holds up no other."""
+        """Answer the warnings of workflows that were started recently: nobody knows whether those ran before Temporal
+        went away. One that cannot be answered yet holds up no other."""
         self._forget()
         failed: Failure | None = None
         for each in tuple(self._begun):

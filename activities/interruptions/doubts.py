@@ -1,9 +1,9 @@
-"""Which warnings have to be borne out by the cloud before they delete a claim (decision 77). Pure.
+"""Which warnings the cloud must confirm before they delete a claim (decision 77). Pure.
 
-Everybody who may write to the queue, or to Temporal's namespace, may warn of anything. Capacity that is taken back
-shows nowhere before the instance ends, and leaves two minutes: such a warning is believed, but only of instances of
-that capacity type, while it is fresh, and of so many at once. What goes beyond waits for its turn, or for the cloud's
-word.
+Anybody who can write to the queue, or to Temporal's namespace, can send a warning about any instance. When capacity is
+taken back, the cloud shows it nowhere before the instance ends, and leaves two minutes. So such a warning is believed,
+but only for instances of that capacity type, while it is fresh, and for a limited number at once. Warnings beyond that
+wait for their turn, or for the cloud's confirmation.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -45,12 +45,12 @@ def instance_of(claim: NodeClaim) -> str:
 
 
 def is_fresh(warning: Interruption, now: float) -> bool:
-    """Whether the cloud may still come to say the same."""
+    """Whether the cloud may still come to confirm it."""
     return abs(now - warning.at) < FRESH_SECONDS
 
 
 def apart(met: Iterable[Met], fleet: Collection[NodeClaim], now: float) -> tuple[list[Met], list[Met]]:
-    """The warnings that are acted upon as they are, and those that the cloud is asked about first."""
+    """The warnings that are acted upon without asking, and those that the cloud is asked about first."""
     room, believed = _room(fleet, now), set[str]()
     sure: list[Met] = []
     doubted: list[Met] = []
@@ -72,7 +72,8 @@ def _is_plausible(met: Met, now: float) -> bool:
 
 
 def _room(fleet: Collection[NodeClaim], now: float) -> int:
-    """How many more may be believed now. Counted on the claims: no worker's memory, and not by message."""
+    """How many more may be believed now. Counted on the claims, so it needs no worker's memory and does not depend on
+    messages."""
     return max(LEAST, len(fleet) // _SHARE) - sum(_has_just_gone(claim, now) for claim in fleet)
 
 

@@ -1,4 +1,4 @@
-"""Publishes what an answer to the cloud's warnings has done, on each claim and its node."""
+"""Publishes what was done about the cloud's warnings, on each claim and its node."""
 
 from collections.abc import Iterator, Mapping
 

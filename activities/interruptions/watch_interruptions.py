@@ -1,8 +1,8 @@
 """Reads the cloud's warnings, and starts a workflow that answers them.
 
-A message is acknowledged only after its answer has been started as a workflow, or was given at once where Temporal
-did not take it; a worker killed before that gets it again. A message that cannot be read is logged and thrown away: it
-would hold up all others.
+A message is acknowledged only after a workflow was started to answer it, or, if Temporal did not accept that, after it
+was answered directly; if a worker is killed before that, the queue delivers it again. A message that cannot be read is
+logged and thrown away, because it would hold up all others.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _EMPTY_PAUSE = 1.0
 
 
 def always() -> bool:
-    """Goes on until it is cancelled."""
+    """The default of `goes_on`: read until cancelled."""
     return True
 
 
@@ -56,7 +56,8 @@ class WarningReader:
         self.stopped = asyncio.Event()
 
     async def read(self, goes_on: GoesOn) -> None:
-        """Read for as long as `goes_on` says, or until stopped. What is under way at the end is waited for."""
+        """Read for as long as `goes_on` says, or until stopped. Answers that are under way at the end are waited
+        for."""
         async with asyncio.TaskGroup() as batches:
             reading = batches.create_task(self._read(goes_on, batches))
             stopping = asyncio.create_task(self.stopped.wait())
@@ -91,13 +92,13 @@ class WarningReader:
         try:
             for message in messages:
                 if message.interruption is None:
-                    _log.error("a message of the queue is thrown away: %s", message.problem)
+                    _log.error("discarded a message of the queue: %s", message.problem)
             await self.answer([message.interruption for message in messages if message.interruption is not None])
             await self.interruptions.acknowledge([message.receipt for message in messages])
             self.seen += len(messages)
             report(f"{self.seen} messages read")
         except Failure as failure:
-            _log.warning("messages were not acknowledged and will come again: %s", failure)
+            _log.warning("messages could not be acknowledged and will be delivered again: %s", failure)
         finally:
             slots.release()
 
@@ -131,8 +132,8 @@ class WatchInterruptions:
             raise ended_by_stop()
 
     async def _start(self, interruptions: Sequence[Interruption]) -> None:
-        """One answer for what came together and concerns this cluster; the same warnings, while they are being
-        answered, are the same (AWS-187)."""
+        """One workflow for the warnings that came together and concern this cluster; the same warnings join the
+        workflow that already answers them (AWS-187)."""
         warnings = {
             (instance, each.reason): replace(each, instances=(instance,))
             for each in interruptions
@@ -144,7 +145,7 @@ class WatchInterruptions:
             await self._begin(tuple(ordered[start : start + WARNINGS_OF_AN_ANSWER]))
 
     async def _begin(self, warnings: tuple[Interruption, ...]) -> None:
-        """Answer by a workflow, or at once where Temporal does not take it."""
+        """Answer by a workflow, or directly if Temporal does not accept it."""
         if self.answers.is_away():
             await self.answers.answer(warnings)
             return
@@ -177,7 +178,7 @@ class WatchInterruptions:
 
 
 async def _stop_with_worker(reader: WarningReader) -> None:
-    """A queue that has nothing to say would hold the worker for as long as its grace is."""
+    """Stop reading when the worker stops: waiting for an empty queue would use up the whole grace."""
     await activity.wait_for_worker_shutdown()
     reader.stopped.set()
 
@@ -190,7 +191,8 @@ class InstanceChecks:
         self._known: frozenset[tuple[str, str]] = frozenset()
 
     async def run(self, goes_on: GoesOn = always) -> None:
-        """Read for as long as `goes_on` says. What was answered is not answered again until it has been well."""
+        """Check for as long as `goes_on` says. An instance whose trouble was answered is not answered again until it
+        has been well."""
         while goes_on():
             try:
                 found = await self._interruptions.troubles()

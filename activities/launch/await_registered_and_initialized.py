@@ -1,11 +1,11 @@
 """Waits until a launched instance is a node that is ready for pods.
 
-The second step of LaunchNode, in two parts. Both look at the cache, write the Node in
-one change, then the claim; a node that is ready when it joins is registered and initialised by the same two writes,
-and of one that is ready a moment later the claim says both in one write.
-Each part ends at once where the claim is deleted or gone. A reason that a node is not ready is written only once it has
-lasted for a while, so that a start costs few requests and meets no other writer. Where the claim keeps places for its
-pods, the step goes on until they are bound or the kube-scheduler has had its chance.
+The second step of LaunchNode, in two parts. Both look at the cache, write the Node in one change, then the claim. A
+node that is ready when it joins is registered and initialised by the same two writes; if it becomes ready a moment
+later, the claim still gets both in one write. Each part ends at once when the claim is deleted or gone. The reason why
+a node is not ready is written only once it has lasted for a while, so that a start costs few requests and rarely
+conflicts with other writers. Where the claim keeps places for its pods, the step continues until they are bound or the
+kube-scheduler has had its chance.
 """
 
 import asyncio
@@ -75,7 +75,9 @@ class AwaitRegisteredAndInitialized:
     async def await_joined(self, ref: ClaimRef) -> JoinOutcome:
         """Wait until the claim's Node is ready for pods (LIF-20 to LIF-38).
 
-        Where the node came without its taint that is to be said at once, so the step ends with the registration."""
+        If the node came without the taint that it should have, that must be published at once, so the step ends with
+        the registration.
+        """
         with self._following(ref):
             registered = await self.await_registered(ref)
             if registered.kind != "done" or registered.unmarked:
@@ -84,7 +86,7 @@ class AwaitRegisteredAndInitialized:
         return replace(initialised, writes=(*registered.writes, *initialised.writes))
 
     async def await_registered(self, ref: ClaimRef) -> JoinOutcome:
-        """Wait for the claim's Node and make it the claim's (LIF-20 to LIF-29)."""
+        """Wait for the claim's Node and register it (LIF-20 to LIF-29)."""
         nominated = Nominated()
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
@@ -149,7 +151,7 @@ class AwaitRegisteredAndInitialized:
         raise AssertionError("looks never end")
 
     async def _await_bound(self, ref: ClaimRef, initialised: JoinOutcome, nominated: Nominated) -> JoinOutcome:
-        """Keep the places of pods until all are bound, or as long as the kube-scheduler may still come to them."""
+        """Keep the places of pods until all are bound, or the kube-scheduler can no longer be expected to bind them."""
         until = self.now() + BINDING_SECONDS
         async for _ in looks(self.pause):
             claim = await self._claim(ref)
@@ -176,7 +178,7 @@ class AwaitRegisteredAndInitialized:
 
     @contextmanager
     def _following(self, ref: ClaimRef) -> Iterator[None]:
-        """The places of the claim are kept at most until the step ends."""
+        """Keep the places of the claim, at most until the step ends."""
         try:
             yield
         finally:
@@ -188,7 +190,7 @@ class AwaitRegisteredAndInitialized:
             await self.places.keep(claim, node, nominated)
 
     async def _claim(self, ref: ClaimRef) -> NodeClaim | JoinOutcome:
-        """The claim as known, while it stands."""
+        """The claim as known; None once it is being deleted or gone."""
         claim = await self.known.find(ref)
         if claim is None:
             return JoinOutcome(kind="gone")
@@ -236,7 +238,7 @@ class AwaitRegisteredAndInitialized:
         )
 
     async def _ready_soon(self, registered: NodeClaim, node: Node, nominated: Nominated) -> Node:
-        """The registered node: with the label of an initialised one where it is ready within a moment. A cache that
+        """The registered node, with the label of an initialised one if it becomes ready within a moment. A cache that
         does not show the registration yet still shows the unregistered taint, which is a blocker."""
         if node.labels.get(INITIALIZED) == "true" or registration_overdue(registered, self.now() + TAKEN_UP_SECONDS):
             return node
@@ -277,9 +279,9 @@ class AwaitRegisteredAndInitialized:
         return await revise_status(self.claims, claim, status_of)
 
     def _ready(self, claim: NodeClaim, node: Node, now: float) -> list[Condition]:
-        """What a claim says whose node is ready: initialised, consistent where it is as large as what was launched
-        (LIF-77), and consolidatable where its NodePool asks for no quiet. The upkeep would else write to every claim
-        once more, and does so where it is not so plain."""
+        """The conditions of a claim whose node is ready: initialised, consistent if it is as large as what was launched
+        (LIF-77), and consolidatable if its NodePool asks for no quiet. Otherwise upkeep would write to every claim once
+        more; it still does in the less simple cases."""
         same_size = Judging().judge(claim, "consistency", lacking, claim, node) == ()
         said = [true(INITIALIZED_CONDITION, now), *([true(CONSISTENT, now)] if same_size else [])]
         pool = self.lookups.pool(claim.labels.get(NODE_POOL, ""))

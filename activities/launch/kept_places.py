@@ -1,11 +1,11 @@
-"""Keeps the places of a claim's pods on its node, by Kubernetes' own field `status.nominatedNodeName`.
+"""Keeps the places of a claim's pods on its node, with Kubernetes' own field `status.nominatedNodeName`.
 
-The kube-scheduler tries that node first, and counts the pod as running there when it judges others of the same or a
-lower priority. It takes the nomination away whenever it has tried the pod in vain, which it does as often as anything
-changes in the cluster; so a pod is nominated before its node is open for pods, and again until the kube-scheduler has
-had its chance. While its nomination is missing its room is anybody's: one task for all steps of the process sees at
-once what was taken away. A pod that is bound, gone or nominated by others is left alone. Nothing waits for these writes
-for long, and none of them fails a step.
+The kube-scheduler tries that node first, and counts the pod as running there when it places others of the same or a
+lower priority. It removes the nomination whenever it has tried the pod in vain, which it does as often as anything
+changes in the cluster. So a pod is nominated before its node opens for pods, and again until the kube-scheduler has had
+its chance. While its nomination is missing, anybody may take its room: one task for all steps of the process sees
+removals at once. A pod that is bound, gone or nominated by others is left alone. Nothing waits long for these writes,
+and none of them fails a step.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class KeptPlaces:
         now: Callable[[], float],
         view: ClusterView | None = None,
     ) -> None:
-        """`view`: says that something has changed; without it places are looked at as often as the steps look."""
+        """`view`: reports changes; without it, places are looked at as often as the steps look."""
         self.lookups, self.pods, self.notices, self.now, self.view = lookups, pods, notices, now, view
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.forbidden_until = 0.0
@@ -82,7 +82,7 @@ class KeptPlaces:
         await self._nominate(claim, node, before)
 
     def leave(self, claim: str) -> None:
-        """The step that kept the places of the claim of that name has ended."""
+        """The step that kept the places of the claim with that name has ended."""
         self.followed.pop(claim, None)
         if not self.followed and self.follower is not None:
             self.follower.cancel()
@@ -104,7 +104,7 @@ class KeptPlaces:
         await self._write(claim, due, node, lambda pod: self._is_due(pod, claim, node))
 
     async def give_up(self, claim: NodeClaim, nodes: Collection[str]) -> None:
-        """Take the nominations for the nodes of a claim that leaves away from the pods that it was made for."""
+        """Remove the nominations, for the nodes of a claim that leaves, from the pods that it was made for."""
         if not _asks(claim):
             return
         held = {name for name in (*nodes, claim.node_name) if name}
@@ -116,8 +116,8 @@ class KeptPlaces:
         return _asks(claim) and any(_waits(pod) for pod in self._pods_of(claim))
 
     def stand(self, claim: NodeClaim, seen: set[str]) -> bool:
-        """Whether our own watch shows every pod nominated: the kube-scheduler's has it at about the same time, and
-        pods and nodes reach it by different ways. The UIDs of those that it shows so are added to `seen`."""
+        """Whether our own watch shows every pod nominated: the kube-scheduler's sees it at about the same time, though
+        pods and nodes reach it on separate watches. The UIDs of pods that are shown nominated are added to `seen`."""
         if not _asks(claim) or self.now() < self.forbidden_until:
             return True
         waiting = [pod for pod in self._pods_of(claim) if _waits(pod)]
@@ -125,7 +125,8 @@ class KeptPlaces:
         return all(pod.nominated_node for pod in waiting)
 
     def each_seen(self, claim: NodeClaim, seen: set[str]) -> bool:
-        """Whether each pod was seen nominated once; the kube-scheduler takes some of that away again meanwhile."""
+        """Whether each pod was seen nominated once, even if the kube-scheduler has removed some nominations
+        meanwhile."""
         return all(pod.uid in seen for pod in self._pods_of(claim) if _waits(pod))
 
     def _pods_of(self, claim: NodeClaim) -> Iterator[Pod]:
@@ -161,7 +162,7 @@ class KeptPlaces:
             _log.warning("NodeClaim %s: not all nominations were written within %s s", claim.name, LONGEST_SECONDS)
         except Forbidden as refusal:
             self.forbidden_until = self.now() + FORBIDDEN_SECONDS
-            _log.warning("places are not kept for pods: %s", refusal)
+            _log.warning("pods could not be nominated: %s", refusal)
             await self.notices.publish(places_not_kept(claim, str(refusal)))
         except Failure as failure:
             _log.warning("NodeClaim %s: a pod was not nominated: %s", claim.name, failure)

@@ -1,9 +1,9 @@
 """Launches the instance of a claim, once.
 
 The first step of LaunchNode. Whatever crashed before, one claim has one instance: an instance that carries the claim's
-UID is adopted; else the request and its generation are frozen on the claim before the call, and every retry makes the
-same call under the same token (DUR-1). Where the claim is deleted while the call is under way, what was launched is
-still written down, so that the termination finds it (DUR-3).
+UID is adopted; otherwise the request and its generation are frozen on the claim before the call, and every retry makes
+the same call with the same token (DUR-1). If the claim is deleted while the call is under way, the launched instance is
+still recorded, so that the termination finds it (DUR-3).
 """
 
 from collections.abc import Callable
@@ -57,12 +57,13 @@ MESSAGE_BYTES = 300  # LIF-12: what a condition holds of an error's text
 
 
 class _Overtaken(Exception):
-    """The claim is gone or being deleted: nothing more is launched for it."""
+    """The claim is gone or being deleted, so nothing more is launched for it."""
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt, with the claim as it last wrote or read it: an older version would conflict with ourselves."""
+    """One attempt, with the claim as it last wrote or read it: with an older version it would conflict with its own
+    writes."""
 
     claim: NodeClaim
 
@@ -82,7 +83,7 @@ class LaunchInstance:
 
     @activity.defn
     async def launch_instance(self, ref: ClaimRef) -> LaunchOutcome:
-        """Find or launch the claim's instance and write it down."""
+        """Find or launch the claim's instance, and record it."""
         claim = await self._claim(ref)
         if claim is None:
             return LaunchOutcome(kind="gone")
@@ -114,7 +115,7 @@ class LaunchInstance:
             return live if is_same(live, ref.uid) else None
 
     async def _obtain(self, attempt: _Attempt) -> _Found | None:
-        """The instance that carries the claim's UID, else a new one; None past the launch deadline."""
+        """The instance that carries the claim's UID, or a new one; None past the launch deadline."""
         report("looking for an instance that was launched already")
         instance = await self.cloud.find(claim_uid=attempt.claim.uid)
         if instance is not None and instance.state not in ENDING:
@@ -137,8 +138,8 @@ class LaunchInstance:
         return await self._launch(attempt, request)
 
     async def _other_target(self, claim: NodeClaim) -> str:
-        """Why a replacement that a roll-out makes would be at another target than the step was permitted for; empty
-        where it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
+        """Why a replacement for a roll-out would have another target than the one its step was permitted for; empty if
+        it would not. Asked after the request was worked out, because a NodeClass only becomes newer."""
         wanted = claim.annotations.get(names.TARGET, "")
         if not wanted or self.catalogues is None:
             return ""
@@ -161,8 +162,8 @@ class LaunchInstance:
         return answer
 
     async def _freeze(self, attempt: _Attempt, request: LaunchRequest, without: str = "") -> None:
-        """The request on the claim, and the finalizer with it where it is missing (LIF-7): both before the call.
-        `without`: why it is not launched with the older images that it names."""
+        """Write the request on the claim, and the finalizer if it is missing (LIF-7): both before the call. `without`:
+        why the older images that the claim names are not used."""
         claim = attempt.claim
         before = claim.annotations.get(LAUNCH_REQUEST)
 
@@ -261,7 +262,7 @@ def _metadata(claim: NodeClaim, instance: Instance) -> MetadataChange | None:
 
 
 def _last_cause(claim: NodeClaim) -> str:
-    """What its last try came to: the condition goes with the claim."""
+    """What its last attempt came to; asked now, because the condition disappears with the claim."""
     condition = claim.condition(LAUNCHED)
     return f"; at last {condition.reason}: {condition.message}" if condition is not None and condition.message else ""
 

@@ -1,10 +1,10 @@
 """Looks for what is unfinished, and returns only when something must be done.
 
-Looks at everything when an object changes, and once a minute. Whether a workflow runs is asked by describing its id,
-which is strongly consistent, and remembered for a minute: an owner that was seen running costs nothing until then.
-Workflows are never listed. The owner of a new claim or of a mark is given a second to appear, because the workflow that
-created it starts it next. What was handed out last comes last, so orders that cannot be carried out, however many, hold
-up no other.
+It looks at everything when an object changes, and once a minute. To learn whether a workflow runs, it describes its id,
+which is strongly consistent, and remembers the answer for a minute: until then an owner that was seen running costs
+nothing. Workflows are never listed. The owner of a new claim or of a mark is given a second to appear, because the
+workflow that created the claim starts it next. Orders that were handed out most recently come last, so orders that
+cannot be carried out, however many, hold up no others.
 """
 
 import time
@@ -48,7 +48,7 @@ Subject = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Memory:
-    """What the last looks found; lost with the worker, and found again."""
+    """What the last looks found; lost with the worker, and found again by the next one."""
 
     running: dict[Wanted, float] = field(default_factory=dict)  # when it was seen running
     missing: dict[Wanted, float] = field(default_factory=dict)  # since when it is missing
@@ -64,7 +64,7 @@ class _Handed:
 
     @property
     def again(self) -> float:
-        """When it is handed out once more, if it is needed still."""
+        """When to hand it out once more, if it is still needed."""
         return self.at + min(REPEAT_SECONDS * 2.0 ** min(max(self.times - OFTEN, 0), 10), LONGEST_REPEAT_SECONDS)
 
 
@@ -126,7 +126,7 @@ class AwaitOrders:
         return [*orders, *all_due(looks)], min([soon, *[look.again for look in looks if look.again is not None]])
 
     def _due(self, found: list[Order]) -> list[Order]:
-        """The orders that were not handed out just now; those that have waited longest come first."""
+        """The orders that were not handed out a moment ago; those that have waited longest come first."""
         now = self.now()
         by_subject = {subject_of(order): order for order in found}
         known = {s: one for s, one in self.memory.handed.items() if now - one.at < MINUTE or s in by_subject}
@@ -137,7 +137,7 @@ class AwaitOrders:
         return [by_subject[subject] for subject in due]
 
     def _needed(self, snapshot: Snapshot) -> list[tuple[str, str, Order]]:
-        """Owners and releases that should run, and the owners of marks: under which id, of which type."""
+        """Owners, releases and owners of marks that should run: each id with the workflow's type."""
         cluster = self.cluster
         return [
             *[(claim_owner_id(cluster, o.claim.name), o.workflow_type, o) for o in unfinished.owners(snapshot)],
@@ -153,7 +153,8 @@ class AwaitOrders:
         return [order for identity, wanted, order in needed if await self._is_missing(identity, wanted)]
 
     async def _is_missing(self, identity: str, wanted: str) -> bool:
-        """Whether nothing has run under that id for longer than starting takes. Another type may end soon."""
+        """Whether nothing has run under that id for longer than a start takes. A workflow of another type may end
+        soon."""
         now, key = self.now(), (identity, wanted)
         if now - self.memory.running.get(key, 0.0) < MINUTE:
             return False

@@ -1,8 +1,8 @@
 """Carries out the Caretaker's orders: one step for each kind.
 
-An order says what was seen; every step here looks again, live, before it acts. Owners are started, never listed: the
-workflow's id is the lock, and "already started" is the right answer only when the type that runs is the one that is
-wanted.
+An order says what was seen; every step here looks again, live, before it acts. Owners are started without looking for
+them first: the workflow's id is the lock, and "already started" counts as success only if the running workflow has the
+wanted type.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class CarryOutOrders:
 
     @activity.defn
     async def start_owner(self, order: StartOwner) -> StepOutcome:
-        """Start the claim's workflow. Where the other type still runs, look again in a second: it may end."""
+        """Start the claim's workflow. While the other type still runs, look again in a second: it may end."""
         claim = await self.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid:
             return StepOutcome(message="already gone")
@@ -92,7 +92,7 @@ class CarryOutOrders:
         return StepOutcome()
 
     async def _until_it_is(self, workflow_type: str, identity: str) -> None:
-        """What runs under the id already, where that is what is wanted."""
+        """Look again later, unless what runs under the id is of the wanted type."""
         running = await running_type(activity.client(), identity)
         if running != workflow_type:
             raise NotYet(f"{identity} runs as {running or 'nothing'}, not yet as {workflow_type}", 1.0)
@@ -130,7 +130,7 @@ class CarryOutOrders:
         return StepOutcome(message=order.message, writes=(write,))
 
     async def _why_not(self, order: DeleteClaim, claim: NodeClaim) -> str:
-        """Why what the order says is not so now, by the live objects; empty where it is."""
+        """Why the order is no longer right, by the live objects; empty if it is."""
         match order.reason:
             case "expired":
                 pauses = self.marking.pauses
@@ -155,7 +155,8 @@ class CarryOutOrders:
                 raise Refused(f"NodeClaim/{claim.name}", f"nothing is deleted for the reason {other[:64]!r}")
 
     async def _paused(self, order: DeleteClaim) -> str:
-        """Why people forbid it. Repair, and what is lost already, is not voluntary: nothing is read for it."""
+        """Why people forbid it. Repair, and nodes that are lost already, are not voluntary: nothing is read for
+        those."""
         cause, pauses = VOLUNTARY.get(order.reason), self.marking.pauses
         held = await pauses.hold(order.claim.pool, cause) if cause is not None and pauses is not None else None
         return held.message if held is not None else ""
@@ -174,7 +175,7 @@ class CarryOutOrders:
 
     @activity.defn
     async def terminate_orphan(self, order: TerminateOrphan) -> StepOutcome:
-        """Terminate an instance that no claim stands for, unless one does by now."""
+        """Terminate an instance without a claim, unless it has one by now."""
         found = await self.cloud.find(provider_id=order.provider_id)
         if found is None:
             return StepOutcome(message="already gone")
@@ -192,7 +193,7 @@ class CarryOutOrders:
 
 
 def _is_unhealthy(node: Node, order: DeleteClaim) -> bool:
-    """Whether the condition for which it is to be repaired is not the one of a node that is well: only Ready and what a
-    monitor calls "…Ready" are True then."""
+    """Whether the condition for which the node is to be repaired has the value of an unhealthy node: on a healthy one,
+    only Ready and what a monitor calls "…Ready" are True."""
     condition = node.condition(order.condition)
     return condition is not None and (condition.status == "True") != condition.type.endswith("Ready")

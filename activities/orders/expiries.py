@@ -1,4 +1,5 @@
-"""Which claims have expired, and when the next one does: each is asked only where one has, or something has changed."""
+"""Which claims have expired, and when the next one will: each is judged only when one has expired or something has
+changed."""
 
 from dovetail.activities.shared.looks.last_answers import LastAnswer
 from dovetail.activities.shared.looks.look import earliest
@@ -18,7 +19,7 @@ class Expiries:
         self._first = LastAnswer(DEPENDS_ON, unfinished.first_expiry)
 
     def look(self, snapshot: Snapshot) -> tuple[tuple[DeleteClaim, ...], float | None]:
-        """The claims that are over, and the next moment at which one may be."""
+        """The claims that have expired, and the next moment at which one may."""
         first = self._first.of(snapshot)
         if first is None or first > snapshot.now:
             return (), earliest(first, next_end(snapshot))

@@ -1,4 +1,4 @@
-"""What the look for orders consists of: each finder knows one kind of thing that may be unfinished.
+"""The parts of the look for orders: each finder knows one kind of thing that may be unfinished.
 
 A finder answers from one snapshot. Each has its own ports and rules, so that none has to know the cloud, the feature
 gates and the rules of all the others.

@@ -1,11 +1,11 @@
-"""Reboots the instance of an unhealthy node: one step that carries it a little further each time it is ordered.
+"""Reboots the instance of an unhealthy node: one step that advances the reboot a little each time it is ordered.
 
-How far it has come stands on the NodeClaim, in Karpenter's annotations and its condition Rebooting, so that a lost
-worker and a lost database are the same case: the Caretaker finds the claim and orders the next look. Pods leave first,
-within a bound and by eviction alone: what is left then rides the reboot. The node's boot id, written down before the
-cloud is asked, says whether it has happened; a second call before that does no harm. A node that is ready for pods
-again has been rebooted; one that is not within twenty minutes is replaced. Nothing here is believed that the order
-says: why a node is to be rebooted is judged anew, on the live objects.
+The progress is stored on the NodeClaim, in Karpenter's annotations and its condition Rebooting, so a lost worker and a
+lost database are the same case: the Caretaker finds the claim and orders the next look. Pods leave first, by eviction
+only and within a time limit; pods that remain then stay through the reboot. The node's boot id, written down before the
+cloud is asked, shows whether the reboot has happened; a second call before that does no harm. A node that is ready for
+pods again has been rebooted; one that is not within twenty minutes is replaced. The order's own words are not trusted:
+the live objects decide whether the node is rebooted.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class RebootPorts:
 
 
 class RebootNodes:
-    """The step. `wanted`: whether any reboot is begun at all."""
+    """The step. `wanted`: whether reboots may begin at all."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class RebootNodes:
 
     @activity.defn
     async def reboot_node(self, order: RebootNode) -> StepOutcome:
-        """Begin it, or go on with it."""
+        """Begin the reboot, or continue it."""
         claim = await self.ports.claims.read(order.claim.name)
         if claim is None or claim.uid != order.claim.uid or claim.deleting_since is not None:
             return StepOutcome(message="already gone, or being deleted")
@@ -92,7 +92,7 @@ class RebootNodes:
         return await self._go_on(claim, nodes[0] if len(nodes) == 1 else None)
 
     async def _begin(self, claim: NodeClaim, node: Node) -> NodeClaim | None:
-        """The condition first: where nothing comes after it, the next order begins again."""
+        """Write the condition first: if nothing comes after it, the next order begins again."""
         if not self.wanted:
             raise Refused(
                 f"NodeClaim/{claim.name}",
@@ -125,7 +125,7 @@ class RebootNodes:
         return await self._issue(claim, node, condition)
 
     async def _empty(self, claim: NodeClaim, node: Node, condition: Condition) -> bool:
-        """Whether nothing is waited for any more: pods are asked to leave, and none is forced."""
+        """Ask pods to leave, forcing none; answers whether nothing is waited for any more."""
         until = min(self.now() + STEP_SECONDS, condition.changed + max(_grace_of(claim), LEAST_SECONDS))
         request = EvictionRequest(pool=claim.labels.get(names.NODE_POOL, ""), reason="Unhealthy")
         asked: set[str] = set()
@@ -142,7 +142,8 @@ class RebootNodes:
             await self.pause(1.0)
 
     async def _issue(self, claim: NodeClaim, node: Node, condition: Condition) -> StepOutcome:
-        """Unless it has happened: a step before this one may have asked, and not lived to write that down."""
+        """Ask the cloud, unless it has happened: an earlier step may have asked and crashed before it wrote that
+        down."""
         before = claim.annotations.get(names.PRE_BOOT_ID)
         if before is None:
             noted = await self._annotate(claim, {names.PRE_BOOT_ID: node.boot_id})
@@ -156,7 +157,7 @@ class RebootNodes:
         return StepOutcome(message="the cloud reboots it", writes=() if said is None else (claim_write(said),))
 
     async def _look(self, claim: NodeClaim, node: Node | None, issued: float) -> StepOutcome:
-        """Whether it has come up again, and is ready for pods as a new one has to be."""
+        """See whether it is up again, and ready for pods as a new node must be."""
         if node is not None and node.boot_id != claim.annotations.get(names.PRE_BOOT_ID, ""):
             node = await self._open(node)
             await self.ports.notices.publish(reboot_observed(claim))
@@ -169,7 +170,7 @@ class RebootNodes:
         return StepOutcome(message="waiting for the node to come up")
 
     async def _give_up(self, claim: NodeClaim, why: str, result: str) -> StepOutcome:
-        """It is replaced, and its pods are waited for no longer than those of any broken node (GCR-15)."""
+        """Have the node replaced; its pods are waited for no longer than those of any broken node (GCR-15)."""
         marked = await self._annotate(claim, {names.TERMINATION_DEADLINE: format_time(self.now())})
         if marked is None:
             return StepOutcome(message="already gone")

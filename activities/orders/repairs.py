@@ -1,8 +1,8 @@
 """Which nodes to repair, and which are held back because too many are unhealthy.
 
-What counts as unhealthy is the cloud's to say; a cloud that names no policy repairs nothing. A notice is published for
-each node that is held back, at most every 15 minutes (EVT-12). A reboot that was begun is carried on also where nothing
-is to be repaired any more.
+The cloud defines what counts as unhealthy; a cloud that names no policy repairs nothing. A notice is published for each
+node that is held back, at most every 15 minutes (EVT-12). A reboot that has begun is continued even when nothing is to
+be repaired any more.
 """
 
 from collections.abc import Callable

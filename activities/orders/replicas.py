@@ -1,7 +1,7 @@
 """Which claims a pool with a fixed number of nodes lacks, and which are too many.
 
-The claims of a pool are numbered: a new one takes the lowest number that no claim of the pool has. So a look at
-yesterday's cluster, another worker or a second try name the same claims again, and creating them again changes nothing.
+The claims of a pool are numbered: a new one takes the lowest free number. So a look at a stale cache, another worker or
+a retry names the same claims again, and creating them again changes nothing.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _fill(snapshot: Snapshot, shortfall: Shortfall) -> FillPool:
 
 
 def _costs(snapshot: Snapshot) -> dict[str, float]:
-    """What it costs to disturb each node of a static pool, in upstream's figure (NPL-44)."""
+    """The cost of disturbing each node of a static pool, by upstream's measure (NPL-44)."""
     static = {name for name, pool in snapshot.pools.items() if pool.replicas is not None}
     if not static:
         return {}

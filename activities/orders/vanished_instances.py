@@ -1,9 +1,9 @@
 """Orphans, by the cloud's list of instances: claims whose instance has vanished, and instances without a claim.
 
 The cloud is listed every 30 s, and every 10 s after a start, when a killed worker may have left things behind. A list
-lags, so a claim is deleted only after the cloud was asked for that instance alone, and an instance is terminated only
+lags, so a claim is deleted only after the cloud was asked for that one instance, and an instance is terminated only
 when two lists have shown it without a claim. An API server that was restored from a backup would make every instance an
-orphan; then nothing is collected until a person has looked, and the log and a notice on the pools say so. Where half of
+orphan; then nothing is terminated until a person has looked, and the log and a notice on the pools say so. If half of
 all or more are lost at once, in however small a cluster, every list of a whole minute must have shown it.
 """
 
@@ -44,7 +44,7 @@ class LostInstanceFinder:
         self.found: list[Order] = []  # by the last list
 
     async def look(self, snapshot: Snapshot) -> Look[Order]:
-        """Judge by the last list; there is a new one twice a minute, and every 10 s at first."""
+        """Judge by the last list; a new one comes twice a minute, and every 10 s at first."""
         if self.now() >= self._next:
             self.listed = self.now()
             self.lists += 1
@@ -78,7 +78,7 @@ class LostInstanceFinder:
         return [*unfinished.collect(found, unfinished.seen_for(before, now, least))]
 
     async def _vanished(self, snapshot: Snapshot, instances: list[LaunchedInstance]) -> list[Order]:
-        """Claims to delete. A cloud that answers with nothing for a moment must not take half of a cluster with it."""
+        """Claims to delete. A cloud that returns an empty list for a moment must not cost half of a cluster."""
         now, found = self.now(), unfinished.vanished(snapshot, instances)
         self.vanished = {each.claim.uid: self.vanished.get(each.claim.uid, now) for each in found}
         launched = sum(1 for claim in snapshot.claims.values() if claim.provider_id)
@@ -116,7 +116,7 @@ class LostInstanceFinder:
 
 
 def _is_needed(order: Order, snapshot: Snapshot) -> bool:
-    """Whether what the list showed is still to be done."""
+    """Whether what the list showed still has to be done."""
     if not isinstance(order, DeleteClaim):
         return True
     claim = snapshot.claims.get(order.claim.name)

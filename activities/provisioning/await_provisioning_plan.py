@@ -1,6 +1,6 @@
 """Waits for pending pods and plans nodes for them.
 
-One long step: wait until our own writes are seen and the last plan's claims are launched, gather a batch, take a
+One long step: wait until the cache shows our own writes and the last plan's claims are launched, gather a batch, take a
 snapshot, place the pods, and return only a plan that has something to carry out. Pods that cannot be placed get a
 notice, and are tried again with the next new pod or after ten seconds (PLC-1).
 """
@@ -116,7 +116,8 @@ class AwaitProvisioningPlan:
         return NothingPlanned()
 
     async def without_refused(self) -> ProvisioningPlan:
-        """The plan without claims that would be refused. Where nothing else is left, what other pools can take."""
+        """The plan without claims that would be refused. If nothing else is left, a plan for what other pools can
+        take."""
         refused = self.refused
         if refused is None or not (refused.pods or refused.count()):
             return await self.plan()
@@ -138,7 +139,7 @@ class AwaitProvisioningPlan:
         return replace(kept, claim_refusals=refused.remembered())
 
     def _trial(self, whole: Snapshot) -> Trial:
-        """Plans as if of the pending pods there were only these. Nobody hears of them."""
+        """Plan as if these were the only pending pods, without publishing anything."""
 
         async def trial(only: frozenset[str]) -> ProvisioningPlan:
             pods = {uid: pod for uid, pod in whole.pods.items() if pod.node_name or uid in only}
@@ -149,15 +150,15 @@ class AwaitProvisioningPlan:
         return trial
 
     def _tried(self, request: ProvisioningRequest) -> Tried:
-        """What asks again only after a pause from the beginning: pods whose claims have just been refused, once it was
-        asked why."""
+        """The pods that are tried again only after a pause, because their claims have just been refused; not those for
+        which dry runs find the reason."""
         pods = frozenset(request.refused_pods)
         if self.refused is not None:
             pods -= self.refused.begin(request)
         return Tried(pods=pods, room=asking(self.view.snapshot()).room if pods else frozenset())
 
     async def _await_launches(self, request: ProvisioningRequest) -> None:
-        """Until the last plan's claims are launched or gone, 10 s at most: launched, they are capacity."""
+        """Wait until the last plan's claims are launched or gone, 10 s at most: once launched, they are capacity."""
         deadline, sleep = request.launching_since + LAUNCH_SECONDS, ClusterSleep(self.view)
         while self.now() < deadline:
             revision = self.view.revision()
@@ -168,8 +169,8 @@ class AwaitProvisioningPlan:
             await sleep.until_changed(revision, deadline - self.now())
 
     async def _await_unplanned_claims(self) -> None:
-        """Until claims that no plan of ours made are launched or gone, 10 s at most: which pods they are for is written
-        nowhere. Launched, they are capacity; one that takes longer counts with the room that it asks for."""
+        """Wait until claims that no plan of ours made are launched or gone, 10 s at most: nothing says which pods they
+        are for. Once launched, they are capacity; one that takes longer counts with the room that it requests."""
         deadline, sleep = self.now() + LAUNCH_SECONDS, ClusterSleep(self.view)
         while self.now() < deadline:
             revision = self.view.revision()
@@ -186,8 +187,8 @@ class AwaitProvisioningPlan:
         return found
 
     async def _gather(self, tried: Tried, until: float, sight: Sight) -> Tried:
-        """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or where
-        the room may have changed: a pool that is ready now, another node, a pod where a buffer had its room."""
+        """A batch of pending pods and buffers. Those that were just tried open a window only after a pause, or if the
+        room may have changed: a pool that is ready now, another node, a pod in the room of a buffer."""
         window = BatchWindow(idle=self.settings.idle, longest=self.settings.longest)
         again, sleep = self.now() + tried.again_after(), ClusterSleep(self.view)
         while self.now() < until:
@@ -209,8 +210,8 @@ class AwaitProvisioningPlan:
         return Tried()
 
     async def plan(self, refusals: Mapping[str, str] = NONE, held: Mapping[str, str] = NONE) -> ProvisioningPlan:
-        """Snapshot and placement; what is said of it is published beside. `refusals`: pools that get no claims now,
-        `held`: pods that get no new node."""
+        """Snapshot and placement; notices are published beside. `refusals`: pools that get no claims now, `held`: pods
+        that get no new node."""
         snapshot = with_refused_pools(with_unplanned_as_nodes(await self.snapshots.whole(self.reads)), refusals)
         snapshot = replace(snapshot, refused_pods=held) if held else snapshot
         settings = self.settings.placement

@@ -1,7 +1,7 @@
-"""Says once an hour for each pending pod that what it merely prefers can prevent consolidation (PLC-28).
+"""Logs once an hour for each pending pod that its mere preferences can prevent consolidation (PLC-28).
 
-A preference that a node was made for is kept by consolidation like a requirement, so that nodes stay which people think
-are superfluous. The log says it where it begins, as Karpenter's does.
+Consolidation treats a preference that a node was made for like a requirement, so nodes stay that people think are
+superfluous. The log explains that at its beginning, as Karpenter's does.
 """
 
 from collections.abc import Callable, Collection

@@ -1,9 +1,9 @@
 """Creates the NodeClaims of a plan.
 
-The names come from the plan's id, so the step may run twice and makes the same claims; where another plan has made a
-claim of that name, the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11).
-What the API server refuses, by its own rules or an admission policy's, is refused for that claim alone: the others are
-made, the outcome names it, and a notice on its pool says why. Each claim gets its LaunchNode as soon as it is there.
+The names derive from the plan's id, so a retry makes the same claims; if another plan has made a claim of that name,
+the node is refused. A pool that is over its limits already gets no more claims (LIF-3, PLC-11). If the API server
+refuses a claim, by its own rules or an admission policy's, only that claim fails: the others are made, the outcome
+names it, and a notice on its pool says why. Each claim gets its LaunchNode as soon as it exists.
 """
 
 import asyncio
@@ -68,7 +68,8 @@ AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTies:
-    """What a creation respects and sets going: nothing can be paused, and nothing is started, where they are None."""
+    """What may forbid a creation, and what it starts: nothing can be paused, and nothing is started, where they are
+    None."""
 
     pauses: LivePauses | None = None
     owners: OwnerStarts | None = None
@@ -122,7 +123,7 @@ class CreateNodeClaims:
         )
 
     async def _held(self, request: CreateRequest, pools: Mapping[str, NodePool | None]) -> tuple[str | None, ...]:
-        """Why no node may be made for a pool now, for each proposed node; None where one may."""
+        """For each proposed node, why no node may be made for its pool now; None if one may."""
         general = await self.pauses.of_all() if self.pauses is not None else ()
         others: Mapping[str, str] = {}
         if self.pauses is not None and request.rollouts is not None and request.reason == "drifted":
@@ -168,7 +169,7 @@ class CreateNodeClaims:
         return claim
 
     async def _why_too_old(self, request: CreateRequest, name: str) -> str | None:
-        """Why an old plan is not begun; what an earlier try began goes on."""
+        """Why a plan that is too old is not begun; what an earlier attempt began is finished."""
         why_not = request.seen.why_too_old(self.now()) if request.seen else None
         return why_not if why_not is not None and await self.claims.read(name) is None else None
 
@@ -191,7 +192,7 @@ class CreateNodeClaims:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A claim that was not created. `by_server`: not because the plan is no longer right."""
+    """A claim that was not created. `by_server`: the API server refused it; otherwise the plan is no longer right."""
 
     name: str
     why: str
@@ -206,7 +207,7 @@ def _pods_of(request: CreateRequest, refusals: Iterable[_Refusal]) -> tuple[str,
 
 
 def _is_new(claim: NodeClaim) -> bool:
-    """Whether this try made it. A second try finds it made, and counts nothing rather than count twice."""
+    """Whether this attempt made it. A retry finds it made, and counts nothing rather than count twice."""
     return not claim.conditions and is_first_attempt()
 
 

@@ -1,7 +1,7 @@
-"""Stops launching for NodePools whose launches come to nothing, and says so.
+"""Stops launches for NodePools whose launches keep failing, and publishes that.
 
-The stop is an annotation of the NodePool. It is written before the plan is made, which knows of it even where it could
-not be written; then it is judged again with the next plan.
+The stop is an annotation of the NodePool, written before the plan is made. The plan respects it even if it could not be
+written; then it is judged again with the next plan.
 """
 
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BrakedSnapshots(Snapshots):
-    """Snapshots in which every NodePool that must be stopped is."""
+    """Snapshots in which every NodePool that must be stopped is stopped."""
 
     brake: "LaunchBrake"
 
@@ -47,7 +47,7 @@ class LaunchBrake:
     now: Callable[[], float]
 
     async def apply(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot in which the pools that must be stopped are."""
+        """The snapshot, with the pools stopped that must be."""
         resumed = {name: await self._resume(snapshot.pools[name]) for name in pools_to_resume(snapshot)}
         if resumed:
             snapshot = replace(snapshot, pools={**snapshot.pools, **resumed})
@@ -58,13 +58,17 @@ class LaunchBrake:
         return replace(snapshot, pools={**snapshot.pools, **stopped})
 
     async def _resume(self, pool: NodePool) -> NodePool:
-        """What a node that was tried has shown."""
+        """Lift the stop where the one node that was tried has come up."""
         changed = resumed_annotations(self.now())
         try:
             await revise_pool(self.pools, pool, lambda _: changed)
-            _log.info("NodePool %s: launches go on, since a node that was tried runs pods", pool.name)
+            _log.info("NodePool %s: launches resume, since the node that was tried runs pods", pool.name)
         except Failure as failure:
-            _log.warning("NodePool %s goes on for this plan, and it could not be written: %s", pool.name, failure)
+            _log.warning(
+                "NodePool %s: launches resume for this plan only, since that could not be written: %s",
+                pool.name,
+                failure,
+            )
         merged = {**pool.annotations, **changed}
         return replace(pool, annotations={key: text for key, text in merged.items() if text is not None})
 
@@ -79,5 +83,7 @@ class LaunchBrake:
             pool_stopped(pool.name)
             await self.notices.publish(launches_stopped(pool, stop.why))
         except Failure as failure:
-            _log.warning("NodePool %s is stopped for this plan, and it could not be written: %s", pool.name, failure)
+            _log.warning(
+                "NodePool %s: launches stop for this plan only, since that could not be written: %s", pool.name, failure
+            )
         return replace(pool, annotations={**pool.annotations, names.LAUNCHES_STOPPED: text})

@@ -1,6 +1,6 @@
-"""Publishes what a pass came to: notices for pods and pools, a condition for each CapacityBuffer.
+"""Publishes the results of a pass: notices for pods and pools, a condition for each CapacityBuffer.
 
-What cannot be published never fails the step: it is logged, and published again after the next pass. Where upkeep has
+A failure never fails the step: it is logged, and everything is published again after the next pass. If upkeep has
 written a buffer's status meanwhile, the condition is set on the buffer as it is now.
 """
 
@@ -29,9 +29,10 @@ class PlacementPublisher:
         self.publishing: asyncio.Task[None] | None = None
 
     def publish_beside(self, snapshot: Snapshot, placement: Placement) -> None:
-        """Publish beside the plan: nothing stands between a pass and its claims.
+        """Publish while the plan is carried out: claims never wait for it.
 
-        A pass that ends while an earlier one is still published waits; of several, the latest counts."""
+        A pass that ends while an earlier one is still being published waits; of several, only the latest is published.
+        """
         self.next = snapshot, placement
         if self.publishing is None or self.publishing.done():
             self.publishing = asyncio.create_task(self._publish_next(), name="notices of a pass")
@@ -42,7 +43,7 @@ class PlacementPublisher:
             try:
                 await self.publish(snapshot, placement)
             except Exception:
-                _log.exception("what a pass came to is not published")
+                _log.exception("the results of a pass could not be published")
 
     async def publish(self, snapshot: Snapshot, placement: Placement) -> None:
         """PLC-225 to PLC-227 for real pods, PLC-214 for buffers."""
@@ -63,7 +64,7 @@ class PlacementPublisher:
                 if live is not None and live.uid == buffer.uid:
                     await self._write(buffers, live, verdict)
         except Failure as failure:
-            _log.warning("whether the room of CapacityBuffer %s stands could not be written: %s", buffer.key, failure)
+            _log.warning("CapacityBuffer %s: could not write whether its room exists: %s", buffer.key, failure)
 
     async def _write(self, buffers: CapacityBuffers, buffer: CapacityBuffer, verdict: BufferVerdict) -> None:
         wanted = judged_status(buffer, verdict, self.now())

@@ -1,10 +1,11 @@
-"""Which pods the API server takes no NodeClaim for, found by dry runs, so that those planned beside them get theirs.
+"""Finds, by dry runs, the pods for which the API server accepts no NodeClaim, so that pods planned beside them get
+theirs.
 
-A webhook, a policy or a newer definition refuses a claim whole, with every pod that was planned onto it. A dry run of a
-claim that is for no pod says whether the NodePool itself is refused; then another pool takes its pods, as in a
-shortage. Otherwise the claim's pods are planned apart, half by half, until each that is refused stands alone: it gets
-no new node of that pool, nor does a pod that asks for the same. What was found is asked again after 10 s, then less
-often, once a minute at last, and goes through the Scheduler's state to other workers and to those who explain.
+A webhook, a policy or a newer definition refuses a claim as a whole, with every pod that was planned onto it. A dry run
+of a claim without any pods shows whether the NodePool itself is refused; then other pools take its pods, as in a
+shortage. Otherwise the claim's pods are planned apart, half by half, until each refused pod stands alone: it gets no
+new node of that pool, nor does a pod that requests the same. Each refusal is tested again after 10 s, then less often,
+at last once a minute. The Scheduler's state passes refusals on to other workers and to the commands that explain.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -41,13 +42,13 @@ class Asks:
     trial: Trial
 
     def demand(self, uid: str) -> object:
-        """What a pod asks for; nothing where it is pending no more."""
+        """What a pod requests; None once it is not pending any more."""
         return _demand(self.pending[uid]) if uid in self.pending else None
 
 
 @dataclass(slots=True)
 class RefusedClaims:
-    """What is known of refusals, for as long as a worker lives."""
+    """The refusals that this worker knows."""
 
     claims: NodeClaims
     now: Callable[[], float]
@@ -63,7 +64,7 @@ class RefusedClaims:
     _asks: int = 0
 
     def begin(self, request: ProvisioningRequest) -> frozenset[str]:
-        """What the Scheduler remembers. Returns the pods that may be tried at once."""
+        """Take over what the Scheduler remembers. Returns the pods that may be tried at once."""
         if not self.pools and not self.alone:
             for each in request.claim_refusals:
                 for uid in () if each.whole else each.pods:
@@ -88,7 +89,7 @@ class RefusedClaims:
         return {uid: refused_words(why) for uid, why in self.alone.items()}
 
     def remembered(self) -> tuple[ClaimRefusal, ...]:
-        """What the Scheduler is to remember."""
+        """What the Scheduler should remember."""
         found: dict[tuple[str, str], list[str]] = {}
         for uid in sorted(self.alone)[:MOST_REMEMBERED]:
             for pool, why in self.alone[uid].items():
@@ -106,7 +107,7 @@ class RefusedClaims:
         )
 
     async def ask_again(self, asks: Asks) -> None:
-        """After a pause, whether what was refused still is. Pods that ask for the same are asked for by one of them."""
+        """Test, after a pause, whether what was refused still is. One pod is tested for all that request the same."""
         self._asks = 0
         if not self.count():
             self.pause, self.again = FIRST_SECONDS, 0.0
@@ -129,7 +130,7 @@ class RefusedClaims:
                     self.alone[uid] = why
 
     async def look(self, plan: ProvisioningPlan, asks: Asks) -> bool:
-        """Ask for the doubtful claims of a plan; whether another refusal was found than those that were known."""
+        """Test the doubtful claims of a plan; answers whether a refusal was found that was not known."""
         known = self.count()
         self._part = None
         for one in plan.proposed if self.now() >= self.rests_until else ():
@@ -156,7 +157,7 @@ class RefusedClaims:
         return len(self.pools) + sum(map(len, self.alone.values()))
 
     async def _takes_none(self, one: ProposedNode, pool: NodePool | None) -> bool:
-        """Whether a claim as the pool alone asks for it, for no pod, is refused, too."""
+        """Whether even a claim without any pods is refused for that pool."""
         if pool is None:
             return True
         bare = replace(
@@ -177,8 +178,8 @@ class RefusedClaims:
         return replace(plan, proposed=tuple(kept)) if kept or self._part is None else self._part
 
     def groups(self, held: Mapping[str, str]) -> list[tuple[dict[str, str], dict[str, str]]]:
-        """The stopped pools and the held pods with which other pools are asked in turn: pods by the pools that refuse
-        them, first those that only their pools keep from a node."""
+        """The stopped pools and held pods with which the remaining pools are tried, one group after the other: pods by
+        the pools that refuse them, first the pods that only refusals keep from a node."""
         found: dict[frozenset[str], dict[str, str]] = {frozenset(): {}} if self.pools else {}
         for why in self.alone.values():
             found.setdefault(frozenset(why), why)
@@ -194,7 +195,8 @@ class RefusedClaims:
         return any(pod.uid in self.pods or pod.uid in self.alone for pod in proposed.pods)
 
     async def _divided(self, whole: _Part, asks: Asks) -> dict[str, str]:
-        """The pods for whose sake the claim is refused, and why. All of them, where none can be planned apart."""
+        """The pods because of which the claim is refused, and why. All of its pods, if none of them can be planned
+        apart."""
         found: dict[str, str] = {}
         parts = [whole]
         self._part = None

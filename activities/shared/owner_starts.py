@@ -1,8 +1,8 @@
-"""Starts the workflow that a claim is to have, from the step that gives cause for it.
+"""Starts the workflow that a claim needs, from the step that causes the need.
 
-The id is the lock: a workflow that runs under it already is the one that is wanted, or about to become it; where it is
-neither, and where a start fails, the Caretaker finds the claim without its owner. A child of a workflow would cost two
-actions for one, and would tell its parent of its start and its end.
+The id is the lock: a workflow that already runs under it is the wanted one, or about to become it. If it is neither, or
+the start fails, the Caretaker finds the claim without its owner. A child workflow would cost two actions instead of
+one, and would report its start and end to its parent.
 """
 
 import logging
@@ -40,7 +40,7 @@ class OwnerStarts:
         )
 
     async def try_to_start(self, kind: str, claim: ClaimRef, node: str = "") -> None:
-        """Start it where the step has done its own work: what cannot be started is left to the Caretaker."""
+        """Start it at the end of a step's own work: if that fails, it is left to the Caretaker."""
         try:
             await self.start(kind, claim, node)
         except WorkflowAlreadyStartedError:

@@ -1,8 +1,8 @@
 """Waits until the volumes of a drained node are detached, or its deadline has passed.
 
 Third step of TerminateNode and ReleaseNode (TRM-31 to TRM-34). It also writes that the node is drained, in the same
-request as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does, and a
-volume that is taken from a node too early can lose data, so only the deadline ends the wait.
+request as the first state of its volumes. Nothing here detaches anything: the attach-detach controller does. A volume
+that is taken from a node too early can lose data, so only the deadline ends the wait.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from dovetail.termination.ladder import DrainHold, began_at, drain_reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachPorts:
-    """What it sees and writes. `holds`: None where nothing is done about what is held."""
+    """What it reads and writes. `holds`: None if nothing is done about what is held."""
 
     lookups: VolumeLookups
     claims: NodeClaims
@@ -96,7 +96,7 @@ class AwaitDetached:
         return claim if is_same(claim, departure.claim.uid) else None
 
     def _tightened(self, departure: Departure, deadline: float | None) -> float | None:
-        """An earlier one that was written since counts as well, a later one does not."""
+        """The deadline; an earlier one that was written since counts, a later one does not."""
         claim = self._claim(departure)
         return deadline if claim is None else tighter(deadline, written_deadline(claim))
 

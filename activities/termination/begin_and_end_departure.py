@@ -1,9 +1,9 @@
 """Begins and ends the departure of a node: before the drain, and after the instance is gone.
 
-First and last step of TerminateNode and ReleaseNode. The beginning finds everything that belongs to the claim, also an
-instance that was launched but never written down (DUR-3), fixes the deadline, and makes both ways of deleting (node or
-claim) the same. The end takes the finalizers off: the Node's, and once the Node is gone the claim's, so that no Node
-leaves without a claim that says so. Before that it looks once more for an instance of a late launch.
+First and last step of TerminateNode and ReleaseNode. The beginning finds everything that belongs to the claim,
+including an instance that was launched but never recorded (DUR-3), fixes the deadline, and makes both ways of deleting
+(node or claim) the same. The end takes the finalizers off: the Node's, and once the Node is gone the claim's, so that
+no Node leaves without a claim that shows it. Before that it looks once more for an instance of a late launch.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ FORCEFUL = "Forceful Termination"  # TRM-29: deleted, and no disruption of ours 
 
 
 class NodesHeld(Postponed):
-    """Everything of ours is done but the claim's finalizer: the finalizers of others hold its Node."""
+    """Everything of ours is done except the claim's finalizer: finalizers of others hold its Node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class BeginAndEndDeparture:
 
     @activity.defn
     async def begin_departure(self, ref: ClaimRef) -> Departure:
-        """Find what leaves and fix by when; taint its nodes and delete them."""
+        """Find what leaves and by when; taint its nodes and delete them."""
         claim = await self.known.leaving(ref)
         if claim is None or TERMINATION_FINALIZER not in claim.finalizers:
             return Departure(claim=ref, claim_gone=True)
@@ -190,7 +190,7 @@ class BeginAndEndDeparture:
         return StepOutcome(message="released", writes=tuple(each.write for each in left))
 
     async def _refuse_what_stays(self, node: Node) -> None:
-        """A node that nobody has deleted, one that a claim stands for, and one that is still being drained."""
+        """Refuse a node that is not being deleted, one that has a claim, and one that is still being drained."""
         if node.deleting_since is None:
             raise Refused(f"Node/{node.name}", "is not being deleted, so it cannot be released")
         for owner in node.owners:
@@ -205,7 +205,7 @@ class BeginAndEndDeparture:
         return await self.cloud.find(provider_id=provider_id) is not None
 
     def _ended(self, claim: NodeClaim, provider_id: str) -> WhyGone:
-        """Why it leaves; of one that never joined, where a person can see how far it came."""
+        """Why it leaves; for one that never joined, including where a person can see how far it came."""
         ended = ended_of(claim, self.known.lookups.has_pool)
         if ended.because != Ending.UNREGISTERED or not provider_id:
             return ended
@@ -225,7 +225,7 @@ class BeginAndEndDeparture:
         return written
 
     async def _never_written_down(self, claim_uid: str) -> str:
-        """DUR-3: launched, but the claim was deleted before its status said so."""
+        """DUR-3: launched, but the claim was deleted before its status could record it."""
         instance = await self.cloud.find(claim_uid=claim_uid)
         return "" if instance is None else instance.provider_id
 
@@ -244,7 +244,7 @@ class BeginAndEndDeparture:
         return nodes if own is None or own.provider_id != provider_id else (*nodes, own)
 
     async def _give_places_up(self, claim: NodeClaim, nodes: tuple[Node, ...]) -> None:
-        """Its pods need another node: what looks for one must see them without a nomination (PLQ-36)."""
+        """Its pods need another node: what plans one must see them without a nomination (PLQ-36)."""
         if self.places is not None:
             known = self.known.nodes_of(claim.provider_id)  # one that never registered as well
             await self.places.give_up(claim, [node.name for node in (*nodes, *known)])
@@ -267,8 +267,8 @@ class BeginAndEndDeparture:
         return Write(kind="Node", name=node.name, uid=node.uid, version=version)
 
     def _pods_wait(self, nodes: tuple[Node, ...]) -> bool:
-        """Whether there is a drain to speak of. An empty node says a moment later that it is drained; that of a
-        disruption has said by its mark since when no pod is sent to it."""
+        """Whether the drain is worth a condition. An empty node will be drained a moment later; a node that a
+        disruption has marked shows by that mark since when it gets no pods."""
         pods = [self.known.lookups.pods_on(node.name) for node in nodes]
         return any(plan_evictions(of_node, None, self.now()).waiting for of_node in pods)
 
@@ -294,8 +294,8 @@ class BeginAndEndDeparture:
         return tuple(left)
 
     async def _release_late_nodes(self, departure: Departure, listed: tuple[Node, ...]) -> tuple["_Left", ...]:
-        """Nodes that were registered while the departure was under way: their instance is gone, nothing to drain. An
-        earlier try may have released them."""
+        """Release nodes that were registered while the departure was under way: their instance is gone, so there is
+        nothing to drain. An earlier attempt may have released them."""
         late = [node for node in listed if node.uid not in departure.node_uids]
         ours = [node for node in late if TERMINATION_FINALIZER in node.finalizers or node.deleting_since is not None]
         for node in ours:
@@ -348,6 +348,6 @@ def _launched(claim: NodeClaim) -> float | None:
 
 
 def reason_of(claim: NodeClaim) -> str:
-    """Why a claim leaves, as what is published about it says."""
+    """Why a claim leaves, as notices and metrics say it."""
     condition = claim.condition(DISRUPTION_REASON)
     return condition.reason if condition is not None and condition.status == "True" else FORCEFUL

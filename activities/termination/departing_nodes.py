@@ -1,7 +1,7 @@
-"""Which of a departure's nodes still stand.
+"""Which of a departure's nodes still exist.
 
-A Node may be deleted by others in mid-drain and another be made under its name: a finalizer that was taken off by hand,
-an address that the cloud gave out again. By its UID it is another node, and nothing on it is ours to move.
+Others may delete a Node in mid-drain, and another may be created with its name: after a finalizer was removed by hand,
+or when the cloud reuses an address. Its UID shows that it is another node, and its pods are not ours to evict.
 """
 
 from dovetail.messages.subjects import ClaimRef, Departure
@@ -16,6 +16,7 @@ def nodes_left(lookups: ClusterLookups, departure: Departure) -> list[Node]:
 
 
 def belongs_to(node: Node, ref: ClaimRef, claim: NodeClaim | None) -> bool:
-    """Whether the node is that claim's, as the node itself says and not the departure: by its instance or its owner."""
+    """Whether the node itself shows that it is that claim's, by its instance or its owner, whatever the departure
+    says."""
     by_instance = claim is not None and claim.provider_id != "" and node.provider_id == claim.provider_id
     return by_instance or any(owner.uid == ref.uid for owner in node.owners)

@@ -1,6 +1,6 @@
 """What one attempt to drain a node remembers, and how it describes what still holds the node.
 
-Nothing here matters after a restart: only how long each pod is left alone, and what people read.
+Nothing here matters after a restart: only how long each pod is left alone, and the texts for people.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -60,8 +60,8 @@ class DrainMemory:
         return now >= self.next_try.get(pod.uid, 0.0)
 
     def is_due_by_force(self, pod: Pod, now: float) -> bool:
-        """The first time at once, however long it was to be left alone before it is asked again: its own grace counts
-        from then."""
+        """The first time at once, however long the pod was to be left alone before the next request: then its own grace
+        counts."""
         return pod.uid not in self.forced or self.is_due(pod, now)
 
     def request(self, pod: Pod, pool: str, reason: str) -> EvictionRequest:
@@ -74,14 +74,15 @@ class DrainMemory:
         self.cause = f"evicting pod {pod.key} waits, {why}"
 
     def say(self, pod: Pod, why: str, blocker: Blocker | None = None) -> None:
-        """What holds it, where it is not for it to ask."""
+        """Note what holds the pod, where no eviction was refused for it."""
         self.why[pod.uid], self.blockers[pod.uid] = why, blocker
         self.cause = f"pod {pod.key} stays, {why}"
 
     def look_at_budgets(self, pod: Pod, budgets: Budgets, now: float) -> None:
-        """A refused pod is due at once when the PDBs that select it have changed and none holds it any more.
+        """A refused pod is due at once when the PDBs that select it have changed and none blocks it any more.
 
-        `budgets`: all of its namespace. Without this it would be left alone for up to ten seconds."""
+        `budgets`: all of its namespace. Without this the pod would be left alone for up to ten seconds.
+        """
         if not self.why.get(pod.uid):
             return
         known = self.budgets.get(pod.uid)
@@ -95,7 +96,7 @@ class DrainMemory:
             self.pauses.pop(pod.uid, None)
 
     def note(self, pod: Pod, outcome: EvictionOutcome, now: float) -> None:
-        """The pause of a pod that stays doubles each time (TRM-26)."""
+        """Note why the pod stays. Its pause doubles each time (TRM-26)."""
         pause = min(timing.LONGEST_PAUSE, self.pauses.get(pod.uid, timing.FIRST_PAUSE / 2) * 2)
         if outcome.accepted:
             pause = timing.ACCEPTED_PAUSE
@@ -106,7 +107,7 @@ class DrainMemory:
         self.blockers[pod.uid], self.cause = outcome.blocker, outcome.cause
 
     def pause(self, now: float) -> float:
-        """Until the next pod is due or the minimum time is over, at most until the next look."""
+        """Until the next pod is due or the minimum time is over, but no longer than until the next look."""
         due = [moment - now for moment in (*self.next_try.values(), self.minimum_over) if moment > now]
         return max(timing.FIRST_PAUSE, min([longest_pause(now - self.started), *due]))
 
@@ -122,7 +123,7 @@ class DrainMemory:
         return f"{held}{len(waiting)} pod{'s' * (len(waiting) > 1)} left: {named}{more}"
 
     def held_by(self, evictions: Collection[Evictions], reason: str, now: float) -> DrainHold | None:
-        """What holds the drain now, of the closed list; None where nothing does that takes a while."""
+        """What holds the drain now, from the closed list; None if nothing does that takes a while."""
         waiting = tuple([pod for of_node in evictions for pod in of_node.waiting])
         protected = {pod.uid for of_node in evictions for pod in of_node.protected}
         pods: dict[Blocker, list[Pod]] = {}

@@ -1,8 +1,8 @@
 """Evicts the pods of a node, politely while there is time.
 
 Second step of TerminateNode and ReleaseNode: one long wait that looks at the pods again and again, so that a restart
-forgets nothing that matters (DUR-12). Before it answers "drained" it asks the API server itself. It ends early where
-the instance is gone, because its pods would never end (TRM-5). What still holds the node is the activity's progress.
+forgets nothing that matters (DUR-12). Before it answers "drained" it asks the API server itself. It ends early if the
+instance is gone, because then its pods would never end (TRM-5). Its progress names what still holds the node.
 """
 
 import asyncio
@@ -11,25 +11,24 @@ from dataclasses import dataclass, replace
 
 from temporalio import activity
 
-from dovetail.activities.identity.askers import asked_by
 from dovetail.activities.shared.every_step.heartbeats import report
 from dovetail.activities.shared.waits.repeated_looks import one_more_waits
 from dovetail.activities.shared.writes.announcements import announce
 from dovetail.activities.shared.writes.known_claims import KnownClaims
 from dovetail.activities.termination.await_detached import AwaitDetached
-from dovetail.activities.termination.begin_and_end_departure import FORCEFUL, reason_of
-from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
+from dovetail.activities.termination.begin_and_end_departure import FORCEFUL
+from dovetail.activities.termination.departing_nodes import nodes_left
 from dovetail.activities.termination.drain_memory import DrainMemory
+from dovetail.activities.termination.drain_requests import DrainRequests
 from dovetail.activities.termination.eviction_pace import EvictionPace
 from dovetail.activities.termination.evictor import Evictor
 from dovetail.activities.termination.holds import Holds, LeavingClaim
 from dovetail.activities.termination.mover import Mover, MoveTerms
 from dovetail.activities.termination.owner_turns import OwnerTurns
 from dovetail.lifecycle.initialization import is_ready
-from dovetail.lifecycle.unfinished import reference
 from dovetail.messages.outcomes import DrainOutcome
 from dovetail.messages.subjects import Departure
-from dovetail.model.names import DISRUPTION_REASON, DRAINED, INTERRUPTED, OWNER, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
+from dovetail.model.names import DRAINED, INTERRUPTED, PRE_DRAIN_HOOK, PRE_TERMINATE_HOOK
 from dovetail.model.nodes import Node, NodeClaim
 from dovetail.model.objects.judging import Judging
 from dovetail.model.permission.pauses import Activity
@@ -41,12 +40,11 @@ from dovetail.notices.nodes import failed_draining, node_deadline
 from dovetail.notices.notice import Notice
 from dovetail.notices.pods import protection_notice
 from dovetail.ports.cloud import Cloud
-from dovetail.ports.failures import Failure, NotReadable, Refused
+from dovetail.ports.failures import Failure, NotReadable
 from dovetail.ports.objects import NodeClaims, Nodes, Notices, Pods
 from dovetail.ports.view import ClusterLookups, PauseLookups
 from dovetail.termination import announced, timing
 from dovetail.termination import deadline as deadlines
-from dovetail.termination.deadline import deadline_of
 from dovetail.termination.evictions import Evictions, plan_evictions
 from dovetail.termination.hooks import words_of
 from dovetail.termination.ladder import began_at, clock_of, drain_reason
@@ -88,7 +86,7 @@ class DrainNode:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.lookups, self.nodes, self.pods = ports.lookups, ports.nodes, ports.pods
-        self.known = KnownClaims(ports.lookups, ports.claims)
+        self.requests = DrainRequests(ports.lookups, KnownClaims(ports.lookups, ports.claims), ports.nodes)
         self.notices, self.cloud, self.pauses = ports.notices, ports.cloud, ports.pauses
         self.detaching, self.mover, self.holds = ports.detaching, ports.mover, ports.holds
         self.evictor = Evictor(ports.pods, ports.notices, limits.pace, now)
@@ -97,37 +95,10 @@ class DrainNode:
 
     @activity.defn
     async def drain_node(self, departure: Departure) -> DrainOutcome:
-        """Until nothing waits on any of the departure's nodes."""
-        allowed = await self._as_it_is(departure)
+        """Drain until nothing waits on any of the departure's nodes."""
+        allowed = await self.requests.as_it_is(departure)
         with one_more_waits():
             return await self._drain(allowed, DrainMemory(started=self.now()))
-
-    async def _as_it_is(self, departure: Departure) -> Departure:
-        """The request with what the live objects say in place of its own words: everybody who may write to Temporal's
-        namespace may ask for a drain, with any deadline."""
-        ref = departure.claim
-        claim = await self.known.newest_deletion(ref) if ref.uid else None
-        if claim is None or claim.uid != ref.uid:
-            return await self._without_claim(departure)
-        of_claim = [node for node in self._nodes(departure) if belongs_to(node, ref, claim)]
-        return replace(
-            departure,
-            claim=reference(claim),
-            provider_id=claim.provider_id or departure.provider_id,
-            nodes=tuple(node.name for node in of_claim),
-            node_uids=tuple(node.uid for node in of_claim),
-            deadline=_before_the_delete(claim, departure) if claim.deleting_since is None else deadline_of(claim),
-            reason=reason_of(claim),
-            is_final=departure.is_final and claim.deleting_since is not None,
-        )
-
-    async def _without_claim(self, departure: Departure) -> Departure:
-        """TRM-10: nodes that somebody has deleted leave without a deadline."""
-        for node in self._nodes(departure):
-            live = node if node.deleting_since is not None else await self.nodes.read(node.name)
-            if live is not None and live.uid == node.uid and live.deleting_since is None:
-                raise Refused(f"Node/{node.name}", "neither it nor a NodeClaim of it is being deleted")
-        return replace(departure, deadline=None, is_final=False)
 
     async def _drain(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
         while True:
@@ -170,7 +141,7 @@ class DrainNode:
                 await announce(self.nodes, node, announced.draining(node, self.now(), departure.reason))
 
     async def _end_moves(self, nodes: Iterable[Node], deadline: float | None) -> bool:
-        """Whether no pod is being moved from these nodes any more. A node whose time is up waits for none."""
+        """Whether no pod is being moved from these nodes any more. A node whose deadline has passed waits for none."""
         if self.mover is None:
             return True
         ended = [await self.mover.end(node) for node in nodes]
@@ -179,7 +150,7 @@ class DrainNode:
     async def _without_moved(
         self, node: Node, evictions: Evictions, departure: Departure, deadline: float | None, memory: DrainMemory
     ) -> Evictions:
-        """The evictions without the pods that a roll-out of their Deployment moves, or that their owner holds."""
+        """The evictions without the pods that leave by a roll-out of their Deployment, or that their owner holds."""
         if self.mover is None:
             return evictions
         terms = MoveTerms(
@@ -192,8 +163,8 @@ class DrainNode:
         return replace(evictions, evict=await self.mover.look(evictions.evict, terms, memory))
 
     async def _drained(self, departure: Departure, memory: DrainMemory) -> DrainOutcome:
-        """Most nodes have no volume left to wait for: then that is said in the same request as the drain's end. An
-        empty node that a disruption takes and nothing holds says nothing: its instance ends with the next step."""
+        """End the drain. Most nodes have no volume left to wait for: then one request says both. On an empty node that
+        a disruption takes and nothing holds, nothing is written: its instance ends with the next step."""
         is_held = self.detaching is None or not departure.is_final or self.detaching.is_held(departure)
         waited = is_held or bool(memory.said) or departure.reason == FORCEFUL or self._is_hooked_later(departure)
         for node in self._nodes(departure):
@@ -207,13 +178,13 @@ class DrainNode:
         return DrainOutcome(message="drained, volumes are off", detached=True, writes=writes)
 
     def _nodes(self, departure: Departure) -> list[Node]:
-        """The nodes that the cache has. Another Node that has taken the name since is not among them: its pods stay."""
+        """The nodes in the cache, without another Node that has got the same name since: its pods stay."""
         return nodes_left(self.lookups, departure)
 
     async def _evictions(
         self, nodes: Iterable[Node], deadline: float | None, *, ask_server: bool
     ) -> Mapping[str, Evictions]:
-        """The evictions by the cache; where that shows no pod any more, by the API server, before "drained" is
+        """The evictions by the cache; if that shows no pod any more, by the API server, before "drained" is
         answered."""
         cached = {n.name: plan_evictions(self.lookups.pods_on(n.name), deadline, self.now()) for n in nodes}
         if any(of_node.waiting for of_node in cached.values()) or not ask_server:
@@ -259,14 +230,14 @@ class DrainNode:
         await self.notices.publish(*published, *unjudged_notices(evictions.unjudged))
 
     def _look_at_budgets(self, evictions: Evictions, memory: DrainMemory) -> None:
-        """Pods that a PDB held are asked for again as soon as it lets them go."""
+        """Evict pods that a PDB blocked again as soon as it allows that."""
         judging = Judging()
         for pod in evictions.evict:
             budgets = self.lookups.budgets_in(pod.namespace)
             judging.judge(pod, "budgets", memory.look_at_budgets, pod, budgets, self.now())
 
     def _has_turn(self, pod: Pod, deadline: float | None, memory: DrainMemory) -> bool:
-        """Whether few enough pods of its owner are on their way; it is then one of them."""
+        """Whether few enough pods of its owner are on their way; the pod then counts as one of them."""
         now = self.now()
         waits = memory.by_turns and waits_for_turn(pod, deadline, memory.asked.setdefault(pod.uid, now), now)
         why = self.turns.take(pod, waits=waits)
@@ -275,9 +246,8 @@ class DrainNode:
         return not why
 
     def _is_by_turns(self, departure: Departure, nodes: Iterable[Node]) -> bool:
-        """Whether pods leave by turns: where a disruption of ours has prepared room for them. Not where somebody
-        deletes the node, where the instance is about to be lost, or where its pods serve nobody because it is not
-        ready."""
+        """Whether pods leave by turns: if a disruption of ours has prepared room for them. Not if somebody deletes the
+        node, if the instance is about to be lost, or if its pods serve nobody because it is not ready."""
         if departure.reason == FORCEFUL:
             return False
         claim = self._claim(departure)
@@ -285,8 +255,8 @@ class DrainNode:
         return not interrupted and all(is_ready(node) for node in nodes)
 
     def _why_paused(self, departure: Departure) -> str:
-        """Between two evictions is a safe point: a pod that was asked to leave leaves, and the deadline stands. Before
-        the watch has shown pauses and Freezes nobody knows whether there is one."""
+        """Why drains pause. Between two evictions it is safe: a pod that was asked to leave leaves, and the deadline
+        holds. Before the watch has shown pauses and Freezes, nobody knows whether there is one."""
         try:
             pause = self.pauses.pause_on(departure.claim.pool, Activity.DRAINS) if self.pauses is not None else None
         except Failure as failure:
@@ -294,8 +264,8 @@ class DrainNode:
         return pause.announces(Activity.DRAINS) if pause is not None else ""
 
     def _why_hooked(self, departure: Departure, deadline: float | None, memory: DrainMemory) -> str:
-        """The pre-drain hooks that hold it. The moment from which they are waited for stands on the claim, once it is
-        deleted."""
+        """The pre-drain hooks that hold it. Once the claim is deleted, it carries the moment from which they are waited
+        for."""
         claim = self._claim(departure)
         if claim is None or self.holds is None:
             return ""
@@ -323,7 +293,7 @@ class DrainNode:
         return claim if claim is not None and claim.uid == departure.claim.uid else None
 
     async def _deadline(self, departure: Departure) -> float | None:
-        """The deadline that was fixed at the start; an earlier one written since counts as well, a later one does not
+        """The deadline that was fixed at the start; an earlier one that was written since counts, a later one does not
         (DUR-30)."""
         claim = self._claim(departure)
         if claim is None:
@@ -339,8 +309,8 @@ class DrainNode:
         return deadline
 
     def _is_minimum_over(self, departure: Departure, memory: DrainMemory) -> bool:
-        """TRM-17: three seconds since the taint, else since the claim says Draining. A node without a claim waits for
-        nothing (TRM-10)."""
+        """TRM-17: three seconds since the taint, otherwise since the claim's condition. A node without a claim waits
+        for nothing (TRM-10)."""
         if not departure.claim.uid:
             return True
         claim = self._claim(departure)
@@ -371,18 +341,6 @@ class DrainNode:
         if node is None or not evictions.waiting or self.now() - memory.started < timing.SLOW_DRAIN:
             return
         await self.notices.publish(failed_draining(node, memory.why_held or _waiting(len(evictions.waiting))))
-
-
-def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:
-    """The deadline of a drain that a disruption asks for before it deletes: its own
-    claim's grace period begins no earlier than the mark."""
-    mark = claim.condition(DISRUPTION_REASON)
-    owner = claim.annotations.get(OWNER, "")
-    if mark is None or mark.status != "True" or not owner or not asked_by(owner):
-        raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
-    if claim.termination_grace is None or departure.deadline is None:
-        return None
-    return max(departure.deadline, mark.changed + claim.termination_grace)
 
 
 def _waiting(count: int) -> str:

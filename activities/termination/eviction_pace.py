@@ -1,9 +1,9 @@
 """How fast pods are evicted: at most a fixed number a second, and in a fair order.
 
-Waited for before each eviction; one per process, shared by all drains. First come, first served would let one pool with
-hundreds of blocked pods, each tried again and again, hold up the drains of every other pool. Here the groups that wait
-are served one after the other, the oldest caller of each first; and repeated requests get one eviction in ten, or what
-no first request waits for (450 drains beside 50 blocked ones took 34 s instead of 18 s without that).
+Each eviction waits for it; there is one per process, shared by all drains. First come, first served would let one pool
+with hundreds of blocked pods, each retried again and again, hold up the drains of every other pool. So the waiting
+groups are served in turn, the oldest caller of each first; repeated requests get one eviction in ten, or those that no
+first request waits for (without that, 450 drains beside 50 blocked ones took 34 s instead of 18 s).
 """
 
 import asyncio

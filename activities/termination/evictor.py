@@ -1,7 +1,7 @@
 """Evicts one pod, or deletes it by force, and says what came of it.
 
-Every request carries the pod's UID, so that a pod made anew under the same name is never taken for the old one (DUR-12,
-DUR-30). A request that is under way is finished even where the worker is being stopped: the API server may already have
+Every request carries the pod's UID, so that a new pod with the same name is never taken for the old one (DUR-12,
+DUR-30). A request that is under way is finished even if the worker is being stopped: the API server may already have
 counted the disruption against the PDB, and an abandoned one blocks it for two minutes.
 """
 
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionRequest:
-    """Why a pod is to leave, the pool whose share of the evictions it uses, and whether it was asked for before.
+    """Why a pod should leave, the pool whose share of the evictions it uses, and whether it was asked for before.
 
-    `accepted`: so it was, and the watch has not shown it yet, as with an API server that is slow. Asking again is
-    harmless then, and neither counted nor published a second time.
+    `accepted`: it was, but the watch has not shown it yet, as with a slow API server. Asking again is harmless then,
+    and is neither counted nor published a second time.
     """
 
     pool: str
@@ -38,9 +38,10 @@ class EvictionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionOutcome:
-    """What came of one request. `leaving`: accepted, or the pod is gone; else `why` says what holds it.
+    """The result of one request. `leaving`: accepted, or the pod is gone; otherwise `why` says what holds it.
 
-    `accepted`: an eviction was, just now."""
+    `accepted`: this request was the eviction.
+    """
 
     leaving: bool
     accepted: bool = False
@@ -61,7 +62,7 @@ class Evictor:
         return await to_the_end(self._evict(pod, request))
 
     async def force(self, pod: Pod, deadline: float, reason: str) -> EvictionOutcome:
-        """Delete with what is left of the deadline (TRM-27). At no pace: a deadline does not wait."""
+        """Delete it with what is left of the deadline (TRM-27). Not at the shared pace: a deadline does not wait."""
         return await to_the_end(self._force(pod, deadline, reason))
 
     async def _evict(self, pod: Pod, request: EvictionRequest) -> EvictionOutcome:
@@ -105,7 +106,7 @@ def _refused(why: str, cause: str, blocker: Blocker = Blocker.EVICTION_FAILS) ->
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """The work's result; a cancellation waits until the work is done, and then takes effect."""
+    """The work's result; a cancellation waits until the work is done, and takes effect then."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -1,8 +1,8 @@
-"""Keeps the clock of what holds a drain, says what a policy has said is due, and carries out what a person decides.
+"""Times what holds a drain, publishes what a policy says is due, and carries out what a person decides.
 
-Looked at by each step that waits while a node leaves. All that matters stands on the NodeClaim, each change written at
-the version that it was decided on: a worker that comes back, or two of them, say nothing twice. A step never fails for
-this; what could not be written is written by the next look.
+Each step that waits while a node leaves looks at it. Everything that matters is stored on the NodeClaim, each change
+written at the version that it was decided on: a worker that comes back, or two workers, publish nothing twice. A step
+never fails because of this; what could not be written is written by the next look.
 """
 
 import logging
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class HoldMemory:
-    """What holds since when, as one attempt of a step has seen it; `words`: what comes next, for people."""
+    """What holds since when, as one attempt of a step has seen it; `words`: what happens next, for people."""
 
     blocker: Blocker | None = None
     since: float = 0.0
@@ -52,7 +52,7 @@ class HoldMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingClaim:
-    """A claim that leaves, since when this part of its departure has gone on, its Nodes, and what holds it now."""
+    """A claim that leaves: since when this part of its departure lasts, its Nodes, and what holds it now."""
 
     claim: NodeClaim
     began: float | None
@@ -88,10 +88,10 @@ class Holds:
             else:
                 await self._climb(held, held.hold, clock, memory)
         except Failure as failure:
-            _log.warning("NodeClaim %s: what holds its drain is not written: %s", held.claim.name, failure)
+            _log.warning("NodeClaim %s: could not write what holds its drain: %s", held.claim.name, failure)
 
     def _rules(self, claim: NodeClaim) -> tuple[DrainRules, ...]:
-        """None while they cannot be seen: then nothing is forced, and a hook holds."""
+        """The policies' rules; None while they cannot be seen: then nothing is forced, and a hook holds."""
         try:
             return self.lookups.drain_rules(claim.labels.get(names.NODE_POOL, ""))
         except Failure:
@@ -116,7 +116,7 @@ class Holds:
                 await self.notices.publish(*self._notices(replace(held, claim=written), hold, level, memory.words))
 
     async def _start(self, held: LeavingClaim, blocker: Blocker, since: float) -> None:
-        """Write the moment of the question, once. A decision from before it answers nothing that was asked: it might be
+        """Write the moment of the question, once. A decision from before it does not answer it: that decision might be
         a year old."""
 
         def change(live: NodeClaim) -> MetadataChange | None:
@@ -129,7 +129,7 @@ class Holds:
         await revise_claim(self.claims, held.claim, change)
 
     async def _reach(self, held: LeavingClaim, hold: DrainHold, level: Level) -> NodeClaim | None:
-        """The claim with it, where it is ours to say: written by this look, before it is said."""
+        """The claim with the next level written, if this look wrote it and so may publish it."""
         written = False
 
         def change(live: NodeClaim) -> MetadataChange | None:
@@ -162,13 +162,14 @@ class Holds:
                 return drain_forced(held.nodes, words, held.claim.annotations[names.TERMINATION_DEADLINE])
 
     async def _deny(self, held: LeavingClaim) -> None:
-        """Before the delete the disruption is called off for it, as by a cancel; after it there is no way back."""
+        """Publish that a hook denies too late, once the claim is deleted. Before that, upkeep calls the disruption off,
+        as for a cancel."""
         hook = denial(held.claim)
         if hook is not None and held.claim.deleting_since is not None:
             await self.notices.publish(denied_too_late(held.claim, hook.words))
 
     async def _decide(self, held: LeavingClaim, decision: Decision) -> None:
-        """The answer comes off with what follows from it; an Event says what that is."""
+        """Remove the answer together with writing what follows from it; an Event says what that is."""
         said: Notice | None = None
 
         def change(live: NodeClaim) -> MetadataChange | None:

@@ -1,7 +1,7 @@
 """Moves the pods of Deployments of one replica off a node: begins each move once, watches it, and takes it back.
 
 Every look works out from the Deployment alone how far its move is (`dovetail/model/places/moves.py`), so a worker that
-comes back goes on where another stopped. Each change is written at the version that it was decided on, so that two
+comes back continues where another stopped. Each change is written at the version that it was decided on, so that two
 workers, or a look at an old cache, begin no move twice.
 """
 
@@ -16,14 +16,8 @@ from dovetail.activities.termination.evictor import EvictionOutcome, to_the_end
 from dovetail.model.nodes import Node
 from dovetail.model.objects.judging import Judging, Unjudged
 from dovetail.model.objects.workloads import Deployment, RollOut
-from dovetail.model.places.moves import (
-    MoveStep,
-    MoveVerdict,
-    beginning,
-    ending,
-    is_to_be_taken_back,
-    taking_back,
-)
+from dovetail.model.places.move_changes import beginning, ending, taking_back
+from dovetail.model.places.moves import MoveStep, MoveVerdict, is_to_be_taken_back
 from dovetail.model.pods import Pod
 from dovetail.model.rules.drain_rules import Blocker
 from dovetail.notices.moves import move_begun, move_called_off, move_failed, move_impossible, moved
@@ -40,8 +34,8 @@ TRIES: Final = 5  # a roll-out writes its Deployment's status every moment; afte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveTerms:
-    """The node that is left, by when, whose share of the pace is used, and how. `urgent`: nobody waits for a move, as
-    where somebody deletes the node; `paused`: a person has paused drains, so no further move is begun."""
+    """The node that is drained, by when, whose share of the pace is used, and how. `urgent`: nobody waits for a move,
+    as when somebody deletes the node; `paused`: a person has paused drains, so no further move begins."""
 
     node: Node
     pool: str
@@ -65,7 +59,7 @@ class Mover:
         self.pace, self.now = pace, now
 
     async def look(self, pods: Iterable[Pod], terms: MoveTerms, memory: DrainMemory) -> tuple[Pod, ...]:
-        """Do what is due; which of these pods are left to be evicted."""
+        """Do what is due; answers which of these pods remain to be evicted."""
         moves, judging, evicted = self.lookups.moves(), Judging(), list[Pod]()
         for pod in pods:
             verdict = judging.judge(pod, "move", moves.verdict, pod, terms.node.uid, terms.deadline)
@@ -81,7 +75,7 @@ class Mover:
         return tuple(evicted)
 
     async def end(self, node: Node) -> bool:
-        """End what is over of the moves from this node, also where the old pod is gone; whether none is left."""
+        """End the finished moves from this node, even if the old pod is gone; answers whether none is left."""
         found = self.lookups.moves_from(node.uid)
         for deployment in found:
             roll_out = _of(deployment)
@@ -96,8 +90,8 @@ class Mover:
         return not found
 
     async def undo(self, node: Node, pods: Iterable[Pod]) -> None:
-        """Take back what is under way, because the node stays. By the API server, since a move may have begun a moment
-        ago. Where the right to it is gone, it is said, and the node is given free all the same."""
+        """Take back what is under way, because the node stays. Read from the API server, since a move may have begun a
+        moment ago. If the right to do so is missing, that is logged, and the node is released all the same."""
         moves, seen = self.lookups.moves(), {d.uid: d for d in self.lookups.moves_from(node.uid)}
         for pod in pods:
             found = moves.deployment_of(pod)

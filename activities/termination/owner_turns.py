@@ -1,8 +1,8 @@
-"""Whose turn it is: no more than a share of one owner's pods is taken from it at once, over all drains of the process.
+"""Whose turn it is: at most a share of one owner's pods is evicted at once, over all drains of the process.
 
-Asked before each eviction, beside the pace; one per process. The pods are counted in one pass over the cache, for all
-owners that are asked about, and so rarely that it costs about a hundredth of a core however many there are. What was
-evicted is remembered for a minute; a worker that starts anew counts the pods that are not Ready yet.
+Each eviction asks it, beside the pace; there is one per process. One pass over the cache counts the pods of all owners
+that are asked about, rarely enough to cost about a hundredth of a core however many pods there are. Evictions are
+remembered for a minute; a worker that starts anew counts the pods that are not Ready yet.
 """
 
 from collections.abc import Callable, Collection

@@ -1,8 +1,8 @@
 """Terminates the instance of a departure and looks until it is gone.
 
-One step for the whole wait, with a look every 5 s (TRM-36): a step that failed until the next look was a step to pay
-for with each of them. Terminating is the look: it is safe to repeat, and only "gone" ends it. An empty providerID is no
-proof that nothing was launched, so the cloud is then asked by the claim's UID (DUR-3).
+One step for the whole wait, with a look every 5 s (TRM-36): a step that failed until the next look would be billed for
+each. Terminating is the look: it is safe to repeat, and only "gone" ends it. An empty providerID does not prove that
+nothing was launched, so the cloud is then asked by the claim's UID (DUR-3).
 """
 
 import asyncio
@@ -100,7 +100,8 @@ class TerminateInstance:
             raise
 
     async def _wait_for_hooks(self, departure: Departure) -> None:
-        """An instance that has never joined has nothing that a hook could keep, and one that ends is not held up."""
+        """Wait for hooks. An instance that has never joined has nothing that a hook could keep, and one that is already
+        terminating is not held up."""
         memory = HoldMemory()
         async for _ in looks(self.pause):
             claim = await self.known.find(departure.claim)
@@ -120,8 +121,8 @@ class TerminateInstance:
             report(words + (f"; {memory.words}" if memory.words else ""))
 
     async def _refuse_anothers(self, ref: ClaimRef, provider_id: str) -> None:
-        """Refuse an instance that does not name the claim, where the claim itself names none: an id in a request is
-        only a text."""
+        """Refuse an instance whose claim is not this one, if the claim itself names none: an id in a request is only a
+        text."""
         found = await self.cloud.find(provider_id=provider_id)
         if found is not None and found.claim_uid != ref.uid:
             raise Refused(f"NodeClaim/{ref.name}", f"{provider_id} is not its instance, and is not terminated")

@@ -1,7 +1,7 @@
 """Writes on a NodePool that one of its claims has ended without the pods that it was made for.
 
-The last that is done before the claim is gone, since it alone names those pods. What cannot be written is logged: a
-claim is not kept for it.
+That is the last thing done before the claim is gone, since only the claim names those pods. An error is only logged: no
+claim is kept for it.
 """
 
 import logging
@@ -42,7 +42,9 @@ class UnusedLaunches:
             if launch := launch_in_vain(claim, snapshot.pods, self.now()):
                 await self._write(snapshot, claim, launch)
         except Failure as failure:
-            _log.warning("NodePool of NodeClaim %s does not remember that it was of no use: %s", claim.name, failure)
+            _log.warning(
+                "NodeClaim %s: its NodePool could not record that its launch was of no use: %s", claim.name, failure
+            )
 
     async def _write(self, snapshot: Snapshot, claim: NodeClaim, launch: UnusedLaunch) -> None:
         pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))

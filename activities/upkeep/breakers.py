@@ -24,8 +24,8 @@ class BreakerUpkeep:
         self.published: frozenset[tuple[str, str, float]] = frozenset()  # pool's UID, reason, since when
 
     async def look(self, snapshot: Snapshot) -> Look[Write]:
-        """The writes that are due, and when time alone changes a breaker. None while it is not known what policies say
-        of breakers: what stands there holds."""
+        """The writes that are due, and when time alone changes a breaker. None while the policies' rules for breakers
+        are unknown: then breakers stay as they are."""
         if "DisruptionPolicy" in snapshot.stale:
             return Look()
         writes: list[Write] = []

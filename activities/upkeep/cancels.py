@@ -1,10 +1,11 @@
-"""Calls disruptions off: for the annotation `dovetail.sh/cancel` on a NodeClaim, for a hook that denies it, and for a
+"""Calls disruptions off: for the annotation `dovetail.sh/cancel` on a NodeClaim, for a hook that denies one, and for a
 Freeze that says so.
 
-For a person with kubectl and without Temporal. The annotation works before it is answered: planners leave such a claim
-alone, and no mark is put on it. Answering it means to tell the disruption that has marked the claim, or, where none
-has, to write down that the node rests; then the annotation is taken off. A Freeze with `inFlight: Undo` tells each
-disruption that has marked a claim and has not deleted it, and a hook that denies it the one of its own claim.
+The annotation is for people with kubectl and without Temporal. It takes effect before it is answered: planners leave
+such a claim alone, and no mark is put on it. The answer is to signal the disruption that has marked the claim or, if
+none has, to write down that the node rests; then the annotation is removed. A Freeze with `inFlight: Undo` signals each
+disruption that has marked a claim and has not deleted it; a hook that denies a disruption signals that of its own
+claim.
 """
 
 from collections.abc import Callable, Iterator
@@ -111,8 +112,8 @@ class CancelUpkeep:
 
 
 def _frozen(snapshot: Snapshot, now: float) -> Iterator[tuple[NodeClaim, str, str]]:
-    """The claims whose disruption a Freeze calls off, why, and by which Freeze. From their delete on they go forward;
-    where a person calls it off too, that is the answer."""
+    """The claims whose disruption a Freeze calls off, why, and by which Freeze. Disruptions that have deleted their
+    claim continue; if a person calls one off too, the person's order is carried out."""
     freezes = [freeze for freeze in snapshot.freezes.values() if freeze.undoes and freeze.holds(now)]
     for claim in snapshot.claims.values() if freezes else ():
         reason = claim.condition(names.DISRUPTION_REASON)

@@ -3,8 +3,8 @@
 Conditions and stamps of one claim are written in one request. The cloud's verdict on drift is asked for once per claim
 in five minutes, and again when its class has changed: a new image changes nothing on the claim itself.
 
-A claim that says what it should is judged again when it, or what it is judged by, has changed, and when time may change
-the answer: with five thousand claims, judging all of them at each change takes most of a second.
+A claim that is up to date is judged again when it, or what it is judged by, has changed, and when time may change the
+answer: with five thousand claims, judging all of them at each change takes most of a second.
 """
 
 import logging
@@ -128,7 +128,7 @@ class ClaimUpkeep:
         return Look(due=writes, again=min(moments, default=None))
 
     async def _see_what_judges(self, snapshot: Snapshot) -> None:
-        """Classes and bases as of this look; what was judged by others is forgotten."""
+        """Take classes and bases as of this look; verdicts that were made with others are forgotten."""
         before = self.seen.classes, self.seen.bases, self.seen.supported
         references = self.references.of(snapshot)
         self.seen.classes = {each: (await self.catalogues.node_class(each)).version for each in references}
@@ -227,7 +227,7 @@ def _references(snapshot: Snapshot) -> tuple[NodeClassRef, ...]:
 
 
 def _as_present(claim: NodeClaim, wanted: Condition | None) -> Condition | None:
-    """The condition that stands, where it says the same: its generation and time are not ours to compare."""
+    """The condition that exists, if it says the same: its generation and time are not ours to compare."""
     if wanted is None:
         return None
     present = claim.condition(wanted.type)

@@ -1,8 +1,8 @@
 """Upkeep: keeps conditions, statuses, labels and hashes true as facts change.
 
 Level-triggered: each look compares what is written on an object with what should be, and writes only the difference, so
-there is nothing to remember but which pods were on which node at the last look (DIS-163). After a restart the pods' own
-times take the place of that memory (DIQ-12).
+the only memory is which pods were on which node at the last look (DIS-163). After a restart the pods' own times replace
+that memory (DIQ-12).
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class KeepUp:
             await stop(*tasks)
 
     async def _keep_classes(self, until: float) -> None:
-        """NodeClasses beside the rest: a cloud that answers slowly holds nothing else up."""
+        """Keep NodeClasses up to date beside the rest: a cloud that answers slowly holds nothing else up."""
         sleep = ClusterSleep(self.view)
         while self.classes is not None and self.now() < until:
             revision = self.view.revision()
@@ -114,9 +114,9 @@ class KeepUp:
             slept.result()
 
     async def carried_out(self, looks: Sequence[Look[Write] | None]) -> tuple[int, bool, float | None]:
-        """How many objects were written, whether all went well, and when to look again.
+        """How many objects were written, whether all succeeded, and when to look again.
 
-        What cannot be looked at or written is logged and tried again soon; the others go on.
+        What cannot be read or written is logged and retried soon; the other objects are unaffected.
         """
         found = [look for look in looks if look is not None]
         writes = all_due(found)
@@ -131,7 +131,7 @@ def again_after(failed: int) -> float:
 
 
 async def looked(tasks: Sequence[UpkeepTask], snapshot: Snapshot) -> list[Look[Write] | None]:
-    """Look at all objects once. Each task takes its time in a large cluster: others have their turn between them."""
+    """Look at all objects once. Each task takes a while in a large cluster, so other work runs between them."""
     found = []
     for task in tasks:
         found.append(await _look(task, snapshot))
@@ -162,13 +162,13 @@ async def _one(slots: asyncio.Semaphore, write: Write) -> int:
         try:
             await write()
         except Conflict as conflict:
-            _log.debug("upkeep, looked at again: %s", conflict)
+            _log.debug("upkeep, will look again: %s", conflict)
             return 0
         except Failure as failure:
             _log.warning("upkeep: %s", failure)
             return 0
         except Exception:
-            _log.exception("upkeep: a write")
+            _log.exception("upkeep: a write failed")
             step_failed("keep_up", "write")
             return 0
     return 1

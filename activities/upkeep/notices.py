@@ -1,8 +1,8 @@
 """Publishes what has become of NodeClaims, NodePools and Nodes: ready or not, and gone.
 
 Upstream publishes each transition of each condition (EVT-13): six Events in a claim's start alone, a third of all its
-requests. Here there is one for the root condition, which sums the others up; each of them stands on the object with its
-time, and in the workflow's history. What was there at the first look after a restart is not published again.
+requests. Here there is one for the root condition, which sums up the others; each of those is on the object with its
+time, and in the workflow's history. What existed at the first look after a restart is not published again.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """When a pod last came to a claim's node or left it, as the claim should say.
 
-Where the NodePool asks for no quiet, nothing is decided by that moment: it is written five minutes later, once for all
-that has moved until then, and so never on a node that is gone by then. It is written at once where the pool comes to
+If the NodePool asks for no quiet, nothing depends on that moment: it is written five minutes later, once for all pods
+that have moved until then, and so never on a node that is gone by then. It is written at once when the pool comes to
 ask for quiet.
 """
 

@@ -1,9 +1,9 @@
 """What each NodePool should say: the hash of its template, what it uses, whether it may be used, and its health.
 
-One writer for a pool's metadata and status, one request each, the second at the version that the first has left: two
-writers of one object would answer each other with conflicts. The claims get a new hash before the pool does, so that
+One writer for a pool's metadata and status, one request each, the second at the version that the first has produced:
+two writers of one object would cause conflicts for each other. The claims get a new hash before the pool does, so that
 taking over a cluster drifts nothing (NPL-5, DIS-177 to DIS-179). A pool is left alone until the cache shows our last
-write: another one at the version before would be a conflict.
+write: another write at the old version would be a conflict.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""Asks Prometheus what roll-outs and policies want to know, beside the look of upkeep: one that hangs holds nothing up.
+"""Asks Prometheus for what roll-outs and policies need to know, beside the look of upkeep: a query that hangs holds
+nothing up.
 
-What is wanted is said at each look. Each question is asked again and again as long as it is wanted, with a time limit
-of its own; the answers are kept, and each one that comes wakes upkeep, which writes what it means. Nothing here
-decides.
+Each look says what is wanted. Each question is repeated for as long as it is wanted, with its own time limit. Answers
+are kept, and each new one wakes upkeep, which writes what it means. Nothing here decides.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class MetricQuestions:
             _log.debug("%s: %s", question, failure)
             return Answer(at=self._moment(), fault=str(failure))
         except Exception as error:
-            _log.exception("a question to Prometheus")
+            _log.exception("a question to Prometheus failed")
             return Answer(at=self._moment(), fault=f"the question failed: {type(error).__name__}")
         return Answer(at=self._moment(), samples=samples)
 

@@ -1,5 +1,5 @@
-"""Makes the NodeRollouts that DisruptionPolicies ask for, takes away those that have been kept for long enough, and
-publishes what became of approvals. What became of one before the first look stands in its status."""
+"""Makes the NodeRollouts that DisruptionPolicies ask for, deletes those that have been kept for long enough, and
+publishes what became of approvals. What became of an approval before the first look is in its roll-out's status."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

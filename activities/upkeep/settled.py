@@ -1,7 +1,7 @@
-"""A look that found nothing to write is not made again until something says otherwise: an object of the kinds that it
+"""A look that found nothing to write is not repeated until something may have changed: an object of the kinds that it
 depends on, or the time.
 
-With five thousand nodes a pod comes or goes several times a second, and most tasks of upkeep ask nothing about pods.
+With five thousand nodes a pod comes or goes several times a second, and most tasks of upkeep do not depend on pods.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What the status of DisruptionPolicies, Freezes and NodeRollouts should say: whether they are understood, and more.
 
-In the words of kstatus: Ready where it is understood, or a roll-out complete; Stalled where a person must change it. A
-step of a roll-out is permitted by this very write.
+In the words of kstatus: Ready if it is understood, or a roll-out complete; Stalled if a person must change it. This
+very write permits a step of a roll-out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -85,14 +85,14 @@ class TimeRuleUpkeep:
         return Look(due=writes, again=earliest(*[m for m in moments if m is not None and m > self.now()]))
 
     def _answers(self, snapshot: Snapshot) -> Mapping[str, Answer]:
-        """What Prometheus has said, which is asked what is wanted to be known now."""
+        """Prometheus' answers; the same call says what to ask from now on."""
         if self.questions is None:
             return {}
         self.questions.want(questions_of(snapshot))
         return self.questions.answers
 
     async def _makes(self, rollout: Rollout, snapshot: Snapshot) -> str:
-        """What a launch for its pool is made of now; empty where nobody knows."""
+        """What a launch for its pool is made of now; empty if nobody knows."""
         pool = snapshot.pools.get(rollout.pool)
         if pool is None or self.catalogues is None or rollout.status.state == RolloutState.COMPLETE:
             return ""
@@ -108,7 +108,7 @@ class TimeRuleUpkeep:
             ended(rollout.pool, result)
 
     def _refusals(self, rollout: Rollout, place: RolloutStatus, snapshot: Snapshot) -> list[Write]:
-        """The refusals of targets, each on the NodeClass whose change it is: nothing of that is ever edited."""
+        """The notices of refused targets, each on the NodeClass whose change it is: nothing there is ever edited."""
         pool, failure = snapshot.pools.get(rollout.pool), place.failure
         known = self.refused.pop(rollout.uid, "")
         if pool is None or failure is None or self.notices is None or place.state not in REFUSED:
@@ -125,7 +125,7 @@ class TimeRuleUpkeep:
 
 
 def questions_of(snapshot: Snapshot) -> dict[str, float]:
-    """What policies and roll-outs under way want to know, and how often the most curious of them does."""
+    """The questions of policies and roll-outs under way, each with the shortest interval that one of them asks for."""
     rollouts = (each for each in snapshot.rollouts.values() if each.status.state in BEGUN and not each.fault)
     gates = [gate for rollout in rollouts for gate in rollout.gates]
     gates += [each.health.gate for each in snapshot.policies.values() if each.health and each.health.gate]

@@ -1,8 +1,8 @@
-"""What holds the event loop of a worker, and for how long.
+"""What blocks the event loop of a worker, and for how long.
 
-All steps of a process share one loop, and each must send a heartbeat within seconds. Code that holds the loop takes
-their time from all of them, and none of them can say so meanwhile. So the loop's lag is measured four times a second,
-and a thread looks from outside at what the loop does whenever it is late.
+All steps of a process share one loop, and each must send a heartbeat within seconds. Code that blocks the loop takes
+time from all of them, and meanwhile none can report it. So the loop's lag is measured four times a second, and a thread
+looks from outside at what the loop does whenever it is late.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LoopWatch:
-    """Over the loop of one thread. `beat` is called by the loop, `look` by anybody else."""
+    """Watches the loop of one thread. The loop calls `beat`, any other thread `look`."""
 
     thread: int
     clock: Callable[[], float] = time.monotonic
@@ -66,7 +66,7 @@ class LoopWatch:
             self._held_by[calls(frame)] += 1
         if late >= STUCK_SECONDS and not self._complained:
             self._complained = True
-            _log.error("the event loop has been held for %.0f s and is not free yet%s", late, self._by())
+            _log.error("the event loop has been blocked for %.0f s and still is%s", late, self._by())
 
     def _by(self) -> str:
         seen = self._held_by.most_common(1)
@@ -79,11 +79,12 @@ def calls(frame: FrameType) -> str:
 
 
 def frames_from(frame: FrameType, most: int) -> list[FrameType]:
-    """Those of another thread, the innermost first.
+    """The frames of another thread, the innermost first.
 
-    They are taken without a step of Python in between: while the other thread goes on, one that it is leaving may be
-    no frame any more, and asking it ends the process (seen with CPython 3.11). A collection would be such a step: each
-    frame that is asked for is a new object, which may begin one."""
+    They are collected without a step of Python in between. While the other thread runs on, a frame that it is leaving
+    may no longer be one, and asking it crashes the process (seen with CPython 3.11). A garbage collection would be such
+    a step: each frame is a new object, and creating it may start one.
+    """
     found = deque[Any]()
     with uncollected(), suppress(AttributeError):  # beyond the outermost, which is called by None
         found.extend(accumulate(repeat("f_back", most - 1), getattr, initial=frame))

@@ -1,13 +1,13 @@
 """Publishes notices beside the steps, so that no plan, claim or eviction waits for an Event.
 
-Ten thousand pods that fit nowhere make ten thousand requests; an API server that is slow rather than away would hold
-back what matters for hours. They also share the event loop with everything else, so between two handfuls the queue
-rests for longer than a handful took: where the machine is short, Events come later and claims do not. Notices about
-other objects than pods go first.
+Ten thousand pods that fit nowhere make ten thousand requests; with an API server that is slow rather than away, these
+would delay what matters for hours. They also share the event loop with everything else, so between two batches the
+queue rests for longer than a batch took: on a busy machine, Events come later and claims do not. Notices about other
+objects than pods go first.
 
-The queue is bounded: when it is full the oldest notice is dropped and counted. A notice that waits already is not
-queued twice; the later words count. What is still queued when the worker stops is published for a few seconds more;
-what a killed worker had queued is lost, as it is only an explanation.
+The queue is bounded: when it is full, the oldest notice is dropped and counted. A notice that is already queued is not
+queued twice; the later words replace the earlier. What is still queued when the worker stops is published for a few
+more seconds; what a killed worker had queued is lost, which is acceptable for explanations.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class NoticeQueue:
             self._idle.set()
 
     def _next(self) -> list[Notice]:
-        """The oldest, but what is about pods last: of these there may be ten thousand."""
+        """The oldest notice, but those about pods last: there may be ten thousand of them."""
         of_pods = (key for key, notice in self._waiting.items() if notice.kind == "Pod")
         others = (key for key, notice in self._waiting.items() if notice.kind != "Pod")
         return [self._waiting.pop(key) for key in list(islice(chain(others, of_pods), AT_ONCE))]

@@ -99,4 +99,4 @@ def _note(health: TaskHealth, error: Exception) -> None:
     health.failed_at = monotonic()
     health.message = f"{type(error).__name__}: {error}"
     task_failed(health.name)
-    _log.error("the background task %s has failed and is started anew", health.name, exc_info=error)
+    _log.error("the background task %s has failed and is restarted", health.name, exc_info=error)

@@ -34,6 +34,8 @@ from dovetail.cli.top.command import add_top
 if TYPE_CHECKING:
     from dovetail.settings.settings import Settings
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 
 NAME: Final = "dovetail"
 
@@ -47,19 +49,45 @@ _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/to
 
 
 def parser(called: str = NAME) -> argparse.ArgumentParser:
-    """All sub-commands and their arguments. `called`: the words by which a person has called the program."""
+    """All commands, in the order of the help. `called`: the name by which a person has called the program."""
     top = argparse.ArgumentParser(
         prog=called,
         description="Node lifecycle automation for Kubernetes.",
         epilog=f"{called} COMMAND --help has the options of a command.",
     )
     top.add_argument("--version", action=PrintedVersion, help="this program's version; `dovetail version` has all")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    shared = _connection()
+    _add_worker(commands, shared)
+    add_status(commands, shared)
+    add_fleet(commands)
+    add_top(commands, shared)
+    _add_cancel(commands, shared)
+    add_replace(commands, shared)
+    add_decide(commands, shared)
+    add_rollout(commands, shared)
+    _add_set_up(commands, shared)
+    add_pauses(commands, shared)
+    add_commands(commands, shared)
+    add_shadow(commands, shared)
+    add_replay(commands, shared)
+    add_version(commands, shared)
+    add_completion(commands, shared)
+    _add_demo(commands)
+    dress(top)
+    return top
+
+
+def _connection() -> argparse.ArgumentParser:
+    """The options by which a command finds its cluster."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--cluster", help="the cluster's name (CLUSTER_NAME)")
     shared.add_argument("--kubeconfig", type=Path, help="the cluster's kubeconfig (KUBECONFIG)")
     shared.add_argument("--world", type=Path, help="an embedded world's file (DOVETAIL_WORLD)")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    return shared
 
+
+def _add_worker(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     worker = commands.add_parser(
         "worker",
         parents=[shared],
@@ -70,10 +98,8 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     worker.add_argument("--roles", help="control, plan, or both (DOVETAIL_ROLES)")
     worker.set_defaults(act=_worker)
 
-    add_status(commands, shared)
-    add_fleet(commands)
-    add_top(commands, shared)
 
+def _add_cancel(commands: "Commands", shared: argparse.ArgumentParser) -> None:
     stop = commands.add_parser("cancel", parents=[shared], help="call a disruption off before its delete")
     stop.add_argument("node", help="the Node or NodeClaim")
     stop.add_argument("--reason", required=True, help="why, for the record")
@@ -81,10 +107,9 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     add_place(stop)
     stop.set_defaults(act=_cancel, order=True)
 
-    add_replace(commands, shared)
-    add_decide(commands, shared)
-    add_rollout(commands, shared)
 
+def _add_set_up(commands: "Commands", shared: argparse.ArgumentParser) -> None:
+    """What is done once for a cluster or for Temporal."""
     over = commands.add_parser("take-over", parents=[shared], help="take the place of another cluster of this name")
     over.add_argument("--from", dest="theirs", required=True, metavar="UID", help="the cluster that is gone")
     over.set_defaults(act=_take_over)
@@ -93,20 +118,13 @@ def parser(called: str = NAME) -> argparse.ArgumentParser:
     temporal.add_argument("--retention", default="30d", help="how long ended workflows are kept (30d)")
     temporal.set_defaults(act=_set_up_temporal)
 
-    add_pauses(commands, shared)
-    add_commands(commands, shared)
-    add_shadow(commands, shared)
-    add_replay(commands, shared)
-    add_version(commands, shared)
-    add_completion(commands, shared)
 
+def _add_demo(commands: "Commands") -> None:
     story = commands.add_parser("demo", help="play the story of a few nodes in an embedded world")
     story.add_argument("--folder", type=Path, default=Path(".dovetail/demo"), help="where its files are kept")
     story.add_argument("--keep", action="store_true", help="leave world, Temporal and worker running until Ctrl-C")
     story.add_argument("--change", action="store_true", help="the story of a change of image that goes step by step")
     story.set_defaults(act=_demo)
-    dress(top)
-    return top
 
 
 class _ListSettings(argparse.Action):

@@ -1,7 +1,8 @@
-"""The payload codec: what turns everything that we put into histories into something that only we can read.
+"""The payload codec: makes everything that we put into histories readable to us alone.
 
-`DOVETAIL_PAYLOAD_CODEC=module:factory` names it. Texts of failures are moved into payloads too, so that they pass
-through it. Workers and commands must name the same one: what cannot be read is reported so, with the setting's name.
+`DOVETAIL_PAYLOAD_CODEC=module:factory` names it. Texts of failures are moved into payloads too, so that it encodes them
+as well. Workers and commands must use the same codec: a payload that cannot be read is reported with the setting's
+name.
 """
 
 import importlib
@@ -27,19 +28,19 @@ from dovetail.workflows.short_failures import ShortHiddenFailures
 
 @runtime_checkable
 class PlacedCodec(Protocol):
-    """A codec that binds payloads to the workflow that they are for.
+    """A codec that binds payloads to the workflow that they are meant for.
 
-    The id of the workflow is what both ends know of each payload: our runner answers for all of a workflow's commands
-    alike (worker/sandbox.py), and the SDK does not promise the type of a step.
+    The workflow's id is what both ends know about each payload: our runner converts all commands of a workflow alike
+    (worker/sandbox.py), and the SDK does not promise the type of a step.
     """
 
     def at(self, workflow_id: str) -> PayloadCodec:
-        """The codec of what that workflow and its steps are given and give."""
+        """The codec for the inputs and answers of that workflow and its steps."""
 
 
 class NamedCodec(PayloadCodec, WithSerializationContext):
-    """A codec whose failures name the setting that it comes from. Unless it is `placed`, it never learns what a
-    payload is for, and writes what the version before could read."""
+    """A codec whose failures name the setting that it comes from. Unless it is `placed`, it does not learn what a
+    payload is for, and writes what the previous version could read."""
 
     def __init__(self, codec: PayloadCodec, name: str, *, placed: bool = True) -> None:
         self.codec, self.name, self._placed = codec, name, placed

@@ -1,7 +1,7 @@
-"""What the link to Temporal is made of: address, namespace, TLS, key.
+"""The parts of the link to Temporal: address, namespace, TLS, key.
 
-Temporal's own environment variables and configuration file say it, which the `temporal` command reads too; only an API
-key may come from a file of its own beside them, because a variable cannot be renewed in a process that runs. Every
+They come from Temporal's own environment variables and configuration file, which the `temporal` command reads too. Only
+an API key may also come from a file of its own, because a variable cannot be renewed in a running process. Every
 reading opens the files anew.
 """
 
@@ -54,7 +54,7 @@ def _key_in(file: Path) -> str:
 
 
 def is_encrypted(client: Client) -> bool:
-    """Whether nobody on the way can read what is said; an API key alone turns TLS on too."""
+    """Whether nobody on the way can read the traffic; an API key alone turns TLS on too."""
     config = client.service_client.config
     return config.api_key is not None if config.tls is None else bool(config.tls)
 

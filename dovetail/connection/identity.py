@@ -1,7 +1,7 @@
 """The name under which a worker takes its steps: product, version, process, pod.
 
-People see it in Temporal's lists of workers and beside each event; a worker that starts in the place of a killed one
-reads from it which process had a step in hand. Workers of the first version are called process@host.
+People see it in Temporal's lists of workers and beside each event. A worker that starts in the place of a killed one
+reads from it which process had a step under way. Workers of the first version are called process@host.
 """
 
 import os

@@ -1,9 +1,8 @@
-"""The client of this process, exchanged while it runs when what it was made of has changed.
+"""The client of this process, replaced while it runs when its configuration has changed.
 
-Certificates and keys are files that are written anew long before the old ones end. They are read again every ten
-seconds; where they differ, another connection is made, and only when it stands it takes the old one's place in every
-worker. One that cannot be made (a key that does not belong to its certificate yet) is tried again, and the old one
-serves on.
+Certificates and keys are files that are rewritten long before the old ones expire. They are read again every ten
+seconds; if they differ, a new connection is made, and once it is up it replaces the old one in every worker. If it
+cannot be made (a key that does not belong to its certificate yet), that is tried again, and the old one stays in use.
 """
 
 import asyncio
@@ -60,7 +59,7 @@ class Link:
             return await self._follow(options)
         except TemporalUnusable as error:
             if str(error) != self._trouble:
-                _log.warning("the link to Temporal stays as it was: %s", error)
+                _log.warning("the connection to Temporal could not be renewed and stays in use: %s", error)
             self._trouble = str(error)
             return False
 
@@ -71,10 +70,10 @@ class Link:
             self.client = _on(self.client, await connect_with(options, self._settings))
             for follower in self._followers:
                 follower(self.client)
-            _log.info("a new connection to Temporal is used: its address, certificate or authority has changed")
+            _log.info("using a new connection to Temporal: its address, certificate or authority has changed")
         elif config.api_key != key:
             self.client.api_key = key
-            _log.info("a new API key is used for Temporal")
+            _log.info("using a new API key for Temporal")
         else:
             return False
         self._trouble = ""

@@ -1,9 +1,10 @@
-"""Whose the workflows under this cluster's name are: compared before a worker serves, and as long as it does.
+"""Which cluster the workflows under this cluster's name belong to: compared before a worker serves, and as long as it
+does.
 
-Two clusters may have one name: EKS names are unique in one account and region only, and a cluster that was rebuilt has
-the name of the one before it. In one namespace of Temporal they would share task queues and ids. The Scheduler says in
-its memo to which cluster it belongs, by the UID of that one's namespace kube-system; its last run says so even when it
-has ended, until the retention has passed. Every step says it once more in its header.
+Two clusters may have one name: EKS names are unique only within one account and region, and a rebuilt cluster has its
+predecessor's name. In one namespace of Temporal they would share task queues and ids. The Scheduler's memo says which
+cluster it belongs to, by the UID of the namespace kube-system; its last run says so even after it has ended, until the
+retention has passed. Every step repeats it in its header.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Who asks Temporal for work, and who has stopped asking.
+"""Which workers poll Temporal for work, and which have stopped.
 
-A worker that lives asks at least once a minute on each of its queues, whether or not there is anything to do; asking
-costs nothing, also where heartbeats are paid for and therefore rare.
+A worker that lives polls each of its queues at least once a minute, whether or not there is anything to do. That costs
+nothing, even where heartbeats are billed and therefore rare.
 """
 
 import time
@@ -22,7 +22,7 @@ TYPE_WORKFLOW: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
 
 async def pollers_of(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> list[str]:
-    """The workers that have asked there a short time ago."""
+    """The workers that have polled there a short time ago."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
     )
@@ -32,10 +32,11 @@ async def pollers_of(client: Client, queue: str, kind: "TaskQueueType.ValueType"
 
 
 class AbsentWorkers:
-    """Those that are missing from all queues in two looks in a row: one look may fall between two questions.
+    """Workers that are missing from all queues in two looks in a row: one look may fall between two polls.
 
-    In Temporal Cloud such a question is one of 30 a second for the whole namespace. So only those are looked for that
-    hold a step and have not been heard for a while, on one queue after the other until all have been seen."""
+    Temporal Cloud permits 30 such questions a second for the whole namespace. So only workers are looked for that hold
+    a step and have been silent for a while, on one queue after the other until all have been seen.
+    """
 
     def __init__(self) -> None:
         self._missing: frozenset[str] = frozenset()

@@ -1,8 +1,8 @@
-"""Is Temporal there for this worker?
+"""Does Temporal answer this worker?
 
-The worker asks for a description of the Scheduler, every five seconds and beside all steps. Such a call takes the way
-of every step, through the frontend and the history service to the database, and writes nothing. Any answer about the
-workflow counts, even that it does not exist; no error counts as an answer, whatever its kind, because a server that
+The worker asks for a description of the Scheduler, every five seconds and beside all steps. Such a call takes the same
+path as every step, through the frontend and the history service to the database, and writes nothing. Any answer about
+the workflow counts, even that it does not exist. No error counts as an answer, whatever its kind, because a server that
 refuses this worker hands it no steps either. One missed answer is a blip: Temporal is away after eight seconds without
 any.
 """
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class TemporalPresence:
-    """What this process knows of it. Without a client it is as if it did not answer."""
+    """What this process knows about that. Without a client, Temporal counts as not answering."""
 
     def __init__(self, cluster: str, now: Callable[[], float] = time.monotonic) -> None:
         self.client: Client | None = None
@@ -51,7 +51,7 @@ class TemporalPresence:
 
     @property
     def is_away(self) -> bool:
-        """Whether it has not answered for so long that what cannot wait is done without it."""
+        """Whether it has been silent for so long that what cannot wait is done without it."""
         return self._away.is_set()
 
     @property

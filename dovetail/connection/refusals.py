@@ -1,8 +1,8 @@
-"""Why a link could not be made, in words that name the setting.
+"""Why a connection could not be made, in words that name the setting.
 
-The transport says it in its own words and deep inside: by the alert of the other side, or by what its library found
-wrong with the other side's certificate. Often the alert is lost, and the other side has only closed the connection;
-then what we did not show, or showed, is the likely reason.
+The transport explains it in its own words and deep inside: by the other side's alert, or by what its library found
+wrong with the other side's certificate. Often the alert is lost and the other side has merely closed the connection;
+then the likely reason is the credential that we did not send, or did.
 """
 
 from typing import Final

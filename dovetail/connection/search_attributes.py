@@ -1,8 +1,8 @@
 """The search attributes that the namespace must have before a workflow runs.
 
-A missing one would make the first workflow hang without a word, so they are added where that is allowed. Where the
-operator's calls are refused or not there, as in Temporal Cloud and in a namespace that is shared, a harmless query
-tells whether an attribute is known; what is missing is then named with the lines that add it.
+If one were missing, the first workflow would hang without a message, so missing ones are added if that is allowed. If
+the operator's calls are refused or unavailable, as in Temporal Cloud and in a shared namespace, a harmless query shows
+whether an attribute is known; missing ones are then listed with the commands that add them.
 """
 
 from collections.abc import Sequence

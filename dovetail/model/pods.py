@@ -177,3 +177,9 @@ class Pod:
     def key(self) -> str:
         """namespace/name, as events and messages print it."""
         return f"{self.shape.namespace}/{self.name}"
+
+
+def claim_key(pod: Pod, use: VolumeUse) -> str:
+    """namespace/name of the PersistentVolumeClaim that a volume of the pod leads to."""
+    name = f"{pod.name}-{use.claim_name}" if use.ephemeral else use.claim_name
+    return f"{pod.namespace}/{name}"

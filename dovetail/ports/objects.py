@@ -20,7 +20,7 @@ from dovetail.notices.notice import Notice
 if TYPE_CHECKING:  # what decides about moves, policies and roll-outs is not loaded for an order
     from dovetail.model.objects.buffers import BufferStatus, CapacityBuffer
     from dovetail.model.objects.overlays import NodeOverlay
-    from dovetail.model.places.moves import MoveChange
+    from dovetail.model.places.move_changes import MoveChange
     from dovetail.model.rules.policies import Freeze, Policy, PolicyStatus, TimeRules
     from dovetail.model.rules.rollout_approvals import Approval
     from dovetail.model.rules.rollouts import Intent, NewRollout, Rollout, RolloutStatus

@@ -7,14 +7,14 @@ attach-detach controller detaches volumes; this product never does (TRM-32).
 from collections.abc import Mapping
 
 from dovetail.model.objects.workloads import VolumeAttachment
-from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.pods import Pod, claim_key
 from dovetail.model.rules.pod_rules import is_drainable
 
 
 def volume_claim_keys(pods: tuple[Pod, ...], now: float) -> tuple[str, ...]:
     """namespace/name of the volume claims of the pods that stay."""
     staying = (pod for pod in pods if not is_drainable(pod, now))
-    keys = {_key(pod, volume) for pod in staying for volume in pod.shape.volumes}
+    keys = {claim_key(pod, volume) for pod in staying for volume in pod.shape.volumes}
     return tuple(sorted(keys))
 
 
@@ -25,8 +25,3 @@ def holding(
     ignored = {volumes[key] for key in staying if volumes.get(key)}
     held = (a for a in attachments if a.volume_name and a.volume_name not in ignored)
     return tuple(sorted(held, key=lambda attachment: attachment.name))
-
-
-def _key(pod: Pod, volume: VolumeUse) -> str:
-    name = f"{pod.name}-{volume.claim_name}" if volume.ephemeral else volume.claim_name
-    return f"{pod.namespace}/{name}"

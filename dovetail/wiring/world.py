@@ -23,7 +23,7 @@ from dovetail.adapters.kubernetes_json.kinds import CLUSTER_KINDS, NODE_OVERLAY,
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.adapters.prometheus.client import Prometheus
-from dovetail.model.places.moves import GUARD_KINDS
+from dovetail.model.places.move_changes import GUARD_KINDS
 from dovetail.ports.clock import Clock, SameClock, unfit_clock
 from dovetail.ports.cloud import Catalogues, Cloud, NodeClassUpkeep, Rehearsal, SupposedClasses
 from dovetail.ports.inspection import Inspection, RawObjects

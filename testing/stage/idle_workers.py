@@ -27,7 +27,7 @@ from dataclasses import replace
 from unittest.mock import patch
 from dovetail.cli.main import run
 from dovetail.wiring import world as wiring
-from dovetail.worker.run import GRACE
+from dovetail.worker.task_queues import GRACE
 
 GRACE["control"] = 3600.0
 

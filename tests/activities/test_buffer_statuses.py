@@ -123,7 +123,7 @@ async def test_a_status_that_cannot_be_written_is_logged_and_delays_no_other(cap
         await written(buffers, world, notices)
 
     assert [buffer.name for buffer, _ in buffers.written] == ["two"]
-    assert "the room of CapacityBuffer default/one stands could not be written" in caplog.text
+    assert "CapacityBuffer default/one: could not write whether its room exists" in caplog.text
     assert [(n.reason, n.name) for n in notices.published] == [("FailedScheduling", "huge")]
 
 

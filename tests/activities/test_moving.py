@@ -17,7 +17,9 @@ from dovetail.messages.subjects import ClaimRef
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment, Namespace, RollOut
 from dovetail.model.permission.pauses import Activity, Pause
-from dovetail.model.places.moves import MoveChange, Moves, OfSnapshot, read_begun, read_failed
+from dovetail.model.places.move_changes import MoveChange, read_begun, read_failed
+from dovetail.model.places.moved_pods import OfSnapshot
+from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.snapshot import Snapshot
 from dovetail.ports.failures import Conflict, Failure, Forbidden, Refused

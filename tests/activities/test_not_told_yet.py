@@ -19,7 +19,8 @@ from dovetail.adapters.kubernetes_json.view import CachedView
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment
 from dovetail.model.permission.pauses import Activity, Pause
-from dovetail.model.places.moves import GUARD, GUARD_KINDS, Moves, MoveStep, WhyNotMoved
+from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
+from dovetail.model.places.moves import Moves, MoveStep, WhyNotMoved
 from dovetail.model.pods import Pod, VolumeUse
 from dovetail.model.remembered.breakers import Breaker, with_breaker
 from dovetail.model.rules.rollouts import RolloutState

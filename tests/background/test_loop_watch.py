@@ -81,7 +81,7 @@ def test_a_loop_that_does_not_come_back_is_named_once_all_the_same(caplog: pytes
     watch.look()
     watch.look()
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
-    assert "has been held for 30 s and is not free yet: LoopWatch.look" in caplog.records[0].getMessage()
+    assert "has been blocked for 30 s and still is: LoopWatch.look" in caplog.records[0].getMessage()
 
 
 def test_a_thread_that_is_gone_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:

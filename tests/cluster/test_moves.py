@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from dovetail.model import names
-from dovetail.model.places.moves import GUARD
+from dovetail.model.places.move_changes import GUARD
 from dovetail.model.values.json import Json
 from testbed.plane import AuditEntry
 from testbed.plane.api import ApiClient

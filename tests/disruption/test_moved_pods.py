@@ -13,7 +13,7 @@ from dovetail.disruption.settings import DisruptionSettings
 from dovetail.messages.plans import DisruptionPlan
 from dovetail.model import names
 from dovetail.model.objects.workloads import Begun, Deployment, Failed, RollOut, SelectorSource
-from dovetail.model.places.moves import passed_on
+from dovetail.model.places.moved_pods import passed_on
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.index.index import Index

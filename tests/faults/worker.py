@@ -47,7 +47,7 @@ def main() -> None:
     with (
         patch("dovetail.worker.run.connect", connect),
         patch("dovetail.worker.run.open_world", open_world),
-        patch("dovetail.worker.run.runner", runner),
+        patch("dovetail.worker.task_queues.runner", runner),
     ):
         run()
 

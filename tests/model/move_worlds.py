@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.model.objects.workloads import AdmissionGuard, Deployment, RollOut, SelectorSource
-from dovetail.model.places.moves import GUARD, GUARD_KINDS
+from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.pods import Owner, Pod
 from dovetail.model.snapshot import Snapshot
 from tests.lifecycle.objects import a_pod

@@ -8,25 +8,26 @@ import pytest
 from dovetail.adapters.kubernetes_json.parsing.deployments import parse_deployment, parse_guard
 from dovetail.model import names
 from dovetail.model.objects.workloads import Begun, Failed, Namespace, RollOut, Volume, VolumeClaim
-from dovetail.model.places.moves import (
+from dovetail.model.places.move_changes import (
     GUARD,
     GUARD_KINDS,
-    OVERDUE_SECONDS,
-    RETRY_SECONDS,
-    USUAL_SECONDS,
     MoveChange,
-    Moves,
-    MoveStep,
-    MoveVerdict,
-    OfSnapshot,
-    WhyNotMoved,
     beginning,
     begun_text,
     ending,
-    passed_on,
     read_begun,
     read_failed,
     taking_back,
+)
+from dovetail.model.places.moved_pods import OfSnapshot, passed_on
+from dovetail.model.places.moves import (
+    OVERDUE_SECONDS,
+    RETRY_SECONDS,
+    USUAL_SECONDS,
+    Moves,
+    MoveStep,
+    MoveVerdict,
+    WhyNotMoved,
 )
 from dovetail.model.pods import HostPort, Pod, VolumeUse
 from dovetail.model.snapshot import Snapshot

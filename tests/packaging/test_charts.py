@@ -11,7 +11,7 @@ from deploy.charts.table import rows_of, with_table
 from dovetail.adapters.aws.environment import AwsEnvironment
 from dovetail.messages.workflow_types import GATE
 from dovetail.settings.settings import Settings, read_settings
-from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.task_queues import WORKFLOWS
 from testbed.plane import TestbedUnavailable
 from testbed.plane.helm import find_helm
 from tests.packaging.charts import (

@@ -10,7 +10,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.task_queues import WORKFLOWS
 
 FILE = Path(__file__).parent / "fingerprints.json"
 

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client, WorkflowHistory
 
-from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.task_queues import WORKFLOWS
 from tests.replay.recorded import HISTORIES, anonymous, recorded_files
 from tests.system.histories import replayer
 from tests.workflows.started import EVERYWHERE, Execution

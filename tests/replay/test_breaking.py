@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.task_queues import WORKFLOWS
 from tests.replay.breaking import BREAKING
 from tests.replay.changed import Change, first_failure, in_place
 from tests.replay.recorded import HISTORIES, read_history

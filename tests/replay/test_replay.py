@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 
-from dovetail.worker.run import WORKFLOWS
+from dovetail.worker.task_queues import WORKFLOWS
 from tests.replay.fingerprints import FILE, fingerprints
 from tests.replay.recorded import read_history, recorded_files
 from tests.system.histories import failures_of, replayer

@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.worker import Replayer
 
-from dovetail.worker.run import WORKFLOWS
 from dovetail.worker.sandbox import runner
+from dovetail.worker.task_queues import WORKFLOWS
 from dovetail.workflows.cluster_identity import ClusterIdentity
 from dovetail.workflows.converter import DATA_CONVERTER
 from dovetail.workflows.task_size import TaskSizeGuard

@@ -185,13 +185,13 @@ async def ended(stage: Stage, *arguments: str, **environment: str) -> tuple[int,
 async def test_no_temporal_server_is_one_line_that_names_the_address_and_the_worker_waits(stage: Stage) -> None:
     """A worker that ended would be started again ever more rarely, and answer no warning in between."""
     worker, log = stage.start_worker(TEMPORAL_ADDRESS="127.0.0.1:1"), stage.folder / "worker.log"
-    await stage.until(lambda: "waits for it" in log.read_text(), 60, "the worker says what it waits for")
+    await stage.until(lambda: "waits until it answers" in log.read_text(), 60, "the worker says what it waits for")
     worker.send_signal(signal.SIGTERM)
     await stage.until(lambda: worker.poll() is not None, 60, "the worker ends when it is told to")
 
     assert worker.poll() == 0
     said = log.read_text()
-    assert "no Temporal server at 127.0.0.1:1" in said and said.count("waits for it") == 1
+    assert "no Temporal server at 127.0.0.1:1" in said and said.count("waits until it answers") == 1
     assert "Traceback" not in said
 
 

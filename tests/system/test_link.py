@@ -78,8 +78,8 @@ async def test_half_of_a_new_pair_changes_nothing_and_the_rest_is_taken_up(
 
     assert half == [False, False] and kept is client
     why = f"Temporal at {linked.proxy.address}: the client certificate and its key do not belong together"
-    warned = [each.message for each in caplog.records if "stays as it was" in each.message]
-    assert warned == [f"the link to Temporal stays as it was: {why}"]
+    warned = [each.message for each in caplog.records if "stays in use" in each.message]
+    assert warned == [f"the connection to Temporal could not be renewed and stays in use: {why}"]
     assert await link.look() and linked.proxy.serials[-1] == renewed.serial
 
 

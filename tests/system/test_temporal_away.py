@@ -115,7 +115,7 @@ async def test_a_worker_that_starts_while_temporal_is_away_waits_and_drains_what
     stage.world.delete("NodeClaim", claim["metadata"]["name"])
     await stage.until(lambda: left_the_node(stage, claim), 90, "the node is tainted and empty")
     log = (stage.folder / "worker.log").read_text()
-    assert f"no Temporal server at {stage.temporal.address}" in log and "this worker waits for it" in log
+    assert f"no Temporal server at {stage.temporal.address}" in log and "this worker waits until it answers" in log
     assert worker.poll() is None
 
     await started_again(stage)

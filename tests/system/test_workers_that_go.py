@@ -46,7 +46,7 @@ async def test_a_pod_gets_its_claim_although_the_worker_that_waited_for_pods_was
     assert {attempt for _, attempt, _ in found.values()} == {1}, "asked for anew: nothing was missed"
     for identity in (scheduler_id(stage.cluster), caretaker_id(stage.cluster)):
         assert await missed(stage, identity) == []
-    assert "holds await_provisioning_plan and answers nobody" in (stage.folder / "worker.log").read_text()
+    assert "holds await_provisioning_plan and does not answer" in (stage.folder / "worker.log").read_text()
 
 
 async def test_a_deleted_claim_leaves_although_the_worker_that_looked_for_orders_was_killed(stage: Stage) -> None:
@@ -62,7 +62,7 @@ async def test_a_deleted_claim_leaves_although_the_worker_that_looked_for_orders
     await until(held_by(second), stage, "the second holds all waits")
 
     assert await missed(stage, caretaker_id(stage.cluster)) == []
-    assert "holds await_orders and answers nobody" in (stage.folder / "worker.log").read_text()
+    assert "holds await_orders and does not answer" in (stage.folder / "worker.log").read_text()
 
 
 async def test_a_pod_without_a_place_is_no_reason_for_a_poke(stage: Stage) -> None:

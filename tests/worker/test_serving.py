@@ -15,7 +15,7 @@ from dovetail.model.values.json import Json
 from dovetail.ports.clock import SameClock
 from dovetail.settings.settings import read_settings
 from dovetail.telemetry.metrics.karpenters.pod_times import PodTimes
-from dovetail.worker import run
+from dovetail.worker import run, task_queues
 from dovetail.worker.otlp.observing import Observed
 from dovetail.worker.self_watch import SelfWatch
 from dovetail.worker.singletons import Singletons
@@ -84,15 +84,15 @@ async def served(monkeypatch: pytest.MonkeyPatch, pollers: list[Poller], there: 
     async def nothing(*given: object) -> int:
         return 0
 
-    monkeypatch.setattr(run, "queue_worker", lambda *given: left.pop(0))
-    monkeypatch.setattr(run, "end_lost_steps", nothing)
+    monkeypatch.setattr(task_queues, "queue_worker", lambda *given: left.pop(0))
+    monkeypatch.setattr(task_queues, "end_lost_steps", nothing)
     monkeypatch.setattr(Singletons, "watch", nothing)
     monkeypatch.setattr(Unanswered, "watch", nothing)
     wiring: Any = Wired()
     view: Any = None
     client: Any = None
     refused = asyncio.get_running_loop().create_future()
-    await run.serve_tasks(client, wiring, SelfWatch(view=view, presence=Presence(there)), stop, refused)
+    await task_queues.serve_tasks(client, wiring, SelfWatch(view=view, presence=Presence(there)), stop, refused)
 
 
 async def test_a_poller_that_ends_while_temporal_is_away_ends_the_others_and_not_the_process(
@@ -110,8 +110,8 @@ async def test_a_poller_that_ends_while_temporal_answers_ends_the_process(monkey
 
 
 async def test_a_stop_ends_the_process_though_nobody_takes_the_last_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "GRACE", {"control": 0.05})
-    monkeypatch.setattr(run, "FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(task_queues, "GRACE", {"control": 0.05})
+    monkeypatch.setattr(task_queues, "FLUSH_SECONDS", 0.05)
     stop, stuck = asyncio.Event(), Poller(hangs=True)
     stop.set()
     async with asyncio.timeout(10):
@@ -176,7 +176,7 @@ async def test_the_whole_worker_without_temporal_waits_drains_what_leaves_and_en
     assert node is not None
     assert [taint["key"] for taint in node["spec"]["taints"]] == [names.DISRUPTED_TAINT]
     assert world.get("NodeClaim", "pool-1") is not None, "the rest is its workflow's"
-    said = [record.message for record in caplog.records if "waits for it" in record.message]
+    said = [record.message for record in caplog.records if "waits until it answers" in record.message]
     assert len(said) == 1 and said[0].startswith("no Temporal server at 127.0.0.1:1")
 
     stop.set()

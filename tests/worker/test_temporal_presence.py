@@ -138,8 +138,10 @@ async def test_a_start_waits_for_a_server_that_does_not_answer_and_not_for_one_t
 
     found: Any = await until_connected(connect, stage.presence, asyncio.Event())
     assert found is stage.server
-    said = [record.message for record in caplog.records if "waits for it" in record.message]
-    assert said == ["no Temporal server at nowhere:7233: refused (set TEMPORAL_ADDRESS); this worker waits for it"]
+    said = [record.message for record in caplog.records if "waits until it answers" in record.message]
+    assert said == [
+        "no Temporal server at nowhere:7233: refused (set TEMPORAL_ADDRESS); this worker waits until it answers"
+    ]
 
     async def useless() -> Any:
         raise TemporalUnusable("search attributes are missing")

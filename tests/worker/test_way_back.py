@@ -17,7 +17,7 @@ from temporalio.worker import PatchActivationInput, Replayer, UnsandboxedWorkflo
 from dovetail.answers.serving import duties
 from dovetail.answers.serving.duties import report_cluster
 from dovetail.settings.settings import read_settings
-from dovetail.worker.run import queue_worker
+from dovetail.worker.task_queues import queue_worker
 from dovetail.worker.way_back import EVERY_VERSION_KNOWS, PREVIOUS_KNOWS, changes_begun
 from tests.upgrade.previous import ROOT, named
 
@@ -70,7 +70,7 @@ async def one_run(client: Client, answer: Answer) -> tuple[list[str], int]:
 
 @pytest.mark.parametrize(("given", "keeps"), [({}, False), ({"DOVETAIL_KEEP_WAY_BACK": "true"}, True)])
 def test_a_worker_asks_only_where_its_setting_says_so(given: dict[str, str], keeps: bool) -> None:
-    with patch("dovetail.worker.run.Worker") as made:
+    with patch("dovetail.worker.task_queues.Worker") as made:
         queue_worker(MagicMock(), read_settings({"CLUSTER_NAME": "c", **given}), "control", [], [])
 
     asked = made.call_args.kwargs["patch_activation_callback"]

@@ -23,8 +23,8 @@ from dovetail.messages.workflow_types import TERMINATE_NODE
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
 from dovetail.settings.settings import Settings
-from dovetail.worker.run import queue_worker
 from dovetail.worker.steps import steps_of
+from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.options import waiting
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod

@@ -19,8 +19,8 @@ from dovetail.messages.workflow_ids import claim_owner_id, task_queue
 from dovetail.model.pods import Pod
 from dovetail.ports.objects import Eviction
 from dovetail.settings.settings import Settings
-from dovetail.worker.run import queue_worker
 from dovetail.worker.sandbox import runner
+from dovetail.worker.task_queues import queue_worker
 from dovetail.workflows.terminate_node import TerminateNode
 from testing.fakes import FakeClaims, FakeCloud, FakeLookups, FakeNodes, FakeNotices, FakePods, World, unlimited
 from tests.lifecycle.objects import a_joined_claim, a_joined_node, a_pod

@@ -1,7 +1,8 @@
-"""Waits for a Temporal server that does not answer when a worker starts, or that has refused a worker which served.
+"""Waits for a Temporal server that does not answer at the worker's start, or that has refused a worker it served
+before.
 
-A worker that ended instead would be started again ever more rarely, and nobody would answer the cloud's warnings in
-between.
+A worker that exited instead would be restarted with growing back-off, and meanwhile nobody would answer the cloud's
+warnings.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 async def until_connected(
     connect: Callable[[], Awaitable[Client]], presence: TemporalPresence, stop: asyncio.Event
 ) -> Client | None:
-    """A client of a server that answers and can be used; None where the process is to stop before there is one."""
+    """A client of a server that answers and can be used; None when the worker is stopped before there is one."""
     said = ""
     while not stop.is_set():
         client, why = await _try(connect, presence)
@@ -32,13 +33,13 @@ async def until_connected(
             return client
         if why != said:
             said = why
-            _log.warning("%s; this worker waits for it", why)
+            _log.warning("%s; this worker waits until it answers", why)
         await _pause(stop)
     return None
 
 
 async def _try(connect: Callable[[], Awaitable[Client]], presence: TemporalPresence) -> tuple[Client | None, str]:
-    """A client, or why there is none now."""
+    """A client, or the reason why none can be had now."""
     try:
         client = await connect()
         await register_search_attributes(client)

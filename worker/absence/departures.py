@@ -1,12 +1,12 @@
 """Drains the nodes that leave, in place of their workflows.
 
-The first two steps of TerminateNode, called as they are: the node is tainted, its deadline fixed, its pods evicted
-under the same budgets, grace periods and protections. Every claim that is being deleted is taken up, for whatever
-reason: the deletion is final, so nothing is begun here that its workflow would not do. The rest (volumes, instance,
-finalizers) is left to the workflow, because nothing of it is lost by waiting.
+It calls the first two steps of TerminateNode unchanged: taint the node and fix its deadline, then evict its pods under
+the same budgets, grace periods and protections. It drains for every claim that is being deleted, whatever the reason: a
+deletion is final, so nothing begins here that the claim's workflow would not do. Volumes, instance and finalizers are
+left to the workflow, because waiting loses nothing of them.
 
-Two workers may drain one node, and a workflow's step may run beside them. Each request names the pod by its UID, a pod
-that is going is not asked for again, and the budgets are counted by the API server.
+Two workers may drain one node at the same time, and a workflow's step may run beside them. That is safe: each request
+names the pod by its UID, a terminating pod is not evicted again, and the API server enforces the budgets.
 """
 
 import asyncio
@@ -42,15 +42,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepartureSteps:
-    """The steps of TerminateNode that cannot wait for it; those that the worker serves, with their shared pace."""
+    """The steps of TerminateNode that cannot wait for the workflow: the same objects that the worker serves, with their
+    pace."""
 
     departing: BeginAndEndDeparture
     draining: DrainNode
 
 
 class Departures:
-    """The drains of one process that no workflow asked for. `runs_here`: whether that step of that workflow runs
-    in this process."""
+    """The drains of this process that no workflow asked for. `runs_here`: whether this process runs that step of that
+    workflow."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Departures:
         return sum(1 for _, drain in self._drains.values() if not drain.done())
 
     def take_up(self) -> None:
-        """Begin with each claim that is being deleted and that nothing in this process works on."""
+        """Begin to drain for each claim that is being deleted, unless something in this process already works on it."""
         leaving = {order.claim.uid: order.claim for order in unfinished.owners(self._snapshot()) if _ends(order)}
         self._drains = {uid: one for uid, one in self._drains.items() if uid in leaving or not one[1].done()}
         for uid, claim in leaving.items():
@@ -80,27 +81,28 @@ class Departures:
                 self._drains[uid] = claim, asyncio.create_task(self._drain(claim))
 
     async def hand_over(self, client: Client) -> None:
-        """End the drains whose claim has its TerminateNode: that goes on where they were."""
+        """End the drains of claims whose TerminateNode runs: it continues where they stopped."""
         for claim, drain in list(self._drains.values()):
             identity = claim_owner_id(self.cluster, claim.name)
             if not drain.done() and await running_type(client, identity) == TERMINATE_NODE:
                 await stop(drain)
-                _log.info("the drain of NodeClaim %s goes on in %s", claim.name, identity)
+                _log.info("the drain of NodeClaim %s continues in workflow %s", claim.name, identity)
 
     async def stop(self) -> None:
-        """End them all; an eviction that was asked for is heard to its end."""
+        """End all drains; an eviction that is under way is still finished."""
         await stop(*[drain for _, drain in self._drains.values()])
         self._drains.clear()
 
     def _is_drained_by_its_step(self, claim: ClaimRef) -> bool:
-        """A step goes on while Temporal is away, until it has something to say."""
+        """Whether a workflow's step drains it here: while Temporal is away, a step that has begun continues until it
+        has a result."""
         return self.runs_here("drain_node", claim_owner_id(self.cluster, claim.name))
 
     def _snapshot(self) -> Snapshot:
         return replace(self.view.snapshot(READS), supported_node_classes=self.catalogues.supported_classes())
 
     async def _drain(self, claim: ClaimRef) -> None:
-        """Until nothing is left on the node, whatever fails on the way."""
+        """Drain until nothing is left on the node, whatever fails on the way."""
         seconds = FIRST_PAUSE
         while True:
             try:
@@ -119,5 +121,5 @@ class Departures:
 
 
 def _ends(order: StartOwner) -> bool:
-    """Whether the claim is being deleted, rather than launched."""
+    """Whether the workflow terminates the claim, rather than launches it."""
     return order.workflow_type == TERMINATE_NODE

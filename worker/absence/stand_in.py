@@ -1,14 +1,14 @@
-"""Does what cannot wait while Temporal is away, and hands it back when it answers again.
+"""Does what cannot wait while Temporal is away, and hands it back when Temporal answers again.
 
-An instance that is warned of ends within two minutes, whether a workflow can be started or not. So this worker then
-reads the queue of warnings itself, where the step that reads it does not run here, answers them, and drains the nodes
-that leave. Nothing else is done: no node is launched, marked or terminated.
+An instance ends within two minutes of its warning, whether or not a workflow can be started. So this worker reads the
+queue of warnings itself (where the step that reads it does not run here), answers them, and drains the nodes that
+leave. It does nothing else: no node is launched, marked or terminated.
 
-A worker whose own link is broken, while Temporal serves others, cannot tell that from a server that is gone. It need
-not: all that is done here is what the others' workflows do as well, step for step, and each step finds what is done.
+A worker whose own connection is broken, while Temporal serves others, cannot tell the difference. It need not: the
+others' workflows do the same things, step for step, and each step recognises what is already done.
 
-Once Temporal answers nothing new is begun. What is in hand goes on until the claim's own workflow is there: to stop
-first would leave a node with seconds to live to nobody.
+Once Temporal answers, nothing new begins here. A drain that is under way continues until the claim's own workflow runs:
+if it stopped earlier, nobody would care for a node that has seconds to live.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Warnings:
 
 @dataclass(slots=True, kw_only=True)
 class StandIn:
-    """What one worker does in Temporal's absence. `warnings` is None where the cloud gives none."""
+    """What one worker does while Temporal is away. `warnings` is None where the cloud gives none."""
 
     presence: TemporalPresence
     departures: Departures
@@ -71,7 +71,7 @@ class StandIn:
             await self.departures.stop()
 
     async def _stand_in(self) -> None:
-        """Look again and again, for as long as Temporal is away."""
+        """Look again and again for as long as Temporal is away."""
         self.begun_answered = False
         while self.presence.is_away:
             revision = self.view.revision()
@@ -82,7 +82,7 @@ class StandIn:
             await self._until_changed(revision)
 
     async def _look(self) -> None:
-        """Everything that is due; what fails holds up nothing else."""
+        """Do everything that is due; a failure holds up nothing else."""
         for act in (self._answer_what_was_begun, self._read, self._take_up, self._publish_absence):
             try:
                 await act()
@@ -90,7 +90,7 @@ class StandIn:
                 _log.warning("without Temporal: %s", failure)
 
     async def _answer_what_was_begun(self) -> None:
-        """Answer, once, the warnings that workflows were to answer when Temporal fell silent."""
+        """Answer, once, the warnings whose workflows were under way when Temporal fell silent."""
         if self.warnings is not None and not self.begun_answered:
             await self.warnings.answers.answer_what_was_begun()
         self.begun_answered = True
@@ -99,7 +99,7 @@ class StandIn:
         self.departures.take_up()
 
     async def _hand_over(self) -> None:
-        """What is in hand, claim by claim, as soon as its workflow runs."""
+        """Hand over each drain as soon as its claim's workflow runs."""
         while self.departures.in_hand and not self.presence.is_away and self.presence.client is not None:
             try:
                 await self.departures.hand_over(self.presence.client)
@@ -108,7 +108,7 @@ class StandIn:
             await asyncio.sleep(HAND_OVER_SECONDS)
 
     async def _read(self) -> None:
-        """Read the queue and make the cloud's checks, unless the step that does so is at it here."""
+        """Read the queue and make the cloud's checks, unless the step for that runs in this process."""
         self.reading = [task for task in self.reading if not task.done()]
         if self.warnings is None or self.reading or self._is_read_by_its_step():
             return
@@ -123,8 +123,8 @@ class StandIn:
         return self.departures.runs_here("watch_interruptions", interruptions_id(self.departures.cluster))
 
     def _goes_on(self) -> bool:
-        """Whether warnings are still read here. What has been received by then is answered, and not left to come
-        again."""
+        """Whether to keep reading warnings here. Those received by then are still answered, rather than left for the
+        queue to deliver again."""
         return self.presence.is_away and not self.why_unfit()
 
     async def _publish_absence(self) -> None:

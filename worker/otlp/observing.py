@@ -37,14 +37,14 @@ class Observed:
     def interceptors(
         self, now: Callable[[], float], since: Callable[[str], float | None]
     ) -> tuple[list[Interceptor], list[Interceptor]]:
-        """What stands around steps, and what around workflows. `since`: since when a pod waits, by its UID."""
+        """The interceptors of steps, and those of workflows. `since`: since when a pod waits, by its UID."""
         if self.spans is None:
             return [], []
         record = self.spans.record
         return [StepTraces(self.share, record, now, since)], [TraceContext(self.share, record)]
 
     def close(self) -> None:
-        """Send what is left, as far as the collector takes it."""
+        """Send what is left, as far as the collector accepts it."""
         if self.lines is not None:
             logging.getLogger().removeHandler(self.lines)
             self.lines.close()

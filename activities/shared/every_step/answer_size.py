@@ -1,7 +1,7 @@
-"""The last line against an answer that the server refuses for its size.
+"""The last line of defence against an answer that the server refuses for its size.
 
-Plans are cut far below this. An answer that is larger all the same fails its step by name, where it would otherwise
-fail at the server, again and again, without a word of which step it was.
+Plans are cut far below this limit. An answer that is larger all the same fails its step by name; otherwise the server
+would refuse it again and again without naming the step.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from dovetail.messages.sizes import PAYLOAD_BYTES
 
 
 class AnswerTooLarge(Exception):
-    """A step answers more than crosses Temporal."""
+    """A step's answer is larger than Temporal accepts."""
 
 
 class AnswerSizeGuard(Interceptor):
@@ -28,5 +28,7 @@ class _Inbound(ActivityInboundInterceptor):
         size = 0 if answer is None else len(activity.payload_converter().to_payload(answer).data)
         if size > PAYLOAD_BYTES:
             step = activity.info().activity_type
-            raise AnswerTooLarge(f"the step {step} answers {size} bytes; {PAYLOAD_BYTES} is the most that is sent")
+            raise AnswerTooLarge(
+                f"the answer of step {step} has {size} bytes; the most that can be sent is {PAYLOAD_BYTES}"
+            )
         return answer

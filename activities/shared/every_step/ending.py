@@ -1,10 +1,10 @@
-"""Ends the waits that act on nothing as soon as their worker is to stop.
+"""Ends the waits that act on nothing as soon as their worker stops.
 
-A worker that stops gives its steps their grace, so that what acts comes to its end. A wait that only looks would use it
-up for nothing: nobody acts until another worker has it. It fails at once and is tried again in a moment, which costs
-the workflow no event. A cut in the middle of a look loses nothing: the next one begins with everything that there is.
+A worker that stops gives its steps a grace, so that what acts can finish. A wait that only looks would waste it: nobody
+acts until another worker has the wait. So it fails at once and is retried in a moment, which adds no event to the
+workflow. Cutting it off in the middle of a look loses nothing: the next look begins with everything that exists.
 
-The interceptor stands inside the heartbeats', which say that the step only looks again later.
+The interceptor stands inside that of the heartbeats, which counts such an end as a wait and not as a failure.
 """
 
 import asyncio

@@ -1,15 +1,15 @@
-"""Sends the heartbeats of every activity, and with them how far it has come.
+"""Sends the heartbeats of every activity, with its progress.
 
 An interceptor of every worker. A heartbeat proves two things: that the process lives (a killed worker costs a step its
-heartbeat timeout, not its whole start-to-close timeout), and that the step gets on. A step says how far it is with
-`report`, and one that waits in a loop says `progressed` with each look; a step silent for five minutes hangs,
-its heartbeats fall silent, and Temporal tries it again. What a retry need not do again is said with `keep`, and whom an
-idle wait has seen waiting with `say_seen` (sight.py): that is said soon, and again and again while it is at work.
-StepHealth hears when each step last had seen everything that there is (`asleep`, `looked`), and what fails.
+heartbeat timeout, not its whole start-to-close timeout), and that the step makes progress. A step describes its
+progress with `report`, and one that waits in a loop calls `progressed` with each look; a step that does neither for
+five minutes hangs, so its heartbeats stop and Temporal retries it. `keep` records what a retry need not do again. With
+`say_seen` an idle wait names those whom it has seen waiting (sight.py), soon after it saw them and again while it works
+for them. StepHealth learns when each step last had seen everything (`asleep`, `looked`), and what fails.
 
-How often depends on the step's timeout, and on how many steps beat in this process: a thousand drains send no more than
-a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop, which sends
-the heartbeats, and with it the worker.
+The interval depends on the step's timeout, and on how many steps send heartbeats in this process: a thousand drains
+send at most a hundred heartbeats a second. Every activity is `async def`: a plain function would block the event loop
+that sends the heartbeats, and with it the worker.
 """
 
 import asyncio
@@ -63,11 +63,11 @@ class _Progress:
         return (self.text, self.kept) if self.kept else (self.text,) if self.text else ()
 
     def hangs(self) -> bool:
-        """Whether nothing was heard of it for so long that it hangs."""
+        """Whether it has made no progress for so long that it hangs."""
         return not self.sleeps and time.monotonic() - self.at > SILENT_AFTER
 
     async def until_next(self, seconds: float) -> None:
-        """The pause to the next heartbeat, shorter where there is something to say."""
+        """The pause before the next heartbeat, shorter if there is something to report."""
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
         while (left := min(end, end if self.say_at is None else self.say_at) - clock()) > 0:
@@ -82,21 +82,21 @@ _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
 
 
 def report(text: str) -> None:
-    """Say how far the running step has come; shown with its next heartbeat."""
+    """Report the running step's progress; shown with its next heartbeat."""
     progress = _progress.get()
     if progress is not None:
         progress.text, progress.at = text, time.monotonic()
 
 
 def progressed() -> None:
-    """Say that the running step gets on, though there is nothing new to say."""
+    """Note that the running step makes progress, though there is nothing new to report."""
     progress = _progress.get()
     if progress is not None:
         progress.at = time.monotonic()
 
 
 def looked() -> None:
-    """The running step has just seen everything that there is to see."""
+    """The running step has just seen everything that there is."""
     progressed()
     progress = _progress.get()
     if progress is not None and progress.step is not None:
@@ -105,7 +105,7 @@ def looked() -> None:
 
 @contextlib.contextmanager
 def asleep() -> Iterator[None]:
-    """The running step has seen everything, and sleeps until there is more: that is no step that hangs."""
+    """The running step has seen everything, and sleeps until there is more: it does not hang."""
     progress = _progress.get()
     if progress is None:
         yield
@@ -133,8 +133,8 @@ def keep(name: str) -> None:
 
 
 def say_seen(version: int, *, at_work: bool) -> None:
-    """Say soon up to which version of its objects the running step has seen who waits for it, and whether it is still
-    at work for them."""
+    """Report soon up to which version of its objects the running step has seen who waits for it, and whether it still
+    works for them."""
     progress = _progress.get()
     if progress is not None:
         progress.seen = (version, at_work)
@@ -144,7 +144,7 @@ def say_seen(version: int, *, at_work: bool) -> None:
 
 
 def say_no_more() -> None:
-    """What was not said yet need not be said."""
+    """Drop what was not reported yet."""
     progress = _progress.get()
     if progress is None:
         return
@@ -165,18 +165,20 @@ def kept() -> frozenset[str]:
 
 
 def beside() -> Context:
-    """Run a task beside the running step's own work: that the task makes progress says nothing of the step."""
+    """Run a task beside the running step: the task's progress is not counted as the step's."""
     context = copy_context()
     context.run(_progress.set, None)
     return context
 
 
 def pause_between(timeout: float, sent: int, beating: int) -> float:
-    """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps beat here.
+    """Seconds to the next heartbeat of a step with that timeout, after so many, while so many steps send heartbeats
+    here.
 
-    The first of what acts comes soon, so that what it has done is kept; a step of less than a second sends none. Then
-    four come in the timeout of what acts, and one or two in that of a wait, from its beginning on.
-    The more steps beat, the rarer each of them does, until two seconds are left for a beat to arrive.
+    The first heartbeat of a step that acts comes soon, so that what it has done is kept; a step that takes less than a
+    second sends none. Then a step that acts sends four within its timeout, and a wait one or two, from its beginning
+    on. The more steps send heartbeats, the rarer those of each become, but each is sent two seconds before its timeout
+    at the latest.
     """
     regular = timeout / 4 if timeout < ACTS else max(PART * timeout, timeout - LATE_BY)
     if sent == 0 and timeout < ACTS:
@@ -186,7 +188,7 @@ def pause_between(timeout: float, sent: int, beating: int) -> float:
 
 
 class _Running:
-    """The steps that beat in this process now."""
+    """The steps that send heartbeats in this process now."""
 
     count = 0
     started = 0
@@ -257,8 +259,8 @@ def _count_end(step: RunningStep, error: Exception, translated: Exception) -> No
 
 
 def _end_predecessor() -> None:
-    """A wait that was called off learns of it with its next heartbeat, which may be a while; what takes its place in
-    this process ends it at once."""
+    """A cancelled wait learns of its cancellation only with its next heartbeat, which may take a while; the wait that
+    replaces it in this process ends it at once."""
     info, task = activity.info(), asyncio.current_task()
     if _timeout() <= SOON or task is None:
         return

@@ -1,7 +1,7 @@
-"""Takes no step while this worker is not fit to act: its clock is far off, or a Karpenter runs in the same cluster.
+"""Refuses steps while this worker may not act: its clock is far off, or a Karpenter runs in the same cluster.
 
-An interceptor of every worker. The step fails at once and is tried again soon, by another worker where there is one, so
-that everything goes on by itself where it stood.
+An interceptor of every worker. The step fails at once and is soon retried, by another worker if there is one, so that
+the work continues by itself.
 """
 
 from collections.abc import Callable

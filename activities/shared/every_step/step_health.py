@@ -1,9 +1,9 @@
-"""What this process knows of the health of its steps: when each loop last had seen everything, and what fails.
+"""The health of this process's steps: when each loop last had seen everything, and what fails.
 
-A heartbeat says that a process lives, an attempt that is started says that Temporal has handed it out; neither says
-that a step comes to its end. Kept in memory: after a failure the next attempt may go to another worker, so what fails
-is forgotten when it has not failed here again for five minutes, or once it is known to go on elsewhere
-(`worker/elsewhere.py`). A loop that sleeps is well sooner: its step comes to its end after up to an hour only.
+A heartbeat shows that a process lives, a started attempt that Temporal has handed it out; neither shows that a step
+completes. Kept in memory. After a failure the next attempt may run in another worker, so a failure is forgotten when
+the step has not failed here again for five minutes, or once it is known to succeed elsewhere (`worker/elsewhere.py`). A
+loop counts as well as soon as it sleeps: its step completes only after up to an hour.
 """
 
 import time
@@ -34,7 +34,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False)
 class RunningStep:
-    """A step that runs here now."""
+    """A step that runs in this process now."""
 
     workflow_id: str
     step: str
@@ -53,7 +53,8 @@ class RunningStep:
 
     @property
     def is_well(self) -> bool:
-        """Whether it has seen everything, and got beyond what fails a loop that is handed out anew."""
+        """Whether it has seen everything, and got beyond the point at which a loop that was handed out anew could
+        fail."""
         return self.has_looked and self.now() - self.began >= WELL_SECONDS
 
     @property
@@ -87,7 +88,7 @@ class StepHealth:
     known: dict[_Key, FailingStep] = field(default_factory=dict)
 
     def begin(self, workflow_id: str, step: str, argument: object, attempt: int) -> RunningStep:
-        """A step begins. A loop that failed is as old as its last look."""
+        """A step begins. A loop that failed keeps the age of its last look."""
         found = RunningStep(workflow_id, step, "" if step in LOOPS else repr(argument)[:200], attempt, self.now)
         found.began = self.now()
         failing = self.known.get(found.key)
@@ -149,7 +150,7 @@ class StepHealth:
         self.known = {key: one for key, one in self.known.items() if one is not failing}
 
     def ages(self) -> dict[str, float]:
-        """How long each loop that works here or fails here has not seen everything. 0 while it sleeps."""
+        """For how long each loop that runs or fails here has not seen everything. 0 while it sleeps."""
         now = self.now()
         found = {LOOPS[one.step]: now - one.since for one in self._fresh().values() if one.step in LOOPS}
         for step in list(self.running):
@@ -174,7 +175,7 @@ class StepHealth:
 
 
 def _in_a_row(step: RunningStep, before: FailingStep | None) -> int:
-    """The attempts that failed elsewhere count as well."""
+    """Failures in a row, including the attempts that failed in other workers."""
     if step.is_well:
         return 1
     return step.attempt if before is None else before.times + max(step.attempt - before.attempt, 1)

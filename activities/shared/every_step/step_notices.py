@@ -1,8 +1,8 @@
-"""Says of the objects that a step works on that it fails.
+"""Publishes on the objects that a step works on that the step fails.
 
-At once where a person has to act, after more than three failures in a row for all else; a step of a singleton works
-on no single object, and its notices are on the NodePools, where a person looks first. Published beside the step, which
-must not wait for it.
+At once if a person has to act, after more than three failures in a row otherwise. A step of a singleton works on no
+single object; its notices are on the NodePools, where a person looks first. They are published beside the step, which
+must not wait for them.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class StepNotices:
         self.publishing: set[asyncio.Task[None]] = set()
 
     def publish_failure(self, failing: FailingStep, argument: object, error: Exception) -> None:
-        """Publish, where there is reason to and where it has not been published already."""
+        """Publish, if there is a reason to and it has not been published already."""
         if not (isinstance(error, Permanent) or needs_a_person(error) or failing.times > MANY_ATTEMPTS):
             return
         found = [
@@ -51,7 +51,7 @@ class StepNotices:
 
 @singledispatch
 def worked_on(argument: object) -> tuple[WorkedOn, ...]:
-    """The objects that a step with this argument works on; none where it looks over everything."""
+    """The objects that a step with this argument works on; none if it looks over everything."""
     return ()
 
 

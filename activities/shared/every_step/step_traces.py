@@ -1,11 +1,11 @@
-"""Tells of every step as a span: what it worked on, how long it took, how many attempts it needed.
+"""Records every step as a span: what it worked on, how long it took, how many attempts it needed.
 
-A step's span lasts from when its workflow asked for it until its answer, however many attempts and workers that took;
-its span is that of the attempt that answers. An attempt that fails is a span below it. One that says that it is to be
-asked again (an instance that still terminates) is none: that is how such a step waits.
+A step's span lasts from its workflow's request until its answer, however many attempts and workers that took; the
+attempt that answers records it. A failed attempt is a span below it. An attempt that asks to be called again (an
+instance that is still terminating) is none: that is how such a step waits.
 
-Steps of singletons belong to no trace of their own. What they decide is a span of its own, to which the disruptions
-and launches that come of it are linked.
+Steps of singletons belong to no trace of their own. Each decision of theirs is a separate span, to which the
+disruptions and launches that result from it are linked.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ MOST_PODS: Final = 20  # whose waits have a span each
 
 
 class StepTraces(Interceptor):
-    """Around every activity of a worker that sends traces. `share`: of the traces, how many are kept. `since`: since
-    when a pod waits, by its UID; None where that is not known."""
+    """Stands around every activity of a worker that sends traces. `share`: the share of traces that is kept. `since`:
+    since when a pod waits, by its UID; None if that is not known."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ def _held(request: object, index: int) -> DisruptionPlan | None:
 
 
 def _said(answer: object) -> str:
-    """What a step answers, in a word or a line."""
+    """A step's answer, in a word or a line."""
     return str(getattr(answer, "kind", "") or getattr(answer, "message", "") or "")
 
 

@@ -1,10 +1,9 @@
 """Turns failures into Temporal's ApplicationError.
 
-What can be tried again keeps its cause and, where the other side named one, its wait. What a person has to put right
-outside is tried again slowly, unless the workflow has another way to go (`impatient` in workflows/options.py). What is
-wrong with the request itself is non-retryable and names its subject; any other error is a bug of ours and passes
-through as it is. `NotYet` and `Postponed` are waits, not failures: they are benign, and their messages say what is
-missing.
+A failure that can be retried keeps its cause and, if the other side named one, its wait. What a person has to correct
+outside is retried slowly, unless the workflow has an alternative (`impatient` in workflows/options.py). An error in the
+request itself is non-retryable and names its subject; any other error is a bug of ours and passes through unchanged.
+`NotYet` and `Postponed` are waits, not failures: they are benign, and their messages say what is missing.
 """
 
 from datetime import timedelta
@@ -20,7 +19,7 @@ LONGEST_SLOW_SECONDS: Final = 60.0
 
 
 class NotYet(Exception):
-    """A retried step has looked and it is not so yet; look again after that many seconds."""
+    """A retried step finds that what it waits for has not happened; look again after that many seconds."""
 
     def __init__(self, message: str, after: float = 5.0) -> None:
         super().__init__(message)
@@ -56,7 +55,7 @@ def translate(error: Exception) -> Exception:
 
 
 def slow_pause(attempt: int) -> float:
-    """Until the next try of what a person has to put right: from 5 s to a minute."""
+    """Until the next attempt at what a person has to correct: from 5 s to a minute."""
     return min(FIRST_SLOW_SECONDS * 2.0 ** min(attempt - 1, 10), LONGEST_SLOW_SECONDS)
 
 

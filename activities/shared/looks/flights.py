@@ -1,4 +1,4 @@
-"""Where decisions are handed to what keeps their inputs. Nobody does, unless a setting asks for it."""
+"""Hands decisions to the recorder of their inputs. There is none unless a setting asks for it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class NoFlights:
         plan: Choice | ProvisioningPlan,
         first: frozenset[str] = frozenset(),
     ) -> None:
-        """Keep nothing of it."""
+        """Keep nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

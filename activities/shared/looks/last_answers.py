@@ -1,8 +1,8 @@
-"""An answer about the whole cluster that is worked out again only when an object that it depends on has changed.
+"""An answer about the whole cluster that is recomputed only when an object that it depends on has changed.
 
-Most looks are made because a pod has come or gone, and most questions are about NodeClaims and Nodes. What a kubelet's
-heartbeat brings counts as no change. The answer must depend on nothing else: not on the time, and not on the versions
-of the objects.
+Most looks are made because a pod has come or gone, and most questions are about NodeClaims and Nodes. A kubelet's
+heartbeat does not count as a change. The answer must depend on nothing else: neither on the time nor on the versions of
+the objects.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""What is paused, frozen or closed, as the API server has it now: asked before something voluntary is begun.
+"""What is paused, frozen or closed, as the API server has it now: asked before anything voluntary begins.
 
-A decision reads the same from its snapshot. Between the two somebody may have paused, and a person who has read
+A decision reads the same from its snapshot. But somebody may have paused between the two, and a person who has read
 "paused" must not see a node leave a moment later.
 """
 
@@ -35,7 +35,7 @@ class LivePauses:
     fleet: Callable[[], Snapshot] | None = None  # for the health of nodes, which the cache has as new as its watches
 
     async def of_all(self) -> tuple[Pause, ...]:
-        """What holds for all NodePools. For launches, which go on where Freezes cannot be read: pods wait for them."""
+        """What holds for all NodePools. Launches continue where Freezes cannot be read, because pods wait for them."""
         try:
             rules = await self._rules()
         except Failure:
@@ -44,7 +44,7 @@ class LivePauses:
 
     async def pins(self, pools: Iterable[str], reason: str) -> dict[str, dict[str, str]]:
         """The annotations by which claims of these pools take images of before a change, or no other target. Where
-        roll-outs cannot be read, launches go on with what their NodeClass makes, and drift waits."""
+        roll-outs cannot be read, launches use what their NodeClass makes, and drift waits."""
         try:
             rules = await self._rules()
         except Failure:
@@ -55,7 +55,7 @@ class LivePauses:
         return {pool: next(filter(None, pins), {}) for pool, pins in found.items()}
 
     async def other_targets(self, pools: Mapping[str, NodePool | None], decided: Iterable[str]) -> dict[str, str]:
-        """Why a roll-out has no replacement made that was decided by these places of roll-outs, by pool."""
+        """By pool, why a roll-out does not make the replacement that was decided on when its steps stood like this."""
         rules, known, found = await self._rules(), frozenset(decided), dict[str, str]()
         for name, pool in pools.items():
             policies = policies_of(rules.policies, pool) if pool is not None else ()

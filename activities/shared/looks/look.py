@@ -1,4 +1,4 @@
-"""What one look over the whole cluster came to."""
+"""The result of one look over the whole cluster."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Write = Callable[[], Awaitable[object]]  # something that upkeep writes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look(Generic[T]):
-    """What is due now, and when to look again although nothing has changed; None: only after a change."""
+    """What is due now, and when to look again even if nothing has changed; None: only after a change."""
 
     due: Sequence[T] = ()
     again: float | None = None
 
 
 def earliest(*moments: float | None) -> float | None:
-    """The first of the moments that there are."""
+    """The earliest of the moments that are given."""
     return min((moment for moment in moments if moment is not None), default=None)
 
 

@@ -1,8 +1,8 @@
-"""A snapshot with everything that a decision needs: the view's objects, the cloud's catalogues, what only we know.
+"""A snapshot with everything that a decision needs: the view's objects, the cloud's catalogues, and our own knowledge.
 
 The catalogues are listed pool by pool; one that cannot be listed becomes an error in the snapshot, and the other pools
-go on (DIS-26, PLC-14). NodeOverlays change what the cloud listed (PLC-138), here and nowhere else, so that no decision
-is made without them.
+are decided on (DIS-26, PLC-14). NodeOverlays change what the cloud listed (PLC-138) only here, so that no decision is
+made without them.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.model.objects.watched_kinds import Kinds
-from dovetail.model.places.moves import passed_on
+from dovetail.model.places.moved_pods import passed_on
 from dovetail.model.pools import Catalogue, NodePool
 from dovetail.model.snapshot import Snapshot
 from dovetail.placement.overlays import overlay
@@ -22,8 +22,8 @@ from dovetail.ports.view import ClusterView
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Where a decision gets its snapshot: the view of the cluster, and the catalogues. A pod that is being moved has
-    left its room to the one that takes its place (TRM-43)."""
+    """Where a decision gets its snapshot: the view of the cluster, and the catalogues. The room of a pod that is being
+    moved counts as its successor's (TRM-43)."""
 
     view: ClusterView
     catalogues: Catalogues

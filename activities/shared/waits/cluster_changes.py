@@ -1,11 +1,11 @@
 """Sleeping until the cluster changes, or for a given time.
 
-Changes come in bursts, so a step may ask for a moment of quiet after the first; the time is a bound for both together.
+Changes come in bursts, so a step may ask for a moment of quiet after the first; the time limits both together.
 
-No sleep is without length. A step that asks to be woken at a moment that has passed, and finds nothing to do about it,
-would otherwise look again and again, with all of a core. A look that leads to another at once is a mistake of the step,
-which must not cost more than a log line: such sleeps grow from a twentieth of a second to five. A change of the cluster
-ends them, as it ends any.
+No sleep has length zero. A step that asks to be woken at a moment that has passed, and finds nothing to do about it,
+would otherwise look again and again and use a whole core. A look that leads to another at once is a bug in the step,
+which should cost no more than a log line: such sleeps grow from a twentieth of a second to five seconds. A change of
+the cluster ends them, as it ends any.
 """
 
 import asyncio
@@ -55,21 +55,21 @@ class ClusterSleep:
             return SHORTEST_SECONDS
         self.vain += 1
         if self.vain == WARN_AFTER:
-            _log.warning("a step asks again and again to be woken at a moment that has passed (%.1f s)", seconds)
+            _log.warning("a step keeps asking to be woken at a moment that has passed (%.1f s)", seconds)
         return min(SHORTEST_SECONDS * 2.0 ** min(self.vain - 1, 10), LONGEST_OF_SHORT_SECONDS)
 
 
 def quiet_after(busy: float, quiet: float) -> float:
-    """The moment of quiet, longer after a look that has kept the event loop busy for long, as it does in a large
-    cluster: however often something changes, most of the loop is left to heartbeats, drains and evictions."""
+    """The moment of quiet; longer after a look that has blocked the event loop for long, as in a large cluster: however
+    often something changes, most of the loop's time is left for heartbeats, drains and evictions."""
     return max(quiet, min(busy * REST_FACTOR, LONGEST_REST_SECONDS))
 
 
 async def until_seen(view: ClusterView, writes: Sequence[Write], until: float, now: float) -> None:
-    """Until the view has seen these writes, or that moment has passed; without one there is no end to the wait.
+    """Until the view has seen these writes, or that moment has passed; without a moment there is no limit.
 
-    A step is retried with what it was first asked. Where the cluster was restored from an older backup, its versions
-    have gone back, and a write from before would be waited for in vain.
+    A step is retried with its first input. If the cluster was restored from an older backup, its versions have gone
+    back, and a write from before would be waited for in vain.
     """
     if not until or now < until:
         await view.catch_up(writes)

@@ -1,8 +1,8 @@
 """How often does a waiting step look?
 
 Soon at first, because what is awaited often comes at once; then with pauses of up to a hundredth of the time that it
-has waited, but at most a second. Where many steps wait the pauses are longer, up to a second for a thousand: a look
-costs no request, but some time.
+has waited, at most a second. With many waiting steps the pauses are longer, up to a second for a thousand: a look costs
+no request, but some time.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -1,4 +1,4 @@
-"""Works on many objects of one step at once, but not on too many."""
+"""Works on many objects of one step concurrently, within a limit."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 async def side_by_side(works: Sequence[Coroutine[Any, Any, T]], at_once: int) -> list[T]:
-    """Run all of them; their answers in order. After a failure or a cancel none of them continues: the step may be
-    tried again elsewhere, and must not meet itself."""
+    """Run all of them; answers in order. After a failure or a cancel none of them continues: the step may be retried
+    elsewhere and must not meet its own remains."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(work: Coroutine[Any, Any, T]) -> T:

@@ -1,12 +1,13 @@
-"""What a long wait says of those who wait for it, so that others can tell a worker that thinks from one that is gone.
+"""What a long wait reports about those who wait for it, so that others can tell a worker that computes from one that is
+gone.
 
-An idle wait beats once in a minute, so its heartbeats alone show late that its worker was killed. But what looks at
-the same cluster sees who is waiting: pods, claims that are being deleted. So the wait says with a heartbeat of its own
-which it has seen, by the version of their kinds, and whether it is still at work for them. Where one of them is neither
-seen nor answered, its worker does not live (`worker/unanswered.py`).
+An idle wait sends a heartbeat once a minute, so by these alone a killed worker would be noticed late. But other workers
+see the same cluster, and so who is waiting: pods, claims that are being deleted. So with an extra heartbeat the wait
+reports which of them it has seen, by the version of their kinds, and whether it is still working for them. If one of
+them is neither seen nor answered, its worker is gone (`worker/unanswered.py`).
 
-Said only of what is new, and only by a look that takes longer than a moment: at rest, for a pod that finds no place,
-and for a plan that comes at once nothing is sent.
+Only news is reported, and only by a look that takes longer than a moment. So nothing extra is sent at rest, for a pod
+that finds no place, or for a plan that is made at once.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -33,7 +34,7 @@ class Sight:
         self.known = uids
 
     def works(self) -> None:
-        """Something is done that may take long."""
+        """Work begins that may take long."""
         self.at_work = True
         say_seen(self.version, at_work=True)
 
@@ -45,7 +46,7 @@ class Sight:
         self.rests()
 
     def rests(self) -> None:
-        """The look is over, and what waited is helped, as anybody can see."""
+        """The look is over, and what waited has been helped, as anybody can see."""
         if self.at_work:
             say_no_more()
         self.new = self.at_work = False

@@ -1,6 +1,6 @@
-"""Writes on a Node how far its leaving has come, for people and others' controllers; nothing of ours reads it.
+"""Writes on a Node how far its leaving has come, for people and other controllers; no code of ours reads it.
 
-So no step waits for it longer than a moment, and none fails for it: what cannot be written is logged.
+So no step waits for it longer than a moment or fails because of it: an error is only logged.
 """
 
 import asyncio

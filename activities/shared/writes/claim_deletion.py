@@ -11,9 +11,9 @@ from dovetail.ports.objects import MetadataChange, NodeClaims
 
 
 async def delete_claim(claims: NodeClaims, claim: ClaimRef) -> Write:
-    """Delete the claim of that UID; the write is of version 0 where it was gone already.
+    """Delete the claim of that UID; the answered write has version 0 if the claim was already gone.
 
-    Another claim under the same name is left alone.
+    Another claim with the same name is left alone.
     """
     version = await claims.delete(claim.name, claim.uid)
     return Write(kind="NodeClaim", name=claim.name, uid=claim.uid, version=version)
@@ -26,7 +26,7 @@ async def delete_because(claims: NodeClaims, claim: NodeClaim, ending: Ending, w
 
 
 async def write_ending(claims: NodeClaims, claim: NodeClaim, ending: Ending, words: str = "") -> None:
-    """What is being deleted already, or is marked by a disruption, keeps the reason that it has."""
+    """Write the reason, unless the claim has one: it is being deleted already, or a disruption has marked it."""
 
     def why(found: NodeClaim) -> MetadataChange | None:
         if found.deleting_since is not None or found.is_true(DISRUPTION_REASON):

@@ -1,9 +1,9 @@
-"""A claim and its nodes as the cache has them, for changes that their versions guard.
+"""A claim and its nodes from the cache, for changes that are guarded by their versions.
 
-That saves a request for nearly every write. A claim that the cache does not have may be newer than the cache, so it is
-read live before it counts as gone. Where the cache lags, as under a burst on a machine that has no time, three hundred
-waits look again and again at claims that it does not have: they go by what this process was answered last, and read
-live again the more rarely the longer the cache has lacked the claim.
+That saves a read for nearly every write. A claim that is missing in the cache may be newer than the cache, so it is
+read live before it counts as gone. When the cache lags, as during a burst on a busy machine, three hundred waits look
+again and again at claims that it does not have: they use the last answer that this process got, and read live the more
+rarely the longer the claim has been missing in the cache.
 """
 
 import math
@@ -63,10 +63,10 @@ class KnownClaims:
         return claim
 
     async def leaving(self, ref: ClaimRef) -> NodeClaim | None:
-        """The claim of that UID, which somebody has deleted; None where it is gone.
+        """The claim of that UID, which somebody has deleted; None if it is gone.
 
-        Everybody who may write to Temporal's namespace may ask for any step: none of those that end a node does
-        anything to a claim that stays. A deletion is never taken back, so one that was seen once needs no look at the
+        Anybody who can write to Temporal's namespace can request any step, so none of those that end a node touches a
+        claim that is not being deleted. A deletion is never taken back, so one that was seen once needs no look at the
         server.
         """
         if not ref.name or not ref.uid:
@@ -79,8 +79,8 @@ class KnownClaims:
         return claim
 
     async def newest_deletion(self, ref: ClaimRef) -> NodeClaim | None:
-        """The claim as the cache or an answer to this process has it, where that shows that it is being deleted; else
-        as it is now."""
+        """The claim from the cache or from an answer to this process, if that shows that it is being deleted; otherwise
+        read live."""
         for known in (self.lookups.claim(ref.name), self.claims.answered(ref.name)):
             if known is not None and known.uid == ref.uid and known.deleting_since is not None:
                 return known

@@ -1,4 +1,4 @@
-"""Changes the annotations of one NodePool as it is now, however often others change it meanwhile."""
+"""Changes the annotations of one NodePool, however often others change it meanwhile."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ Annotations = Mapping[str, str | None]
 async def revise_pool(
     pools: NodePools, pool: NodePool, change_of: Callable[[NodePool], Annotations]
 ) -> NodePool | None:
-    """The pool with the change; None where it is gone. `change_of` answers nothing where nothing is to change."""
+    """The pool with the change; None if it is gone. `change_of` answers nothing if there is nothing to change."""
     for _ in range(TRIES):
         change = change_of(pool)
         if not change:

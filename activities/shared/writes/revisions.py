@@ -1,8 +1,8 @@
-"""Changes one object as it is now, however often others change it meanwhile.
+"""Changes one object, however often others change it meanwhile.
 
-A step says what is to change as a function of the object; a conflict means that the object has changed since it was
-read, so it is read live and the function is called again. Failing the whole step for a conflict would cost a second and
-all its other calls once more. Where the conflict brings the object as it is now, not even that read is needed.
+A step describes the change as a function of the object. A conflict means that the object has changed since it was read,
+so it is read live and the function is called again. Failing the whole step for a conflict would cost a second and
+repeat all its other calls. If the conflict brings the current object, not even that read is needed.
 """
 
 from collections.abc import Awaitable, Callable

@@ -32,7 +32,7 @@ class Account:
             if now and not before:
                 await self._config_maps.merge(self._name, {"metadata": {"annotations": {ANNOTATION: now}}})
         except Failure as failure:
-            _log.warning("whether the credentials are of the same account as before is not known: %s", failure)
+            _log.warning("cannot find out whether the credentials are still of the same account: %s", failure)
             return
         if now and before and now != before:
             raise Misconfigured(

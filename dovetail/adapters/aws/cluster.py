@@ -56,7 +56,11 @@ class Cluster:
             try:
                 self._facts = replace(self._facts, version=await reread() or self._facts.version)
             except Failure as failure:
-                _log.warning("the cluster's version is taken to be %s still: %s", self._facts.version, failure)
+                _log.warning(
+                    "the cluster's version cannot be read and is assumed to be %s still: %s",
+                    self._facts.version,
+                    failure,
+                )
         return self._facts.version
 
     async def for_launch(self, *, with_cidr: bool) -> ClusterFacts:

@@ -32,7 +32,7 @@ async def _dns(services: RawObjects) -> str:
     try:
         service = await services.read(_DNS_SERVICE)
     except Failure as failure:
-        _log.warning("the cluster's DNS address is not known: %s", failure)
+        _log.warning("cannot read the cluster's DNS address: %s", failure)
         return ""
     address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
     if not address or address == "None":

@@ -152,7 +152,7 @@ class KubeAdapter:
             if (left := began + patience - time.monotonic()) <= 0:
                 if not enough:
                     raise NotSeenYet("cluster view", self.watch.summary())
-                _log.error("going on without what only some objects need: %s", self.watch.summary())
+                _log.error("starting without the kinds that only some objects need: %s", self.watch.summary())
                 return
             with self.cache.bell.listen() as heard:
                 if self.watch.problem():

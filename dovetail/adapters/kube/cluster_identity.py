@@ -47,7 +47,7 @@ class ClusterIdentity:
         try:
             found = await self._ask()
         except Failure as failure:
-            _log.debug("whether this is still the same cluster is not known: %s", failure)
+            _log.debug("cannot find out whether this is still the same cluster: %s", failure)
             return
         if found != self._now:
             self._now = found

@@ -49,17 +49,17 @@ class KarpenterLease:
         try:
             answer = await self._client.call(_REQUEST)
         except Forbidden as failure:
-            _log.warning("whether a Karpenter runs beside this worker is not known: %s", failure)
+            _log.warning("cannot find out whether a Karpenter runs beside this worker: %s", failure)
             return
         except Failure as failure:
-            _log.debug("whether a Karpenter runs beside this worker is not known: %s", failure)
+            _log.debug("cannot find out whether a Karpenter runs beside this worker: %s", failure)
             return
         holders = [_holder(lease) for lease in answer.body.get("items") or () if self._is_held(lease.get("spec") or {})]
         before, self.holder = self.holder, ", ".join(sorted(holders))
         if self.holder and not before:
             self._log_karpenter()
         elif before and not self.holder:
-            _log.info("Karpenter has ended; this worker goes on%s", " looking only" if self._expected else "")
+            _log.info("Karpenter has ended; this worker continues%s", " looking only" if self._expected else "")
 
     def _log_karpenter(self) -> None:
         if self._expected:

@@ -50,7 +50,7 @@ class ServerClock:
                 try:
                     await ask()
                 except Failure as failure:
-                    _log.debug("the API server's clock is not known anew: %s", failure)
+                    _log.debug("cannot read the API server's clock: %s", failure)
                 silent = 0.0
             await asyncio.sleep(ASK_SECONDS - silent)
 

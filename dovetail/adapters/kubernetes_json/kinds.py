@@ -36,7 +36,7 @@ from dovetail.adapters.kubernetes_json.pod_kind import POD
 from dovetail.adapters.kubernetes_json.store import Kind
 from dovetail.adapters.kubernetes_json.written_kinds import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL
 from dovetail.model.objects.workloads import Deployment, PodDisruptionBudget, VolumeAttachment
-from dovetail.model.places.moves import GUARD_KINDS
+from dovetail.model.places.move_changes import GUARD_KINDS
 from dovetail.model.scheduling.devices import ResourceSlice
 
 

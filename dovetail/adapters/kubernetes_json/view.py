@@ -26,7 +26,8 @@ from dovetail.model.objects.workloads import (
     VolumeClaim,
 )
 from dovetail.model.permission.pauses import Activity, Pause, holding, pause_of_pool, pauses_of_all
-from dovetail.model.places.moves import GUARD_KINDS, Moves
+from dovetail.model.places.move_changes import GUARD_KINDS
+from dovetail.model.places.moves import Moves
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.drain_rules import DrainRules

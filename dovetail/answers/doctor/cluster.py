@@ -18,7 +18,7 @@ from dovetail.answers.look.refusals import refusal_of
 from dovetail.answers.wording import duration_text, plural, shown
 from dovetail.model.names import READY
 from dovetail.model.objects.watched_kinds import FLEET
-from dovetail.model.places.moves import GUARD
+from dovetail.model.places.move_changes import GUARD
 from dovetail.model.pools import NodePool
 from dovetail.model.remembered.unused_launches import stop_of
 from dovetail.model.snapshot import Snapshot

@@ -20,7 +20,8 @@ from dovetail.disruption.explain import Answer, NodeExplanation, explain_node
 from dovetail.messages.workflow_ids import claim_owner_id
 from dovetail.model import names
 from dovetail.model.nodes import Node, NodeClaim
-from dovetail.model.places.moves import RESTART, MovablePods, MoveStep
+from dovetail.model.places.moved_pods import MovablePods
+from dovetail.model.places.moves import RESTART, MoveStep
 from dovetail.model.pods import Pod
 from dovetail.model.pools import NodePool
 from dovetail.model.rules.expiries import deleted_at, replaced_from

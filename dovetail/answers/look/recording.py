@@ -42,12 +42,12 @@ _SHAPES: Final[Any] = {"__all__": {"shape"}}
 
 
 class NoRecording(ValueError):
-    """The data are none, or one of another format."""
+    """The data are no recording, or one in another format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """`first`: the pods that provisioning began with, because the pass before had no time for them."""
+    """A decision. `first`: the pods that provisioning began with, because the pass before had no time for them."""
 
     kind: DecisionKind
     plan: Choice | ProvisioningPlan
@@ -165,7 +165,7 @@ def _field(name: str, value: Any) -> Iterator[bytes]:
 
 
 def _once(name: str, values: Iterable[Any]) -> Generator[bytes, None, dict[int, int]]:
-    """What many share, once; under which number each is, by identity."""
+    """A value that many share, written once; the others refer to its number, by identity."""
     distinct = {id(value): value for value in values}
     for value in distinct.values():
         yield _line({name: adapter(_SHARED[name]).dump_python(value, mode="json")})

@@ -1,4 +1,4 @@
-"""Launches that the cloud refuses, in words: the condition Launched has what was said to the last try."""
+"""Launches that the cloud refuses, in words: the condition Launched contains its answer to the last attempt."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ REFUSED_SECONDS: Final = 20.0
 
 
 def refusal_of(claim: NodeClaim) -> str:
-    """What was said to a launch that has not come about; empty where nothing was."""
+    """The cloud's answer to a launch that has not succeeded; empty if there is none."""
     launched = claim.condition(LAUNCHED)
     if claim.deleting_since is not None or launched is None or launched.status == "True":
         return ""

@@ -1,6 +1,6 @@
-"""What the cloud has run out of, in words: which types, where, since when, and from when it is asked for them again.
+"""What the cloud has run out of, in words: which types, where, since when, and when it is asked for them again.
 
-A catalogue has what is short among its offerings; it is the only place where the planners see it as well.
+A catalogue marks what is short among its offerings; the planners see it there, and only there.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """What `explain` and `plan` look at: the cluster now, or as it was recorded.
 
-Both give the same thing, a whole snapshot and the settings of the engines, and the same pure functions answer. What
-only the Scheduler knows (nominations, plans that wait for their second look) is asked of it; where it does not answer
-the explanation does without and says so, because a person asks mostly when something is down.
+Both give the same: a whole snapshot and the settings of the engines, for the same pure functions. What only the
+Scheduler knows (nominations, plans that wait for their second look) is asked of it. If it does not answer, the
+explanation does without and says so, because people mostly ask when something is down.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from dovetail.workflows.converter import UnreadablePayload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look at a cluster. `notes`: what the reader must know of it."""
+    """One look at a cluster. `notes`: what the reader must know about it."""
 
     snapshot: Snapshot
     settings: Settings

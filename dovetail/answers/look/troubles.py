@@ -1,4 +1,4 @@
-"""What of Dovetail itself does not work, for the first line of an answer: since when, what goes on, what does not.
+"""What does not work in Dovetail itself, for the first line of an answer: since when, what still works, what does not.
 
 It loads nothing of the engines: a command that asks a worker reads these records from the worker's documents.
 """
@@ -22,7 +22,7 @@ SEVERAL_KINDS: Final = 3  # that are broken for causes of their own
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTrouble:
-    """One of them. `page`: the document that says what to do."""
+    """One trouble. `page`: the document that says what to do."""
 
     what: str
     since: float | None = None

@@ -24,6 +24,7 @@ from dovetail.messages.plans import Share, name_of
 from dovetail.messages.subjects import Departure
 from dovetail.messages.workflow_ids import query_of
 from dovetail.messages.workflow_types import DISRUPT_NODES, LAUNCH_NODE, TERMINATE_NODE
+from dovetail.model.values.time import utc_moment
 from dovetail.termination.timing import pause_after_look
 from dovetail.workflows.converter import UnreadablePayload
 
@@ -102,10 +103,9 @@ def period_of(since: str, until: str, now: float) -> Period:
 
 def _asked(option: str, text: str, now: float) -> float:
     try:
-        found = datetime.fromisoformat(text)
+        moment = utc_moment(text)
     except ValueError:
         return now - seconds_of(text, option)
-    moment = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     if moment < 0:
         raise NotUnderstood(f"{option}: {text} is before 1970")
     return moment

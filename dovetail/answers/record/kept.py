@@ -107,7 +107,7 @@ async def _keep_day(client: Client, archive: Archive, hours: list[int]) -> None:
     within = f"CloseTime >= '{since}' AND CloseTime < '{until}'"
     found = await read_matching(client, archive.cluster, within, MOST_AT_ONCE)
     if found.cut:
-        _log.error("the record of %s to %s is not kept: more than %d workflows", since, until, MOST_AT_ONCE)
+        _log.error("the record of %s to %s was not saved: it has more than %d workflows", since, until, MOST_AT_ONCE)
         return
     by_hour: dict[int, list[Entry]] = {hour: [] for hour in hours}
     for entry in found.entries:
@@ -188,7 +188,7 @@ async def _reach(client: Client) -> float:
         request = DescribeNamespaceRequest(namespace=client.namespace)
         found = await client.workflow_service.describe_namespace(request)
     except RPCError as error:
-        _log.warning("Temporal does not say how long it keeps what has ended: %s", error)
+        _log.warning("cannot read how long Temporal keeps ended workflows: %s", error)
         return SHORT_BACK
     seconds = float(found.config.workflow_execution_retention_ttl.ToSeconds())
     return min(seconds or SHORT_BACK, LONGEST_BACK)

@@ -121,7 +121,7 @@ class FlightRecorder:
             await self.store.put(flight)
             await self.store.trim(self.settings.flight_megabytes * MEGABYTE)
         except Failure as error:
-            _log.warning("a decision could not be kept: %s", error)
+            _log.warning("a decision could not be saved: %s", error)
         finally:
             self._writing = None
 

@@ -90,7 +90,7 @@ class Askers:
                 try:
                     self._servers = frozenset(map(_plain, await self.addresses()))
                 except Failure as failure:
-                    _log.warning("whether the API server asks is not known: %s", failure)
+                    _log.warning("cannot find out whether the API server asks: %s", failure)
         return self._servers
 
 

@@ -140,7 +140,7 @@ class Budget:
             made = await make()
         except Exception as error:
             if not isinstance(error, (CommandFailed, *OF_OTHERS)):
-                _log.exception("a question to the API came to nothing: %s", one_line(str(question)))
+                _log.exception("a question to the API failed: %s", one_line(str(question)))
             made = error.with_traceback(None)  # whose frames hold the whole look
         now = self.clock()
         # While a question waits for others it costs nothing; what the worker does meanwhile is counted for it too.

@@ -61,7 +61,7 @@ async def keep_record(settings: Settings, presence: TemporalPresence) -> None:
             if presence.client is not None and not presence.is_away:
                 count = await keep_up(presence.client, Archive(objects, settings.cluster), time.time())
                 if count:
-                    _log.info("the record of %d hours is kept in %s", count, settings.record)
+                    _log.info("saved the record of %d hours in %s", count, settings.record)
             await asyncio.sleep(LOOK_SECONDS)
     finally:
         await objects.close()
@@ -115,7 +115,7 @@ async def look_at_trend(source: "Source", past: "Trend") -> None:
         async with kept_objects(source.settings) as kept:
             found = await entries_of(client, source.settings, kept, day, source.most_entries)
     except (RPCError, TimeoutError, Failure) as error:
-        _log.info("what nodes cost before this worker's start is not known yet: %s", error)
+        _log.info("cannot read yet what nodes cost before this worker's start: %s", error)
         return
     await asyncio.to_thread(lambda: past.fill(found.entries, fleet, cut=found.cut))
 
@@ -148,7 +148,7 @@ async def try_report(source: "WorkerSource") -> None:
     try:
         await say_report(source, time.time())
     except (RPCError, TimeoutError, Failure) as error:
-        _log.warning("what the cluster says of itself was not sent: %s", error)
+        _log.warning("the cluster's report could not be sent: %s", error)
 
 
 async def say_savings(source: "Source", last_day: LastDay) -> None:
@@ -160,7 +160,7 @@ async def say_savings(source: "Source", last_day: LastDay) -> None:
     try:
         found = (await question("savings")(source, Asked(words=(("since", COUNTED),)))).answer
     except (RPCError, TimeoutError, Failure) as error:
-        _log.warning("what the last day has saved is not known: %s", error)
+        _log.warning("cannot work out what the last day has saved: %s", error)
         return
     assert isinstance(found, SavingsAnswer)
     last_day.keep(

@@ -151,7 +151,7 @@ class WorkerSource:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     found = await read_paces(client, self.settings.cluster)
             except (RPCError, TimeoutError) as error:
-                _log.warning("how long nodes took is not known: %s", error)
+                _log.warning("cannot read how long nodes took: %s", error)
             else:
                 self._known = (self.clock(), found)
         return found or Paces()

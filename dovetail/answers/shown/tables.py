@@ -33,7 +33,7 @@ def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen, colour
     widths = _widths(columns, rows, kept, screen.width)
     lines = [_line([columns[i].head for i in kept], kept, columns, widths)]
     for number, row in enumerate(rows):
-        cells = [_cut(row[i], widths[i]) for i in kept]
+        cells = [cut(row[i], widths[i]) for i in kept]
         line = _line(cells, kept, columns, widths)
         colour = colours[number] if colours else ""
         first = len(cells[0])
@@ -85,7 +85,7 @@ def _line(cells: list[str], kept: list[int], columns: Sequence[Column], widths: 
     return (" " * GAP).join(parts).rstrip()
 
 
-def _cut(cell: str, width: int) -> str:
+def cut(cell: str, width: int) -> str:
     return cell if len(cell) <= width else cell[: width - 1] + "…"
 
 

@@ -3,7 +3,8 @@
 from typing import Final
 
 from dovetail.model import names
-from dovetail.model.places.moves import GUARD, GUARD_KINDS, RESTART
+from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
+from dovetail.model.places.moves import RESTART
 from dovetail.model.values.json import Json
 from dovetail.model.values.time import format_time
 

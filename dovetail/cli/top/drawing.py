@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.answers.rollouts.text import one_line, rollout_colour
 from dovetail.answers.shown.screen import GOES_ON, NEEDS_PERSON, WAITS, Screen
-from dovetail.answers.shown.tables import Column, bar, table
+from dovetail.answers.shown.tables import Column, bar, cut, table
 from dovetail.answers.status.answer import ClusterStatus, Move, NodesAnswer
 from dovetail.answers.status.columns import NodeColumn, columns_of
 from dovetail.answers.status.nodes_text import node_cells, node_colour, use_text
@@ -93,10 +93,10 @@ def _head(shown: Shown, size: Size, screen: Screen) -> list[str]:
     trend = f"   $ {spark} {_change(shown.prices)}" if spark else ""
     second = "  ".join(use) + trend
     second += _savings(shown.saved, size.columns - len(second))
-    lines = [_fitted(" · ".join(parts), size.columns), _fitted(second, size.columns)]
-    lines += [screen.paint(_fitted(line, size.columns), WAITS) for line in shown.status.pauses[:2]]
+    lines = [cut(" · ".join(parts), size.columns), cut(second, size.columns)]
+    lines += [screen.paint(cut(line, size.columns), WAITS) for line in shown.status.pauses[:2]]
     troubles = [
-        screen.paint(_fitted(f"! {trouble_words(each, shown.status.now)}", size.columns), NEEDS_PERSON)
+        screen.paint(cut(f"! {trouble_words(each, shown.status.now)}", size.columns), NEEDS_PERSON)
         for each in shown.status.troubles[:2]
     ]
     return [*troubles, *lines, ""]
@@ -148,7 +148,7 @@ def _list(shown: Shown, view: View, screen: Screen, room: int) -> list[str]:
     painted = [screen.paint(line, _colour(item)) for line, item in zip(lines[1:], items, strict=True)]
     at = view.selected - page.start
     painted[at] = screen.paint(lines[1 + at], TURNED)
-    return [lines[0], *painted, _fitted(_where(shown, view, page), screen.width or 80)]
+    return [lines[0], *painted, cut(_where(shown, view, page), screen.width or 80)]
 
 
 def _where(shown: Shown, view: View, page: range) -> str:
@@ -193,7 +193,7 @@ def _text(shown: Shown, size: Size, room: int) -> list[str]:
     part = shown.text[shown.scrolled : shown.scrolled + most]
     end = shown.scrolled + len(part)
     head = f"{shown.title} · lines {shown.scrolled + 1}–{end} of {len(shown.text)} · Esc closes"
-    return [_fitted(head, size.columns), *[_fitted(line, size.columns) for line in part]]
+    return [cut(head, size.columns), *[cut(line, size.columns) for line in part]]
 
 
 def _below(status: ClusterStatus, screen: Screen, room: int) -> list[str]:
@@ -207,7 +207,7 @@ def _below(status: ClusterStatus, screen: Screen, room: int) -> list[str]:
     left = len(needs) + len(rolled) + len(moves) - sum(1 for _, colour in lines if colour)
     if left > 0 and lines:
         lines[-1] = (f"  … and {left + 1} more: dovetail status -o wide", "")
-    return ["", *[screen.paint(_fitted(text, width), colour) for text, colour in lines]] if lines else []
+    return ["", *[screen.paint(cut(text, width), colour) for text, colour in lines]] if lines else []
 
 
 def _move_words(move: Move, width: int) -> str:
@@ -223,16 +223,12 @@ def _named(mark: str, name: str, words: str, width: int) -> str:
 
 def _last(shown: Shown, size: Size) -> str:
     if shown.prompt is not None:
-        return _fitted(f"{shown.prompt}▏", size.columns)
+        return cut(f"{shown.prompt}▏", size.columns)
     if shown.says:
-        return _fitted(shown.says, size.columns)
+        return cut(shown.says, size.columns)
     line = ""
     for key in KEYS:
         if len(longer := f"{line}{key}  ") + len(ALWAYS) > size.columns:
             break
         line = longer
-    return _fitted(line + ALWAYS, size.columns)
-
-
-def _fitted(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return cut(line + ALWAYS, size.columns)

@@ -14,7 +14,7 @@ from dovetail.model.nodes import Node, NodeClaim, NodeClassRef
 from dovetail.model.objects.judging import Judging
 from dovetail.model.objects.pod_index import NO_PODS, NodePods, by_key
 from dovetail.model.objects.unreadable import Unreadable
-from dovetail.model.places.moves import movable_pods
+from dovetail.model.places.moved_pods import movable_pods
 from dovetail.model.pools import InstanceType, NodePool
 from dovetail.model.rules.expiries import replaced_from
 from dovetail.model.snapshot import Snapshot

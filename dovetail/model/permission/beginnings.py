@@ -1,8 +1,9 @@
-"""Whether nodes of a pool may begin to leave for a cause now and, if not, which rule says so and until when.
+"""May nodes of a pool begin to leave for a cause now? If not: which rule forbids it, and until when?
 
-The one place where the rules of people meet: what decides, marks, orders, explains and foretells asks `hold_of`. A rule
-can only say "not now"; a further one is a further function in RULES, at the place where people are to read of it. How
-many may go at once is said by budgets; what a node or a pod says of itself, by the screening of candidates.
+All rules that people make meet here and nowhere else: code that decides, marks, orders, explains or forecasts asks
+`hold_of`. A rule can only say "not now"; a new rule is a new function in RULES, at the position in which people should
+read of it. How many nodes may leave at once is the budgets' question; what a node or a pod says about itself, that of
+the screening of candidates.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,8 +28,8 @@ from dovetail.model.values.time import format_time
 
 
 class Cause(StrEnum):
-    """Why a node leaves that could stay; the first five are the reasons of disruptions. For interruption, repair and a
-    person's delete nobody asks: nothing that people say holds them."""
+    """Why a node leaves that could stay; the first five are the reasons of disruptions. Interruption, repair and a
+    person's delete are missing: no rule of people's holds them."""
 
     activity: Activity
     """What must not be paused for it."""
@@ -39,7 +40,7 @@ class Cause(StrEnum):
     person asks for is held by none, nor by the health of nodes."""
 
     def __new__(cls, value: str, activity: Activity, is_windowed: bool = False, is_paced: bool = False) -> "Cause":
-        """A string with what belongs to it."""
+        """A string with its attributes."""
         cause = str.__new__(cls, value)
         cause._value_ = value
         cause.activity, cause.is_windowed, cause.is_paced = activity, is_windowed, is_paced
@@ -58,7 +59,7 @@ class Cause(StrEnum):
 
     @classmethod
     def of(cls, reason: str, *, at_once: bool = False) -> "Cause":
-        """The cause that belongs to a disruption's reason. `at_once`: a person asks for the node now."""
+        """The cause that corresponds to a disruption's reason. `at_once`: a person asks for the node now."""
         return cls.REQUESTED_NOW if at_once and reason == DisruptionReason.REQUESTED else cls[reason.upper()]
 
 
@@ -76,7 +77,7 @@ class HeldBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolHold:
-    """The rule that says "not now", in words for people, and until when where that is known."""
+    """The rule that says "not now", in words for people, and until when if that is known."""
 
     rule: HeldBy
     why: WhyNot
@@ -87,9 +88,10 @@ class PoolHold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """All that people say about one NodePool at a moment: from a snapshot, or as the API server has it.
+    """Everything that people say about one NodePool at a moment: from a snapshot, or as the API server has it.
 
-    `pool`: None where it is gone, or where a claim names none; what holds for all pools holds then too."""
+    `pool`: None if it is gone, or if a claim names none; then only the rules for all pools apply.
+    """
 
     now: float
     pool: NodePool | None
@@ -102,7 +104,7 @@ class Said:
 
     @property
     def periods(self) -> frozenset[float]:
-        """The lengths of time that rates of the pool look back; none where it has no rate."""
+        """The periods over which rates of the pool count; none if it has no rate."""
         return frozenset(rate.per for policy in self.policies for rate in policy.rates)
 
     @property
@@ -111,22 +113,22 @@ class Said:
         return breaker_rule_of(self.policies)
 
     def back_since(self, cause: Cause) -> float | None:
-        """Since when a roll-out takes nodes back for that cause; None where none does."""
+        """Since when a roll-out takes nodes back for that cause; None if none does."""
         found = [each.status.since for each in self.rollouts if each.goes_back and cause == Cause.DRIFTED]
         return max(found, default=None)
 
     def at(self, moment: float) -> "Said":
-        """What is said at another moment, for rules that go by the clock. Pauses and Freezes stay as they are now."""
+        """The same at another moment, for rules that depend on the clock. Pauses and Freezes stay as they are now."""
         return replace(self, now=moment)
 
 
 def breaker_rule_of(policies: Iterable[Policy]) -> BreakerRule:
-    """What a NodePool's policies, which these are, ask of its breakers."""
+    """The rule that these policies of a NodePool set for its breakers."""
     return strictest(policy.breaker for policy in policies if policy.breaker is not None)
 
 
 def said_in(snapshot: Snapshot, name: str) -> Said:
-    """What a snapshot has of it."""
+    """What a snapshot contains of it."""
     pool = snapshot.pools.get(name)
     general = pauses_of_all(snapshot.namespaces.get(names.SYSTEM_NAMESPACE), snapshot.freezes, snapshot.now)
     own = pause_of_pool(pool, snapshot.now) if pool is not None else None
@@ -144,7 +146,7 @@ def said_in(snapshot: Snapshot, name: str) -> Said:
 
 
 def readiness_of(policies: Iterable[Policy], snapshot: Snapshot) -> Mapping[str, Readiness]:
-    """The nodes of each policy that asks for their health, in all NodePools that it is about."""
+    """For each policy that asks for the health of nodes, the nodes of all NodePools that it covers."""
     return {policy.name: readiness_for(policy, snapshot) for policy in policies if policy.health is not None}
 
 
@@ -166,9 +168,10 @@ def rollouts_in(snapshot: Snapshot, pool: str) -> tuple[Rollout, ...]:
 
 
 def hold_of(said: Said, cause: Cause, *, replaced: bool = False) -> PoolHold | None:
-    """The first rule that keeps nodes from beginning to leave for that cause; None where they may.
+    """The first rule that forbids nodes to begin to leave for that cause; None if they may.
 
-    `replaced`: they leave only after a replacement is launched, which a pause of launches holds too."""
+    `replaced`: they leave only after a replacement is launched, so a pause of launches holds them too.
+    """
     for activity in (cause.activity, Activity.LAUNCHES) if replaced else (cause.activity,):
         paused = by_pause(said, activity)
         if paused is not None:
@@ -186,8 +189,8 @@ def by_pause(said: Said, activity: Activity) -> PoolHold | None:
 
 
 def by_health(said: Said, cause: Cause) -> PoolHold | None:
-    """The policy whose nodes are not well enough; of several the one that holds for the longest. A roll-out that goes
-    back takes nodes of a target that may be why they are not."""
+    """The policy whose nodes are not healthy enough; of several, the one that holds longest. A roll-out that goes back
+    takes away nodes of a target that may be the reason for that."""
     if said.pool is None or not cause.is_paced or said.back_since(cause) is not None:
         return None
     found = [
@@ -210,7 +213,7 @@ def _unhealthy(policy: Policy, rule: HealthRule, said: Said) -> Unhealthy | None
 
 
 def by_breaker(said: Said, cause: Cause) -> PoolHold | None:
-    """What failed for that reason, where no try is due."""
+    """The failures that hold the reason, unless a try is due."""
     rule, known = said.breaker_rule, _breaker(said, cause)
     if said.pool is None or known is None or known.opened is None or known.is_due(rule, said.now):
         return None
@@ -221,7 +224,7 @@ def by_breaker(said: Said, cause: Cause) -> PoolHold | None:
 
 
 def left_of_breaker(said: Said, cause: Cause) -> int | None:
-    """One where a try is due, none where something holds; None where it is closed."""
+    """One if a try is due, none if the breaker holds; None if it is closed."""
     known = _breaker(said, cause)
     return None if known is None or known.opened is None else int(known.is_due(said.breaker_rule, said.now))
 
@@ -244,7 +247,7 @@ def by_window(said: Said, cause: Cause) -> PoolHold | None:
 
 
 def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
-    """The roll-out whose step lets no more nodes begin, or that must be made first."""
+    """The roll-out whose step lets no more nodes begin, or that must be created first."""
     if cause != Cause.DRIFTED or said.pool is None:
         return None
     missing = unmade(said.policies, said.nodes, said.now) if said.nodes is not None and not said.rollouts else None
@@ -264,13 +267,13 @@ def by_rollout(said: Said, cause: Cause) -> PoolHold | None:
 
 
 def why_gone(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
-    """Why a decision by these places of roll-outs is none any more, where a policy makes another."""
+    """Why a decision that was made at these steps of roll-outs is outdated, if a policy makes another roll-out."""
     is_gone = not rollouts and bool(rolling(policies)) and any(was_about(place, pool) for place in decided)
     return "the NodeRollout by which it was decided is gone, and a policy makes another" if is_gone else ""
 
 
 def why_not_made(policies: tuple[Policy, ...], rollouts: tuple[Rollout, ...], pool: str, decided: Iterable[str]) -> str:
-    """Why a replacement of a decision by these places of roll-outs is not made; empty where it is."""
+    """Why a replacement is not made that was decided on at these steps of roll-outs; empty if it is."""
     known = frozenset(decided)
     whys = (each.why_other(known) for each in rollouts)
     return why_gone(policies, rollouts, pool, known) or next(filter(None, whys), "")
@@ -284,9 +287,9 @@ def _why_held(rollout: Rollout, said: Said, pool: NodePool) -> str:
 
 
 def _has_moved(rollout: Rollout, said: Said, pool: NodePool) -> bool:
-    """Whether a mark would take a node by a step that is permitted no more. How many there are is known to the caller
-    that decides; by which step, here: else all that was decided for the last one would still begin at another
-    target."""
+    """Whether a mark would take a node under a step that is no longer permitted. The caller that decides knows how many
+    nodes there are; here it matters which step: otherwise everything that was decided on for the last target would
+    still begin at another one."""
     if said.decided is None:
         return False
     is_other = not rollout.goes_back and rollout.status.target != pool.hash
@@ -302,7 +305,7 @@ def _stands(rollout: Rollout, nodes: PoolNodes | None, late: str) -> str:
 
 
 def left_of_rollouts(said: Said, cause: Cause) -> int | None:
-    """How many more nodes roll-outs let begin for it now; None where none is about it."""
+    """How many more nodes roll-outs let begin for that cause now; None if no roll-out applies."""
     pool, nodes = said.pool, said.nodes
     if cause != Cause.DRIFTED or pool is None or nodes is None:
         return None
@@ -311,7 +314,7 @@ def left_of_rollouts(said: Said, cause: Cause) -> int | None:
 
 
 def by_rate(said: Said, cause: Cause) -> PoolHold | None:
-    """The rate that lets no more of them begin; of several the one that does so for the longest."""
+    """The rate that lets no more of them begin; of several, the one that holds longest."""
     full = [(policy, number, rate, pace) for policy, number, rate, pace in _paces(said, cause) if pace.left == 0]
     if said.pool is None or not full:
         return None
@@ -324,7 +327,7 @@ def by_rate(said: Said, cause: Cause) -> PoolHold | None:
 
 
 def left_of_rates(said: Said, cause: Cause) -> int | None:
-    """How many more nodes rates let begin for it now; None where none is about it."""
+    """How many more nodes rates let begin for that cause now; None if no rate applies."""
     return min((pace.left for *_, pace in _paces(said, cause)), default=None)
 
 
@@ -345,7 +348,7 @@ RULES: Final[tuple[PoolRule, ...]] = (by_health, by_breaker, by_window, by_rollo
 
 
 def changes(said: Said) -> Iterator[float]:
-    """When a rule ends by itself that holds the pool now, for any cause."""
+    """The moments at which rules that hold the pool now, for any cause, end by themselves."""
     yield from (pause.until for pause in said.pauses if pause.until is not None)
     holds = (rule(said, cause) for cause in Cause for rule in RULES)
     yield from (hold.until for hold in holds if hold is not None and hold.until is not None)

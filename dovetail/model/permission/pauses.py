@@ -1,9 +1,9 @@
 """What a person has paused, for one NodePool or for all: until when, by whom and why.
 
 A pause is a few annotations, on the NodePool or, for all pools, on the Namespace kube-system, so that it outlasts
-workers, Temporal and its database, and can be set with kubectl before anything of ours runs. A Freeze that is in force
-is a pause for all pools as well. What somebody has spoilt is read the safe way, and named: a word that is not known
-holds everything voluntary, a moment that cannot be read is no end.
+workers, Temporal and its database, and can be set with kubectl before anything of ours runs. A Freeze in force is a
+pause for all pools as well. An annotation that somebody has spoilt is read in the safe sense, and named: an unknown
+word holds everything voluntary, and a time that cannot be read is no end.
 """
 
 import math
@@ -42,7 +42,7 @@ _NO: Final = "false"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """One object's pause. `until`: None where only a person ends it; `pool`: empty where it is for all pools."""
+    """One object's pause. `until`: None if only a person ends it; `pool`: empty if it is for all pools."""
 
     pool: str
     what: frozenset[Activity]
@@ -73,7 +73,7 @@ class Pause:
 
 
 def pause_in(annotations: Mapping[str, str], pool: str, now: float) -> Pause | None:
-    """The pause that these annotations are; None where there is none, or where it has ended."""
+    """The pause in these annotations; None if there is none, or if it has ended."""
     text = annotations.get(names.PAUSED)
     if text is None or text.strip().lower() == _NO:
         return None
@@ -92,7 +92,7 @@ def pause_in(annotations: Mapping[str, str], pool: str, now: float) -> Pause | N
 
 
 def _until(text: str | None, faults: list[str]) -> float | None:
-    """The end; none where it cannot be read, so that the pause holds."""
+    """The end; none if it cannot be read, so that the pause holds."""
     if text is None:
         return None
     moment = time_or_none(text)
@@ -102,7 +102,7 @@ def _until(text: str | None, faults: list[str]) -> float | None:
 
 
 def _what(text: str, faults: list[str]) -> frozenset[Activity]:
-    """What the words name; everything voluntary beside it where a word is not known."""
+    """What the words name, and everything voluntary as well if a word is unknown."""
     if text.strip().lower() in _YES:
         return VOLUNTARY
     found: frozenset[Activity] = frozenset()
@@ -132,7 +132,7 @@ def pause_of_all(system: Namespace | None, now: float) -> Pause | None:
 
 
 def pause_of_freeze(freeze: "Freeze", now: float) -> Pause | None:
-    """The pause that a Freeze is; None where it is not in force. One that cannot be understood is since it exists."""
+    """The pause that a Freeze is; None if it is not in force. One that cannot be understood holds from its creation."""
     if not freeze.holds(now):
         return None
     what = frozenset[Activity]().union(*(named_activities(word) or VOLUNTARY for word in freeze.what))
@@ -148,7 +148,7 @@ def pause_of_freeze(freeze: "Freeze", now: float) -> Pause | None:
 
 
 def undoing_freeze(freezes: Iterable["Freeze"], activity: Activity, now: float) -> "Freeze | None":
-    """The Freeze in force that calls off what has begun of that."""
+    """The Freeze in force that calls off disruptions of that kind that have begun."""
     found = (
         freeze
         for freeze in freezes
@@ -171,8 +171,8 @@ def pauses_of_all(system: Namespace | None, freezes: Mapping[str, "Freeze"], now
 
 
 def holding(found: Iterable[Pause | None], activity: Activity) -> Pause | None:
-    """The pause that holds the activity; of several the one that ends last, so that nobody waits for an end that frees
-    nothing."""
+    """The pause that holds the activity; of several, the one that ends last, so that nobody waits for an end that
+    changes nothing."""
     held = [pause for pause in found if pause is not None and activity in pause.what]
     return max(held, key=lambda pause: math.inf if pause.until is None else pause.until, default=None)
 
@@ -186,7 +186,7 @@ def pause_on(snapshot: "Snapshot", pool: str, activity: Activity) -> Pause | Non
 
 
 def without_pauses(snapshot: "Snapshot") -> "Snapshot":
-    """The snapshot as if people held nothing: what is held back is what would be decided then."""
+    """The snapshot as if people held nothing: what would be decided then is what is held back."""
     spaces = {name: replace(space, annotations={}) for name, space in snapshot.namespaces.items()}
     pools = {name: replace(pool, annotations=_unpaused(pool)) for name, pool in snapshot.pools.items()}
     return replace(snapshot, namespaces=spaces, pools=pools, freezes={}, policies={}, rollouts={})
@@ -214,7 +214,7 @@ def annotations_of(pause: Pause | None) -> dict[str, str | None]:
 
 
 def joined(known: Pause | None, new: Pause) -> Pause:
-    """Both: who pauses one thing more resumes nothing. It lasts for the longer of the two."""
+    """Both: a person who pauses one thing more resumes nothing. It lasts for the longer of the two."""
     if known is None:
         return new
     ends = (known.until, new.until)
@@ -223,7 +223,7 @@ def joined(known: Pause | None, new: Pause) -> Pause:
 
 
 def without(known: Pause, what: frozenset[Activity]) -> Pause | None:
-    """What is left when that is resumed; None where nothing is."""
+    """What is left when that is resumed; None if nothing is."""
     left = known.what - what
     if not left:
         return None

@@ -18,7 +18,7 @@ _CHANGES: Final = frozenset({"NodePoolDrifted", "NodeClassDrift", "AMIDrift", "I
 
 
 def nodes_of(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
-    """What the snapshot has of them, counted once."""
+    """The snapshot's nodes of the pool, each counted once."""
     key = (pool.name, pool.hash)
     if key not in snapshot.counted:
         snapshot.counted[key] = _counted(snapshot, pool)
@@ -67,7 +67,8 @@ def _counted(snapshot: Snapshot, pool: NodePool) -> PoolNodes:
 
 
 def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """Whether drift is to replace it: what has drifted or, where a roll-out goes back, what is at its target."""
+    """Whether drift should replace it: a claim that has drifted or, if a roll-out goes back, one that is at its
+    target."""
     pool = snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
     if pool is None or pool.name not in snapshot.going_back:
         return claim.is_true(names.DRIFTED)
@@ -75,13 +76,15 @@ def leaves_for_drift(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def _is_refusable(claim: NodeClaim, stable: Collection[str]) -> bool:
-    """Whether a roll-out that goes back replaces a claim that is at the target. What was launched for want of an older
-    image stays, and what has one: the target may be that again, and claims are judged one by one."""
+    """Whether a roll-out that goes back replaces a claim that is at the target. A claim stays if it has an older image,
+    or was launched without one because there was none: the target may be that image again, and claims are judged one by
+    one."""
     return names.IMAGE not in claim.annotations and claim.image_id not in stable
 
 
 def is_old(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether it is not at the target. By its hash too: the condition is written some moments after the change."""
+    """Whether it is not at the target. Its hash is compared as well, because the condition is written some moments
+    after the change."""
     annotations = claim.annotations
     same = annotations.get(names.NODE_POOL_HASH_VERSION) == NODE_POOL_HASH_ALGORITHM
     return claim.is_true(names.DRIFTED) or (same and annotations.get(names.NODE_POOL_HASH) != pool.hash)
@@ -97,7 +100,7 @@ def _known_from(claim: NodeClaim) -> float:
 
 
 def _is_change(drifted: Condition | None) -> bool:
-    """Whether somebody's change is the cause: a lost reservation is none, nor a type that is no longer sold."""
+    """Whether somebody's change is the cause; a lost reservation, or a type that is no longer sold, is not."""
     return drifted is None or drifted.status != "True" or drifted.reason in _CHANGES
 
 

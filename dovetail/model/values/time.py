@@ -31,6 +31,12 @@ def time_or_none(text: str) -> float | None:
     return None if moment.tzinfo is None or "T" not in text.upper() else moment.timestamp()
 
 
+def utc_moment(text: str) -> float:
+    """A time that may lack an offset, and is in UTC then; ValueError where it is none."""
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+
+
 def format_time(moment: float) -> str:
     """A moment in UTC, in whole seconds, as upstream prints it."""
     return datetime.fromtimestamp(int(max(0.0, min(moment, _LAST)) // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -10,7 +10,7 @@ from typing import Final
 
 from dovetail.model.names import HOSTNAME
 from dovetail.model.objects.workloads import StorageClass, Volume, VolumeClaim
-from dovetail.model.pods import Pod, VolumeUse
+from dovetail.model.pods import Pod, claim_key
 from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.scheduling.requirements import RequirementSet, conflicts, from_expressions, merge, narrows
 from dovetail.model.snapshot import Snapshot
@@ -28,12 +28,6 @@ class VolumeLookupError(LookupError):
 
 class TooManyAlternatives(ValueError):
     """A pod's volumes can be together in more ways than anybody has time for."""
-
-
-def claim_key(pod: Pod, use: VolumeUse) -> str:
-    """namespace/name of the claim that a volume leads to."""
-    name = f"{pod.name}-{use.claim_name}" if use.ephemeral else use.claim_name
-    return f"{pod.namespace}/{name}"
 
 
 def _class_of(claim: VolumeClaim, snapshot: Snapshot) -> StorageClass | None:

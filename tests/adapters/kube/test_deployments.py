@@ -8,7 +8,7 @@ from dovetail.adapters.kube.failures import Answer
 from dovetail.adapters.kube.objects.deployments import TRIED_FOR, KubeDeployments
 from dovetail.adapters.kube.requests import Request
 from dovetail.model import names
-from dovetail.model.places.moves import GUARD, beginning, ending
+from dovetail.model.places.move_changes import GUARD, beginning, ending
 from dovetail.ports.failures import Refused
 from tests.model.move_worlds import NOW, a_deployment, a_roll_out
 

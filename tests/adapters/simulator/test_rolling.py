@@ -12,7 +12,7 @@ from dovetail.adapters.simulator.calls import Calls
 from dovetail.cli.demo.change_objects import policies_that_guard_moves
 from dovetail.model import names
 from dovetail.model.objects.workloads import Deployment
-from dovetail.model.places.moves import beginning, taking_back
+from dovetail.model.places.move_changes import beginning, taking_back
 from dovetail.model.values.json import Json
 from tests.adapters.simulator.conftest import Stage
 from tests.adapters.simulator.manifests import a_deployment, a_node, ready_pods

@@ -78,7 +78,7 @@ class AwsInterruptions:
         return frozenset(each for each in warned if each[1] not in TAKEN_BACK)
 
     def _stop_checking(self, failure: Forbidden) -> None:
-        _log.warning("checks of instances are not looked at any more: %s", failure)
+        _log.warning("the cloud's checks of instances are not read any more: %s", failure)
         self._may_check = False
 
     async def learn_from(self, interruption: Interruption, claim: NodeClaim) -> None:

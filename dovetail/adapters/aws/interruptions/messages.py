@@ -9,12 +9,12 @@ id of EC2 or none at all, and no text of a message goes on at full length.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from dovetail.adapters.aws.instances.instance import INSTANCE_ID
 from dovetail.messages.interruptions import Interruption, InterruptionReason
 from dovetail.model.values.json import Json
+from dovetail.model.values.time import utc_moment
 
 Detail = tuple[InterruptionReason, tuple[str, ...]]
 
@@ -68,7 +68,7 @@ def read_message(body: str, place: Place | None = None) -> Interruption:
         key = (str(envelope["version"]), str(envelope["source"]), str(envelope["detail-type"]))
         read = _KINDS.get(key)
         reason, instances = _NOTHING if read is None else read(envelope.get("detail") or {})
-        at = _moment(envelope["time"]) if "time" in envelope else 0.0
+        at = utc_moment(envelope["time"]) if "time" in envelope else 0.0
         if place is not None and reason != "no_op":
             place.check(envelope)
         return Interruption(id=_identity(envelope.get("id", "")), reason=reason, instances=instances, at=at)
@@ -81,11 +81,6 @@ def read_message(body: str, place: Place | None = None) -> Interruption:
 
 def _identity(value: Any) -> str:
     return str(value)[:_ID_CHARACTERS].encode(errors="replace").decode()
-
-
-def _moment(text: str) -> float:
-    stamp = datetime.fromisoformat(text)
-    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
 def _one(reason: InterruptionReason) -> Callable[[Json], Detail]:

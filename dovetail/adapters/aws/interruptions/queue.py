@@ -77,7 +77,9 @@ class WarningQueue:
                 raise self._lost("sqs:DeleteMessageBatch", answer)
             self._acknowledged([some[int(each["Id"])] for each in answer.get("Successful") or ()])
             for failed in answer.get("Failed") or ():
-                _log.warning("a message was not deleted and will come again: %s", failed.get("Message") or failed)
+                _log.warning(
+                    "a message could not be deleted and will be delivered again: %s", failed.get("Message") or failed
+                )
 
     def _acknowledged(self, receipts: Sequence[str]) -> None:
         """Count what is deleted, and how long it took to get there."""

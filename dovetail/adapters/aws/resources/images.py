@@ -8,7 +8,6 @@ forever; any other error of SSM is an error, not a missing parameter.
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from dovetail.adapters.aws.calls import Calls
@@ -20,6 +19,7 @@ from dovetail.adapters.aws.resources.selectors import tag_filters
 from dovetail.model import names as core
 from dovetail.model.pods import Expression
 from dovetail.model.values.json import Json
+from dovetail.model.values.time import utc_moment
 
 _PARAMETER_SECONDS: Final = 24 * 3600.0
 _USER_PARAMETER_SECONDS: Final = 300.0
@@ -138,16 +138,11 @@ class Images:
                 id=row["ImageId"],
                 name=row.get("Name", ""),
                 created=row.get("CreationDate", ""),
-                deprecated=bool(ends) and _moment(ends) < self._clock(),
+                deprecated=bool(ends) and utc_moment(ends) < self._clock(),
                 requirements=tuple(sorted((*each, needs), key=lambda e: e.key)),
             )
             for each in serves
         ]
-
-
-def _moment(text: str) -> float:
-    stamp = datetime.fromisoformat(text)
-    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
 class _Query(NamedTuple):

@@ -101,7 +101,7 @@ class Profiles:
         try:
             await self.delete(name)
         except Failure as failure:
-            _log.warning("instance profile %s is left behind for the collection: %s", name, failure)
+            _log.warning("instance profile %s could not be deleted and is left to the clean-up: %s", name, failure)
 
     async def delete(self, name: str) -> None:
         """With its roles taken off; one that is gone is fine."""

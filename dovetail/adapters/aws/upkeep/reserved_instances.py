@@ -85,7 +85,7 @@ class ReservedInstances:
         try:
             self._ending_ids = await self._reservations.ending(ids)
         except Failure as failure:
-            _log.warning("whether capacity blocks end is not known: %s", failure)
+            _log.warning("cannot find out whether capacity blocks end: %s", failure)
 
     def _ending(self) -> frozenset[str]:
         """Capacity blocks that any class knows to be within 40 minutes of their end."""

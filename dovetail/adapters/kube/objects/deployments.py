@@ -15,7 +15,7 @@ from dovetail.adapters.kube.requests import Caller, Request, object_path
 from dovetail.adapters.kubernetes_json.kinds import MOVE_KINDS
 from dovetail.adapters.kubernetes_json.rendering.deployments import render_move
 from dovetail.model.objects.workloads import Deployment
-from dovetail.model.places.moves import GUARD, MoveChange
+from dovetail.model.places.move_changes import GUARD, MoveChange
 from dovetail.ports.failures import Refused
 
 TRIED_FOR: Final = 300.0  # seconds for which a refusal that was seen counts

@@ -12,7 +12,7 @@ from dovetail.adapters.kubernetes_json.parsing.buffers import pods_of_workload
 from dovetail.adapters.kubernetes_json.parsing.reading import name_of, number_of, optional_number, reading, text_of
 from dovetail.model import names
 from dovetail.model.objects.workloads import AdmissionGuard, Deployment, RollOut
-from dovetail.model.places.moves import GUARD, read_begun, read_failed
+from dovetail.model.places.move_changes import GUARD, read_begun, read_failed
 from dovetail.model.values.json import ReadOnlyJson
 
 FOR_EVER: Final = 2**31 - 1  # progressDeadlineSeconds: the controller then never says that it has passed

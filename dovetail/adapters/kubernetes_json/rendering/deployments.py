@@ -1,6 +1,6 @@
 """A move as it is written: annotations of a Deployment and of its template, nothing else."""
 
-from dovetail.model.places.moves import MoveChange
+from dovetail.model.places.move_changes import MoveChange
 from dovetail.model.values.json import Json
 
 

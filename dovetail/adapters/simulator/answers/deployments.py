@@ -7,7 +7,7 @@ from dovetail.adapters.simulator.answers.patching import body_patched
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.calls import Calls
 from dovetail.model.objects.workloads import Deployment
-from dovetail.model.places.moves import MoveChange
+from dovetail.model.places.move_changes import MoveChange
 from dovetail.model.values.json import Json
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from dovetail.adapters.simulator.api_server import objects
 from dovetail.adapters.simulator.api_server.rejected import Rejected
 from dovetail.model import names
-from dovetail.model.places.moves import GUARD, GUARD_KINDS
+from dovetail.model.places.move_changes import GUARD, GUARD_KINDS
 from dovetail.model.values.json import Json
 
 WORKERS: Final = "dovetail"

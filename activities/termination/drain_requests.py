@@ -1,0 +1,67 @@
+"""What may a drain do that somebody asks for?
+
+Anybody who can write to the namespace in Temporal can request a drain, of any node and with any deadline. So the live
+objects decide what is drained and until when, and not the words of the request.
+"""
+
+from dataclasses import dataclass, replace
+
+from dovetail.activities.identity.askers import asked_by
+from dovetail.activities.shared.writes.known_claims import KnownClaims
+from dovetail.activities.termination.begin_and_end_departure import reason_of
+from dovetail.activities.termination.departing_nodes import belongs_to, nodes_left
+from dovetail.lifecycle.unfinished import reference
+from dovetail.messages.subjects import Departure
+from dovetail.model.names import DISRUPTION_REASON, OWNER
+from dovetail.model.nodes import NodeClaim
+from dovetail.ports.failures import Refused
+from dovetail.ports.objects import Nodes
+from dovetail.ports.view import ClusterLookups
+from dovetail.termination.deadline import deadline_of
+
+
+@dataclass(frozen=True, slots=True)
+class DrainRequests:
+    """Judges requests by the live objects."""
+
+    lookups: ClusterLookups
+    known: KnownClaims
+    nodes: Nodes
+
+    async def as_it_is(self, departure: Departure) -> Departure:
+        """The request as the live objects have it."""
+        ref = departure.claim
+        claim = await self.known.newest_deletion(ref) if ref.uid else None
+        if claim is None or claim.uid != ref.uid:
+            return await self._without_claim(departure)
+        of_claim = [node for node in nodes_left(self.lookups, departure) if belongs_to(node, ref, claim)]
+        return replace(
+            departure,
+            claim=reference(claim),
+            provider_id=claim.provider_id or departure.provider_id,
+            nodes=tuple(node.name for node in of_claim),
+            node_uids=tuple(node.uid for node in of_claim),
+            deadline=_before_the_delete(claim, departure) if claim.deleting_since is None else deadline_of(claim),
+            reason=reason_of(claim),
+            is_final=departure.is_final and claim.deleting_since is not None,
+        )
+
+    async def _without_claim(self, departure: Departure) -> Departure:
+        """TRM-10: nodes that somebody has deleted leave without a deadline."""
+        for node in nodes_left(self.lookups, departure):
+            live = node if node.deleting_since is not None else await self.nodes.read(node.name)
+            if live is not None and live.uid == node.uid and live.deleting_since is None:
+                raise Refused(f"Node/{node.name}", "neither it nor a NodeClaim of it is being deleted")
+        return replace(departure, deadline=None, is_final=False)
+
+
+def _before_the_delete(claim: NodeClaim, departure: Departure) -> float | None:
+    """The deadline of a drain that a disruption asks for before it deletes: the claim's own grace period begins with
+    the mark, or later."""
+    mark = claim.condition(DISRUPTION_REASON)
+    owner = claim.annotations.get(OWNER, "")
+    if mark is None or mark.status != "True" or not owner or not asked_by(owner):
+        raise Refused(f"NodeClaim/{claim.name}", "is not being deleted, and it is not its disruption that asks")
+    if claim.termination_grace is None or departure.deadline is None:
+        return None
+    return max(departure.deadline, mark.changed + claim.termination_grace)
