@@ -1,9 +1,9 @@
 """A cheaper set of nodes for any set of nodes, in pools under the policy cost (decision record 165).
 
-Upstream replaces many nodes by one at most. Here the nodes whose price exceeds most what their pods are worth are
-imagined gone together, and placement says what new nodes are cheapest. Every node that joins the set must add more than
-the least saving that moving its pods is to bring, so that each is worth it by itself. What budgets do not permit now is
-found again in the next round, from what the cluster is like then.
+Upstream replaces many nodes by one at most. Here the nodes whose price most exceeds the worth of their pods are
+imagined gone together, and placement finds the cheapest new nodes. Every node that joins the set must add more than the
+least saving required for moving its pods, so that each is worth it by itself. What budgets do not permit now is found
+again in the next round, from the cluster as it is then.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ from dovetail.model.scheduling.requirements import Requirement
 
 SEARCHES: Final = 32  # sets for which cheaper nodes are looked for in one round
 MISSES: Final = 8  # searches in a row after which a round is over, if none of them gained anything
-QUESTIONS: Final = 256  # sets that are asked about in one round; most are hopeless, which a plain pass tells
+QUESTIONS: Final = 256  # sets that are asked about in one round; most are hopeless, which a plain pass shows
 FIRST: Final = 8  # nodes that are tried together at first
 
 NOT_UNDER_COST: Final = Block(why=WhyNot.NOT_UNDER_COST, message="NodePool is not under the policy cost", event=None)
@@ -51,7 +51,7 @@ def why_not_cheaper(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def least_saving(round_: Round, candidates: Sequence[Candidate]) -> float:
-    """What disturbing these nodes must save an hour: a share of what their pools cost for as much disturbance."""
+    """What disturbing these nodes must save an hour: a share of their pools' cost for the same disturbance."""
     found = 0.0
     for candidate in candidates:
         totals = round_.scales.totals.get(candidate.pool.name)
@@ -69,7 +69,7 @@ def command_for(round_: Round, candidates: tuple[Candidate, ...]) -> Command | N
 
 
 def compute_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Computed:
-    """Fewer nodes or cheaper ones, whose launch is certain to save enough; or why not."""
+    """Fewer or cheaper nodes whose launch is certain to save enough; or why there are none."""
     simulation = simulated(round_, candidates, cheaper=True, up_only=True)
     if isinstance(simulation, Computed):
         return simulation
@@ -100,10 +100,10 @@ def _saves_too_little(candidates: Sequence[Candidate]) -> Computed:
 def _replacements(
     round_: Round, candidates: tuple[Candidate, ...], simulation: Simulation
 ) -> tuple[Replacement, ...] | Computed:
-    """The new nodes, each with the types alone whose launch cannot cost too much.
+    """The new nodes, each with only those types whose launch cannot cost too much.
 
-    What may be spent is divided among them by what each is expected to cost: whatever of its types each is launched as,
-    together they save enough.
+    What may be spent is divided among them by what each is expected to cost, so that together they save enough,
+    whichever of its types each is launched as.
     """
     made = [round_.priced(each) for each in simulation.replacements]
     if not made:
@@ -147,7 +147,7 @@ class _Narrowing:
         return self._below(made, limit)
 
     def _as_spot(self, made: Replacement) -> Replacement:
-        """The replacement as spot alone where any type is sold so; where none is, it is launched on demand."""
+        """The replacement as spot only, if any of its types is sold as spot; otherwise it is launched on demand."""
         narrowed, prices = only_spot(made), self.round_.prices
         types = tuple(t for t in made.types if prices.suits(t, narrowed.requirements))
         return replace(narrowed, types=types) if types else made
@@ -171,7 +171,7 @@ class _Narrowing:
         return self._remembering(replace(made, types=kept, cheapest=prices.first_price(kept, made.requirements)))
 
     def _undoes(self, name: str, capacity: Requirement | None) -> bool:
-        """Whether pods would go back to what they were moved away from within a day."""
+        """Whether pods would return to what they were moved away from less than a day ago."""
         return any(kind == name and admits(capacity, capacity_type) for kind, capacity_type in self.before)
 
     def _remembering(self, made: Replacement) -> Replacement:
@@ -205,7 +205,7 @@ class _Search:
         return within and not self.error and not self.is_time_up() and not self.round_.should_stop()
 
     def joins(self, chunk: Sequence[Candidate]) -> bool:
-        """Whether these nodes join the set: it must gain more than the moving of their pods asks for."""
+        """Whether these nodes join the set: it must gain more than moving their pods requires."""
         trial = (*self.chosen, *chunk)
         self.questions += 1
         computed = self._hopeless(trial)
@@ -230,7 +230,7 @@ class _Search:
     def _hopeless(self, trial: tuple[Candidate, ...]) -> Computed | None:
         """Why no search for cheaper nodes can make the set gain more: the pods that need new nodes are worth too much.
 
-        One plain pass tells which pods those are, at a small part of the price of a search.
+        One plain pass shows which pods those are, at a fraction of the cost of a search.
         """
         plain = simulated(self.round_, trial, up_only=True)
         if isinstance(plain, Computed):
@@ -247,8 +247,7 @@ class _Search:
         return min(worth, self.round_.priced(made).cheapest + beside)
 
     def permitted(self, chunk: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-        """The nodes that the allowances permit beside those that have joined, and those that they permit without
-        these."""
+        """The nodes that the allowances permit in addition to the set, and those that they permit without it."""
         left, found, later = self.left.copy(), list[Candidate](), list[Candidate]()
         room = self.round_.settings.profile.most_consolidated - len(self.chosen)
         for candidate in chunk:
@@ -272,10 +271,10 @@ def waste_of(round_: Round, candidate: Candidate, worth: Mapping[str, float]) ->
 
 
 def in_parts(round_: Round, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[list[Candidate]]:
-    """The nodes to ask about together, those first that waste most for the disturbance; equals by name.
+    """The nodes to ask about together, those that waste most per disturbance first; equals by name.
 
-    Several at a time as long as they waste more than moving their pods must save. The others one by one: they are
-    worth it only where there is room for their pods, and none is to ride along on what others save.
+    Several at a time as long as they waste more than moving their pods must save. The others are asked about one by
+    one: they are worth it only if there is room for their pods, and none may join at the expense of others' savings.
     """
     waste = {c.name: waste_of(round_, c, worth) for c in candidates}
     ordered = sorted(candidates, key=lambda c: (-waste[c.name] / c.cost, c.name))
@@ -305,7 +304,7 @@ def decide_cheaper(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 
 def grow(search: _Search, parts: Iterable[list[Candidate]]) -> None:
-    """Part after part joins the set. Those that do not join together are asked about again by halves, after all
+    """Add part after part to the set. A part that does not join as a whole is asked about again in halves, after all
     others."""
     waiting = deque(parts)
     while waiting and search.may_ask:

@@ -1,6 +1,6 @@
 """Whether nodes can be consolidated: deleted, or replaced by one cheaper node (DIS-96 to DIS-106).
 
-Why a single node cannot be is published on it. For several nodes at once the reason is published on none of them.
+If a single node cannot be, the reason is published on it. For several nodes at once it is published on none of them.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ CANT_REPLACE: Final = Block(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """What consolidating some candidates comes to: a command, or why there is none. `error`: it cannot be computed."""
+    """The result of consolidating some candidates: a command, or why there is none. `error`: it cannot be computed."""
 
     command: Command | None = None
     block: Block | None = None
@@ -39,7 +39,7 @@ UNDER_COST: Final = Block(why=WhyNot.UNDER_COST, message="NodePool is under the 
 
 
 def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
-    """Why consolidation does not consider the candidate, those of pools under the policy cost among them."""
+    """Why consolidation does not consider the candidate, which may be in a pool under the policy cost."""
     block = why_not_ripe(round_, candidate)
     if block is not None:
         return block
@@ -47,7 +47,7 @@ def why_not_consolidatable(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def why_not_ripe(round_: Round, candidate: Candidate) -> Block | None:
-    """Why no way of consolidating considers the candidate; in this order (DIS-96)."""
+    """Why no method of consolidation considers the candidate; in this order (DIS-96)."""
     pool, labels = candidate.pool, candidate.member.labels
     if candidate.is_static:
         return Block(why=WhyNot.STATIC_POOL, message="NodePool is static", event=None)
@@ -75,7 +75,7 @@ def _unconsolidatable(why: WhyNot, message: str) -> Block:
 
 
 def compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
-    """Simulate, then see whether the result is fewer nodes or a cheaper one (DIS-99), and one that a plan can carry."""
+    """Simulate, then check that the result is fewer nodes or a cheaper one (DIS-99), and that a plan can carry it."""
     computed = _compute(round_, candidates)
     if computed.command is not None and is_too_large(round_, computed.command):
         return refused(candidates, WhyNot.TOO_LARGE, TOO_LARGE.message)
@@ -100,7 +100,7 @@ def _compute(round_: Round, candidates: Sequence[Candidate]) -> Computed:
 def simulated(
     round_: Round, candidates: Sequence[Candidate], *, cheaper: bool = False, up_only: bool = False
 ) -> Simulation | Computed:
-    """The cluster without these nodes, all their pods placed; or why that is not to be had."""
+    """The cluster without these nodes, with all their pods placed; or why that is impossible."""
     simulation = round_.simulator.simulate(candidates, consolidating=True, cheaper=cheaper, up_only=up_only)
     if simulation.candidate_leaves:
         return Computed(block=Block(why=WhyNot.DELETING, message="A candidate is leaving", event=None))
@@ -119,7 +119,7 @@ def unplaced_text(simulation: Simulation) -> str:
 
 
 def refused(candidates: Sequence[Candidate], why: WhyNot, message: str) -> Computed:
-    """Why there is no command; of several nodes nothing is said (DIS-99)."""
+    """Why there is no command; for several nodes nothing is published (DIS-99)."""
     return Computed(block=Block(why=why, message=message, event="Unconsolidatable" if len(candidates) == 1 else None))
 
 
@@ -180,7 +180,7 @@ def only_spot(made: Replacement) -> Replacement:
 def _spot_to_spot(
     round_: Round, candidates: Sequence[Candidate], simulation: Simulation, made: Replacement
 ) -> Computed:
-    """A cheaper spot node in place of spot nodes, where there is enough to choose from (DIS-105)."""
+    """A cheaper spot node in place of spot nodes, if there is enough to choose from (DIS-105)."""
     if not round_.settings.spot_to_spot:
         message = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
         return refused(candidates, WhyNot.SPOT_TO_SPOT_OFF, message)

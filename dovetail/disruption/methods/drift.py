@@ -1,7 +1,7 @@
-"""Drift: replaces nodes that no longer are what their pool asks for (DIS-69 to DIS-74).
+"""Drift: replaces nodes that are no longer what their pool asks for (DIS-69 to DIS-74).
 
-It comes after emptiness and the static pools. Upstream replaces one node in a round, and the next one waits until the
-first replacement is up, so that twenty nodes take the time of twenty starts. We replace all that the budget allows at
+It comes after emptiness and the static pools. Upstream replaces one node per round, and the next one waits until the
+first replacement is up, so that twenty nodes take as long as twenty starts. We replace all that the budget allows at
 once, one command per node: each is simulated after those before it, so that no room is counted twice and no replacement
 is another command's destination.
 """
@@ -29,7 +29,7 @@ def why_not_drifted(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def why_stays(round_: Round, candidate: Candidate) -> Block | None:
-    """Why drift does not replace it: it has not drifted or, where a roll-out goes back, is not at its target."""
+    """Why drift does not replace it: it has not drifted or, if a roll-out goes back, is not at its target."""
     if leaves_for_drift(candidate.claim, round_.snapshot):
         return None
     if candidate.pool.name in round_.snapshot.going_back:
@@ -45,8 +45,8 @@ def drifted_since(candidate: Candidate) -> float:
 
 
 def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The earliest drift first, but nodes without any pod to move before all others; equals by name (DIS-70). What a
-    roll-out that goes back takes has not drifted: the newest first."""
+    """The earliest drift first, but nodes without any pod to move before all others; equals by name (DIS-70). The nodes
+    of a roll-out that goes back have not drifted: of these the newest come first."""
     ordered = sorted(candidates, key=lambda c: (bool(c.pods), drifted_since(c), c.name))
     taken_back = [c for c in ordered if not c.claim.is_true(names.DRIFTED)]
     return sorted(taken_back, key=lambda c: -c.claim.created) + [c for c in ordered if c.claim.is_true(names.DRIFTED)]
@@ -62,11 +62,11 @@ def decide_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
 
 
 def completed_at(round_: Round, candidates: tuple[Candidate, ...]) -> float | None:
-    """Until when a wave waits for its last nodes; None where it is complete.
+    """Until when a wave waits for its last nodes; None if it is complete.
 
     A changed template drifts all nodes of a pool, but their conditions are written one by one, and a wave of the first
     few would leave the rest to a second one. The wait ends a moment after the latest condition, so that a claim whose
-    condition cannot be written delays no other.
+    condition cannot be written delays no others.
     """
     known = {c.claim.name for c in candidates}
     pools = {c.pool.name for c in candidates}

@@ -1,8 +1,8 @@
 """Emptiness: deletes nodes on which no pod needs to run (DIS-63 to DIS-68).
 
-It is the first method of every round. A node is empty by what disturbing its pods costs, not by their number. Upstream
+It is the first method of every round. What disturbing its pods costs makes a node empty, not their number. Upstream
 simulates nothing here; it relies on the second look after 15 s, and on nominations of the nodes on which pods are
-expected. Where pods wait for room, we also work out on which nodes they will be placed, and keep those.
+expected. If pods wait for room, we also work out on which nodes they will be placed, and keep those.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""Expiration: replaces an expired node before it is deleted, where its pool or a DisruptionPolicy asks for that.
+"""Expiration: replaces an expired node before it is deleted, if its pool or a DisruptionPolicy asks for that.
 
 Upstream no longer does. Without it the Caretaker deletes a claim at the moment of its expiry (DIS-181), and all pods of
 nodes of one age are down until new nodes have started. It comes after drift, and budgets, PDBs and do-not-disrupt hold
-it up as they hold up drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the
-template, as when it has drifted; were its pods only placed elsewhere, its pool would have to make up for the node
+it up as they do drift: a budget that limits Drifted limits this too. A node of a static pool is replaced from the
+template, as when it has drifted; if its pods were only placed elsewhere, its pool would have to launch the missing node
 afterwards.
 """
 
@@ -29,7 +29,7 @@ def why_not_expired(round_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_expired(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """Replace the expired nodes, those that expire first before the others, equals by name; static pools first."""
+    """Replace the expired nodes, the earliest expiry first, equals by name; static pools first."""
     ordered = sorted(candidates, key=lambda c: (c.claim.expires_at or 0.0, c.name))
     static = replace_from_template(round_, [c for c in ordered if c.is_static], DisruptionReason.EXPIRED)
     if static.commands:

@@ -18,7 +18,7 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason
 from dovetail.notices.decisions import decision_notice
 from dovetail.notices.notice import Notice
 
-# Simulations that widening may add where the search for a prefix has found nothing, and where it has found one.
+# Simulations that widening may add if the search for a prefix has found nothing, and if it has found one.
 TRIES: Final = 12
 FEW_TRIES: Final = 4
 
@@ -32,7 +32,7 @@ class Search:
     rejected: Command | None = None  # the last probe that the scores alone turned down
 
     def probe(self, round_: Round, candidates: Sequence[Candidate]) -> Command | None:
-        """The command for these candidates, if they come to one and every pool approves of it (DIS-109)."""
+        """The command for these candidates, if there is one and every pool approves of it (DIS-109)."""
         computed = compute(round_, candidates)
         self.notices.extend(computed.notices)
         if computed.error and not round_.should_stop():
@@ -53,7 +53,7 @@ class Search:
 
 
 def without_same_types(round_: Round, command: Command) -> Command | None:
-    """The command without the types that its candidates are, dearer ones, and what cannot be launched (DIS-110)."""
+    """The command without its candidates' own types, dearer ones, and those that cannot be launched (DIS-110)."""
     made, prices = command.replacements[0], round_.prices
     limit = prices.same_type_limit(made.types, command.candidates)
     left = prices.below(made.types, made.requirements, limit)
@@ -84,7 +84,7 @@ def longest_prefix(round_: Round, search: Search, ordered: Sequence[Candidate]) 
 def widened(round_: Round, search: Search, ordered: Sequence[Candidate], best: Command | None) -> Command | None:
     """Add nodes beyond the prefix, which ends at the first node that cannot leave. Karpenter does not do this.
 
-    Chunks of the remaining nodes are tried with what is there already; one that fails is halved, and a single node that
+    Chunks of the remaining nodes are tried with the set found so far; one that fails is halved, and a single node that
     fails is left out. Every answer has passed the same probe as a prefix; only growing savings are kept.
     """
     chosen = list(best.candidates) if best else []
@@ -107,7 +107,7 @@ def widened(round_: Round, search: Search, ordered: Sequence[Candidate], best: C
         if step == 1:
             position += 1
         elif not chosen and step == 2:
-            position, step = position + 1, 2  # two nodes are the least; the first of them is left out
+            position, step = position + 1, 2  # at least two nodes; the first of them is left out
         else:
             step = max(2 if not chosen else 1, step // 2)
     return best
@@ -145,7 +145,7 @@ def _announcements(round_: Round, search: Search, command: Command | None) -> tu
 
 
 def approvals(scores: Sequence[Score]) -> tuple[Notice, ...]:
-    """A notice for each pool that approves, also where another pool does not (DIS-126)."""
+    """A notice for each pool that approves, even if another pool does not (DIS-126)."""
     return tuple(decision_notice("NodePool", s.pool, "ConsolidationApproved", s.text) for s in scores if s.is_approved)
 
 

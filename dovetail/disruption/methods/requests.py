@@ -1,10 +1,10 @@
 """Requests: replaces nodes that a person has asked to be replaced, by an annotation on the NodeClaim.
 
-The way is that of drift: a new node first where the pods need one, then the drain, within the budget for Drifted,
-around PDBs and do-not-disrupt. A node that may not go yet keeps its annotation and is looked at again in every round.
+It works as drift does: first a new node if the pods need one, then the drain, within the budget for Drifted, respecting
+PDBs and do-not-disrupt. A node that may not leave yet keeps its annotation and is considered again in every round.
 
-What is asked for at once waits for no new node and for no budget of its NodePool: it is drained, as its PDBs permit,
-and only then deleted, so that it can be called off until its last pod has left.
+A request to replace a node at once waits for no new node and for no budget of its NodePool: the node is drained, as its
+PDBs permit, and only then deleted, so that the request can be called off until its last pod has left.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def why_not_requested(_: Round, candidate: Candidate) -> Block | None:
 
 
 def decide_requested(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """What is asked for at once; then by name, static pools before the others."""
+    """First the requests to act at once; then by name, static pools before the others."""
     every = sorted(candidates, key=lambda c: c.name)
     urgent = [c for c in every if is_asked_for_now(c.claim)]
     if urgent:
@@ -58,7 +58,7 @@ def _in_turn(round_: Round, ordered: Sequence[Candidate]) -> Found:
 
 
 def _answers(asked: Sequence[Candidate], found: Found) -> list[Notice]:
-    """What the person who asked is answered: that it begins, or what it waits for."""
+    """The answer to the person who asked: that it begins, or what it waits for."""
     begun = {c.name for command in found.commands for c in command.candidates}
     waits = {candidate.name: block.message for candidate, block in found.blocks}
     return [_answer(each, each.name in begun, waits.get(each.name, "")) for each in asked]

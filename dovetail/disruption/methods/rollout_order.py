@@ -11,8 +11,8 @@ from dovetail.model.snapshot import Snapshot
 
 
 def in_order(snapshot: Snapshot, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, those of each roll-out among themselves in its order. Of one that goes back the newest go first,
-    which is the order that they have."""
+    """The candidates, with those of each roll-out in its order. Of a roll-out that goes back the newest leave first,
+    which is the order that they already have."""
     queues: dict[str, Iterator[Candidate]] = {}
     for pool in {each.pool.name for each in candidates} if snapshot.rollouts else ():
         ours = [each for each in rollouts_in(snapshot, pool) if not each.goes_back]

@@ -33,7 +33,7 @@ def pools_alternating(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 @dataclass(slots=True)
 class _Search:
-    """What trying candidate after candidate has come to so far."""
+    """What trying one candidate after another has found so far."""
 
     round_: Round
     blocks: list[tuple[Candidate, Block]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Search:
         return CANT_REPLACE if ruled_out else None
 
     def command_for(self, candidate: Candidate) -> Command | None:
-        """The command for this candidate, if it comes to one and its pool approves of it."""
+        """The command for this candidate, if there is one and its pool approves of it."""
         computed = compute(self.round_, (candidate,))
         self.notices.extend(computed.notices)
         if computed.block is not None:
@@ -75,7 +75,8 @@ class _Search:
 
 
 def decide_single(round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """The first candidate that is allowed, worth the disturbance, and can be deleted or made cheaper (DIS-117)."""
+    """The first candidate that is allowed, worth the disturbance, and can be deleted or replaced more cheaply
+    (DIS-117)."""
     left = RemainingAllowances.of(round_.allowances(DisruptionReason.UNDERUTILIZED))
     search = _Search(round_)
     for candidate in pools_alternating(by_ratio(candidates)):

@@ -37,7 +37,7 @@ def decide_static_drift(round_: Round, candidates: tuple[Candidate, ...]) -> Fou
 
 
 def replace_from_template(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """Replace as many of each pool as its allowance, its replicas and its limit permit (DIS-76, DIS-77)."""
+    """Replace as many nodes of each pool as its allowance, replicas and limit permit (DIS-76, DIS-77)."""
     allowed = round_.allowances(reason)
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in ordered:
@@ -71,7 +71,7 @@ def _grant(fleet: Fleet, numbers: Numbering, want: int) -> tuple[int, Block | No
 
 
 def _command(candidate: Candidate, pool: NodePool, claim: str, reason: DisruptionReason) -> Command:
-    """A node and its replacement. Where the pool has a limit, the name `claim` holds the replacement's place."""
+    """A node and its replacement. If the pool has a limit, the name `claim` holds the replacement's place."""
     made = Replacement(
         pool=pool.name,
         requirements=from_expressions(pool.template.requirements),

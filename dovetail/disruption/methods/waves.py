@@ -1,8 +1,8 @@
 """Replaces many nodes in one plan, one command each, without counting any room twice.
 
-Every node is simulated by itself, in a cluster that the nodes before it have left and in which the room that their pods
-need is taken. Were all of them simulated at once, their pods would share new nodes, and no command could be cancelled
-without the others.
+Every node is simulated by itself, in a cluster without the nodes before it and with the room that their pods need
+taken. If all were simulated at once, their pods would share new nodes, and no command could be cancelled without the
+others.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from dovetail.model.reasons.disruption_reasons import DisruptionReason, WhyNot
 
 
 def replace_in_waves(round_: Round, ordered: Sequence[Candidate], reason: DisruptionReason) -> Found:
-    """As many commands as allowances and settings permit; one where the profile replaces node by node."""
+    """As many commands as allowances and settings permit; one if the profile replaces node by node."""
     if not round_.settings.profile.replaces_in_waves:
         return _one_by_one(round_, ordered, reason)
     left = RemainingAllowances.of(round_.allowances(reason))
