@@ -1,7 +1,7 @@
-"""The cluster as it would stand once commands have been carried out.
+"""The cluster as it would be once commands have been carried out.
 
 Nodes that left are gone with their DaemonSets' pods, replacements have joined, and every pod that had to move runs
-where the simulation put it. Pods of a static pool's node, which nothing simulates, run on the node that replaces it.
+where the simulation put it. Pods of a static pool's node, which are not simulated, run on the node that replaces it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Departure:
     reason: str
     moved: tuple[str, ...]  # the pods that must move
     successors: tuple[Successor, ...] = ()
-    onto: tuple[str, ...] = ()  # nodes that stand already and take some of its pods
+    onto: tuple[str, ...] = ()  # existing nodes that take some of its pods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def _pods_for(made: Replacement, command: Command, by_key: dict[str, Pod]) -> It
 
 
 def _departures(command: Command, successors: tuple[Successor, ...]) -> Iterator[Departure]:
-    """The replacements of several nodes are those of the first of them, so that a sum counts each once."""
+    """Replacements of several nodes are listed with the first of them, so that a sum counts each once."""
     for candidate in command.candidates:
         yield Departure(
             node=candidate.name,

@@ -1,7 +1,7 @@
-"""What time alone will bring: windows of budgets, expiries, ends of pauses, and the waves of what has drifted.
+"""What will happen by time alone: windows of budgets, expiries, ends of pauses, and the waves of drifted nodes.
 
 Each moment comes from the function that decides by it: a window from the budgets' own judgement, a limit from what
-budgets allow of the nodes that stand now, a wave from the outlook.
+budgets allow for the nodes that exist now, a wave from the outlook.
 """
 
 from collections.abc import Iterator
@@ -43,14 +43,14 @@ class Coming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Everything until a moment, in order; with the outlook that the waves are from."""
+    """Everything until a moment, in order, with the outlook that the waves come from."""
 
     coming: tuple[Coming, ...]
     drift: Outlook
 
 
 def foretell(snapshot: Snapshot, settings: DisruptionSettings, until: float, paces: Paces | None = None) -> Forecast:
-    """Look ahead. `paces`: how long nodes took of late, where the record has it."""
+    """Look ahead. `paces`: how long nodes took recently, if the record has it."""
     fleet = Fleet(snapshot, settings)
     drift = outlook(snapshot, settings, until, Supposing(paces=paces or Paces()))
     found = [
@@ -107,7 +107,7 @@ def _expiries(fleet: Fleet, until: float) -> Iterator[Coming]:
 
 
 def _of_age(fleet: Fleet, pool: NodePool, claim: NodeClaim) -> Iterator[tuple[float | None, str]]:
-    """Its moments, and what comes then."""
+    """When the claim's age has consequences, and which."""
     expires, replaced = claim.expires_at, fleet.replaced_from.get(claim.name)
     due = "has expired" if expires is not None and expires <= fleet.now else "expires"
     if replaced is None or not expiry_rules(fleet.snapshot.policies, pool):
@@ -177,7 +177,7 @@ def _waves(drift: Outlook) -> Iterator[Coming]:
 
 
 def _rollouts(drift: Outlook, now: float, until: float) -> Iterator[Coming]:
-    """Where roll-outs stand then, if gates pass and nobody answers what they ask."""
+    """How far roll-outs are by then, if gates pass and nobody answers their questions."""
     for ahead in drift.steps:
         of, step = f"NodeRollout {ahead.rollout}", ahead.step.name
         moments = (

@@ -1,9 +1,9 @@
-"""What the rest of consolidation would still save in the cluster as it is, and how many pods would move for it.
+"""What further consolidation would save in the cluster as it is, and how many pods would move for it.
 
-Played forward on a snapshot: the methods of consolidation are asked in their order, the first that finds something is
-taken as done, and they are asked again, until none finds anything. The clock stands still and nothing else changes.
-First as people let it be now: a budget that lets one node leave at a time lets all leave, one after the other. Then
-goes on as if nothing were held, so that what this adds is what is held, and by what.
+Played forward on a snapshot: the methods of consolidation are asked in their order, what the first of them finds is
+taken as done, and they are asked again until none finds anything. Time does not pass and nothing else changes.
+The first part plays what people permit now: a budget that lets one node leave at a time lets all leave, one after the
+other. The second goes on as if nothing were held: what it adds is what is held, and by what.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from dovetail.model.pools import NodePool
 from dovetail.model.reasons.disruption_reasons import WhyNot
 from dovetail.model.snapshot import Snapshot
 
-SECONDS: Final = 5.0  # of the processor, as long as one round looks for cheaper sets
+SECONDS: Final = 5.0  # of processor time, as long as one round looks for cheaper sets
 MOST_ROUNDS: Final = 500
 # How much one plan can carry does not matter here: 5,000 nodes are played in 12 rounds instead of 50.
 TOGETHER: Final = 500
@@ -35,7 +35,7 @@ WHOLE: Final = 10**9
 
 _METHODS: Final[tuple[Method, ...]] = (EMPTINESS, CHEAPER, MULTI, SINGLE)
 
-# What people, or the rules that they wrote, hold back; in the words that follow "held by".
+# What people, or their rules, hold back; in the words that follow "held by".
 HOLDS: Final = {
     WhyNot.BUDGET: "budgets",
     WhyNot.PDB_BLOCKS: "PodDisruptionBudgets",
@@ -60,13 +60,13 @@ class Portion:
 
     savings: float = 0.0
     pods: int = 0
-    nodes: int = 0  # that would go
+    nodes: int = 0  # that would leave
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftToSave:
-    """`free`: what nobody holds; `held`: what is added if nothing were held, and by what. `cut`: time was up before
-    all was played, so that there may be more of either."""
+    """`free`: what nobody holds; `held`: what would be added if nothing were held, and what holds it. `cut`: time ran
+    out before all was played, so that there may be more of either."""
 
     free: Portion
     held: Portion = Portion()
@@ -75,7 +75,7 @@ class LeftToSave:
 
 
 def left_to_save(snapshot: Snapshot, settings: DisruptionSettings) -> LeftToSave:
-    """Play consolidation to its end, by the policy that is in force; cut short after so long by the stopwatch."""
+    """Play consolidation to its end, by the policy that is in force; cut short when its time is up."""
     play = _Play(snapshot=snapshot, settings=settings, stop=settings.cost.stopwatch(SECONDS))
     free = _to_the_end(play)
     held_nodes = _held(play)
@@ -103,7 +103,7 @@ class _Play:
     looked: tuple[Round, tuple[Attempt, ...]] | None = None  # the last look
 
     def round(self) -> Round:
-        """Nodes that came within the play are asked about like others: their pods have long been quiet by then."""
+        """Nodes that were added during the play are considered like others: their pods have long been quiet by then."""
         profile = self.settings.profile
         quiet = _always if self.lifted else _quiet_or_new(profile.is_quiet, self.snapshot)
         asked = replace(profile, is_quiet=quiet, most_consolidated=max(profile.most_consolidated, TOGETHER))
@@ -123,7 +123,7 @@ def _quiet_or_new(
 
 
 def _to_the_end(play: _Play) -> Portion:
-    """Ask and carry out until nothing is found, or time is up."""
+    """Find and carry out commands until there are none, or time is up."""
     savings, nodes, before = 0.0, 0, len(play.moved)
     while True:
         round_ = play.round()
@@ -174,8 +174,8 @@ def _blocks(round_: Round, attempts: tuple[Attempt, ...]) -> Iterator[tuple[str,
 
 
 def without_holds(snapshot: Snapshot) -> Snapshot:
-    """The snapshot as if nobody held anything: no pause, window, rate, budget or protection. What a pool says of
-    consolidation itself stays: whether, and of which nodes."""
+    """The snapshot as if nobody held anything: no pause, window, rate, budget or protection. A pool's own settings for
+    consolidation still apply: whether, and of which nodes."""
     free = without_pauses(snapshot)
     return replace(
         free,

@@ -1,7 +1,7 @@
-"""How long nodes take to come and to go: what an outlook counts with.
+"""How long nodes take to start and to leave, as an outlook assumes it.
 
-What the record has of a NodePool's own moves goes first, then what it has of the parts of a move, then what the nodes
-that stand took to come up; what nobody knows is taken from all NodePools together, and in the end from the constants.
+The record of a NodePool's own moves comes first, then that of the parts of a move, then the time that existing nodes
+took to come up; if none is known, all NodePools together are used, and in the end the constants.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from dovetail.model.snapshot import Snapshot
 
 COME_SECONDS: Final = 60.0  # from a claim to its initialised node, where nothing is known
 GO_SECONDS: Final = 20.0  # from a claim's delete until its instance is gone, where nothing is known
-FIRST_SECONDS: Final = 2.0  # until nodes that drift by a change are marked: conditions, a moment's wait, a decision
-EVERY: Final = ""  # the name that stands for all NodePools together
+FIRST_SECONDS: Final = 2.0  # until nodes that drift by a change are marked: conditions, a short wait, a decision
+EVERY: Final = ""  # the name for all NodePools together
 
 Source = Literal["record", "nodes", "nothing"]
 Known = Mapping[str, tuple[float, ...]]
@@ -23,8 +23,8 @@ Known = Mapping[str, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long a node is on its way. `source`: what that is known from; `count`: of how many cases it is the median.
-    `ending`: the part at its end in which the instance only shuts down, which no budget counts any more (DIS-50)."""
+    """How long a node is on its way. `source`: where that is known from; `count`: of how many cases it is the median.
+    `ending`: the last part, in which the instance only shuts down and no budget counts it any more (DIS-50)."""
 
     seconds: float
     ending: float = 0.0
@@ -36,12 +36,12 @@ class Pace:
 class Paces:
     """Seconds that were seen, by NodePool: of whole moves with a replacement and without, of launches, of ends."""
 
-    moves: Known = field(default_factory=dict)  # from the marks until the old node is gone, a new one first
-    departures: Known = field(default_factory=dict)  # the same where nothing was launched
+    moves: Known = field(default_factory=dict)  # from the marks until the old node is gone, with a new one first
+    departures: Known = field(default_factory=dict)  # the same if nothing was launched
     launches: Known = field(default_factory=dict)
     ends: Known = field(default_factory=dict)
     endings: Known = field(default_factory=dict)  # the part of an end in which the instance shuts down
-    joins: Known = field(default_factory=dict)  # of nodes that stand, from claim to initialised
+    joins: Known = field(default_factory=dict)  # of existing nodes, from claim to initialised
 
     def of(self, pool: str, *, replaced: bool) -> Pace:
         """A node of that pool, from its mark until it is gone."""
@@ -82,7 +82,7 @@ def _median(known: Known, pool: str) -> tuple[float, int] | None:
 
 
 def joins_of(snapshot: Snapshot) -> Known:
-    """How long the nodes that stand took from claim to initialised."""
+    """How long the existing nodes took from claim to initialised."""
     took: dict[str, list[float]] = {}
     for claim in snapshot.claims.values():
         up = claim.condition(names.INITIALIZED_CONDITION)

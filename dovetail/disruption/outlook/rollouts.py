@@ -1,7 +1,7 @@
-"""Roll-outs within an outlook: each goes on as its own rules say, once the nodes of its step would be ready.
+"""Roll-outs within an outlook: each goes on by its own rules, once the nodes of its step would be ready.
 
-Gates are taken to pass, but one that fails now. Whether a person approves nobody can foretell: either each question is
-taken to be answered at once, or to stand until it expires.
+Gates are assumed to pass, except one that fails now. Nobody can foretell whether a person approves: each question is
+assumed either to be answered at once, or to stay open until it expires.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ _MOVES_OF_A_STEP: Final = 4  # replaces, soaks, asks, goes on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepAhead:
-    """One step as it would go. `begins`: when its nodes may go, by the roll-out alone; what is None does not come."""
+    """One step as it would go. `begins`: when the roll-out lets its nodes leave; a moment that is None never comes."""
 
     rollout: str
     pool: str
@@ -60,7 +60,7 @@ class RolloutsAhead:
     steps: dict[tuple[str, float, str], StepAhead] = field(default_factory=dict)  # by roll-out, beginning, step
 
     def advanced(self, snapshot: Snapshot) -> Snapshot:
-        """The same moment with each roll-out as it would stand then, those that policies want included."""
+        """The same moment with each roll-out as it would be then, including those that policies want."""
         now, rollouts = snapshot.now, dict(snapshot.rollouts)
         rollouts.update({new.name: _made(new, now) for new in wanted_rollouts(snapshot)})
         snapshot = replace(snapshot, rollouts=rollouts)
@@ -75,7 +75,7 @@ class RolloutsAhead:
         for _ in range(_MOVES_OF_A_STEP * (len(rollout.steps) + 1)):
             rollout = self._answered(_passing(rollout, now), now)
             status = next_move(rollout, pool, nodes, now)
-            if status.begun == rollout.status.begun:  # where it stood before a new target is no step of it
+            if status.begun == rollout.status.begun:  # what it had reached before a new target is no step of it
                 self._note(rollout, nodes, now)
             if _place(status) == _place(rollout.status):
                 return replace(rollout, status=status)
@@ -89,7 +89,7 @@ class RolloutsAhead:
         return replace(rollout, approval=Approval(step=rollout.status.step, digest=awaits.digest, by="", at=now))
 
     def _note(self, rollout: Rollout, nodes: PoolNodes, now: float) -> None:
-        """Write down when it came where."""
+        """Record when it reached each state of its step."""
         status = rollout.status
         step = next((each for each in rollout.steps if each.name == status.step), None)
         if step is None or status.state not in BEGUN | {RolloutState.COMPLETE}:
@@ -125,12 +125,12 @@ def moments_of(snapshot: Snapshot) -> Iterator[float]:
 
 
 def _arrivals(claims: Iterable[NodeClaim], now: float) -> Iterator[float]:
-    """When nodes that have been counted on are there."""
+    """When the expected nodes will have arrived."""
     yield from (claim.created for claim in claims if claim.created > now)
 
 
 def _arrived(nodes: PoolNodes, now: float) -> PoolNodes:
-    """The pool's nodes at that moment: those that are still to come are on their way, and not ready."""
+    """The pool's nodes at that moment: those that have not arrived yet are on their way, and not ready."""
     return replace(nodes, ready=tuple(created for created in nodes.ready if created <= now))
 
 

@@ -1,7 +1,7 @@
 """The node that a replacement would become: its cheapest type where that is sold cheapest, joined and empty.
 
-A launch may end with another type of the list, when the cloud is short of the first. The objects made here stand in a
-snapshot and nowhere else; their names say so.
+A launch may end with another type of the list, when the cloud is short of the first. The objects made here exist only
+in a snapshot; their names say so.
 """
 
 import math
@@ -30,7 +30,7 @@ _UP: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Successor:
-    """A node that does not exist yet. `price` is 0 where nothing that is sold suits it."""
+    """A node that does not exist yet. `price` is 0 if nothing that is sold suits it."""
 
     name: str
     pool: str
@@ -57,7 +57,7 @@ def successor_of(round_: Round, made: Replacement, name: str) -> Successor:
 
 
 def _types_of_static(round_: Round, made: Replacement) -> tuple[InstanceType, ...]:
-    """A node of a static pool is launched from the template: all that the pool may be, in price order."""
+    """A node of a static pool is launched from the template: all types that the pool permits, in price order."""
     well_known = round_.settings.well_known
     suited = [
         each
@@ -79,7 +79,7 @@ def _cheapest(sold: InstanceType, wanted: RequirementSet, well_known: frozenset[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Template:
-    """What claim and node have from their pool."""
+    """What claim and node inherit from their pool."""
 
     node_class: NodeClassRef
     labels: Mapping[str, str]
@@ -90,7 +90,7 @@ class _Template:
 
 
 def objects_of(made: Replacement, successor: Successor, pool: NodePool, at: float) -> tuple[NodeClaim, Node] | None:
-    """Its claim and its node as they would stand then; None where nothing is known of its size."""
+    """Its claim and its node as they would be then; None if its size is unknown."""
     sold = successor.instance_type
     if sold is None:
         return None
@@ -156,5 +156,5 @@ def _template(made: Replacement, pool: NodePool) -> _Template:
 
 
 def _labels(requirements: tuple[Expression, ...]) -> dict[str, str]:
-    """The labels that a type has in one way only."""
+    """The labels for which a type has only one value."""
     return {e.key: e.values[0] for e in requirements if e.operator == "In" and len(e.values) == 1}

@@ -1,11 +1,11 @@
 """In which waves would drifted nodes be replaced, when, and which of them would stay?
 
 Played forward on a snapshot: the methods that decide are asked, what they decide is taken as done, and time moves on to
-the end of the wave, or to the next moment at which a budget, a pause or a pod's protection may say otherwise. Nothing
-but drift is played, and nothing else is assumed to change: no pod comes or goes, no price, no shortage.
+the end of the wave, or to the next moment at which a budget, a pause or a pod's protection may change the answer. Only
+drift is played, and nothing else is assumed to change: no pods, prices or shortages.
 
-A wave is the nodes that begin to leave at one moment. The next one begins when a node of it shuts down, as the budget
-of its NodePool has room again, so that waves may overlap. How long a node takes is what others took (paces.py).
+A wave is the nodes that begin to leave at one moment. The next one begins when one of its nodes shuts down, because the
+budget of that NodePool has room again, so waves may overlap. A node takes as long as others have taken (paces.py).
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from dovetail.model.snapshot import Snapshot
 MOST_ROUNDS: Final = 500  # looks in all, waves and waits together
 WHOLE: Final = 10**9  # a wave is what budgets allow; how much one plan can carry does not matter here
 
-# A node that these hold is on its way already: by another plan, or by its deletion.
+# A node that these hold is already leaving: by another plan, or because it was deleted.
 UNDER_WAY: Final = frozenset({WhyNot.BEING_DISRUPTED, WhyNot.DELETING})
 UNDECIDED: Final = Block(why=WhyNot.NOT_JUDGED, message="no decision was reached about it", event=None)
 
@@ -61,7 +61,7 @@ class Stay:
     why: WhyNot
     message: str
     opens: float | None = None
-    unplaced: tuple[tuple[str, str], ...] = ()  # pod, and why it finds no place
+    unplaced: tuple[tuple[str, str], ...] = ()  # each pod, and why it finds no place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class _Looked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supposing:
-    """What an outlook takes for granted. `paces`: how long nodes took of late; `first`: seconds until anything begins;
+    """What an outlook assumes. `paces`: how long nodes took recently; `first`: seconds until anything begins;
     `approves`: whether people let roll-outs go on as soon as they are asked."""
 
     paces: Paces = field(default_factory=Paces)
@@ -117,7 +117,7 @@ class Supposing:
 def outlook(
     snapshot: Snapshot, settings: DisruptionSettings, until: float, supposing: Supposing | None = None
 ) -> Outlook:
-    """Play drift forward until nothing more goes by itself, or until that moment."""
+    """Play drift forward until no more nodes leave by themselves, or until that moment."""
     given = supposing or Supposing()
     whole = replace(settings, wave_size=WHOLE, plan_bytes=WHOLE)
     known = replace(given.paces, joins=joins_of(snapshot))
@@ -139,8 +139,8 @@ def outlook(
 
 
 def _look(play: _Play) -> _Looked:
-    """Static pools first, as the loop does; the pools differ, so that both may go at one time. Where nodes on their way
-    use up a pool's budget, its others are left alone until the first of these no longer counts."""
+    """Static pools first, as in the loop; the pools differ, so both may begin at once. If nodes on their way use up a
+    pool's budget, its others are left alone until the first of those no longer counts."""
     play.snapshot = play.rollouts.advanced(play.snapshot)
     play.flying = [each for each in play.flying if each[0] > play.snapshot.now]
     round_ = Round(play.snapshot, play.settings)
@@ -154,14 +154,14 @@ def _look(play: _Play) -> _Looked:
 
 
 def _full(play: _Play, round_: Round) -> dict[str, float]:
-    """Pools without room in their budgets, by when they may have some."""
+    """Pools without room in their budgets, and when they may have some."""
     room = _room(play, round_) if play.flying else {}
     pools = {pool for _, pool in play.flying if room.get(pool, 0) <= 0}
     return {pool: min(gone for gone, of in play.flying if of == pool) for pool in pools}
 
 
 def _room(play: _Play, round_: Round) -> dict[str, int]:
-    """How many more nodes of each pool may go, beside those on their way."""
+    """How many more nodes of each pool may leave, in addition to those on their way."""
     allowed = round_.allowances(DisruptionReason.DRIFTED)
     away = Counter(pool for _, pool in play.flying)
     return {pool: allowance.allowed - away[pool] for pool, allowance in allowed.items()}
@@ -177,7 +177,7 @@ def _take_wave(play: _Play, looked: _Looked) -> None:
     play.flying += [(begins + pace.seconds - pace.ending, pool) for pool, pace in paces]
     departures = done.departures
     pools, resting = _begun(done.snapshot, departures, begins), dict(play.snapshot.resting)
-    for name in {each.pool for each in departures if open_breakers(pools[each.pool])}:  # a try, which does well
+    for name in {each.pool for each in departures if open_breakers(pools[each.pool])}:  # a try, which succeeds
         pools[name] = without_breaker(pools[name], DisruptionReason.DRIFTED)
         proven = dict.fromkeys((c.node_name for c in play.snapshot.claims_by_pool[name]), ends + PROVES)
         resting = {**resting, **proven}
@@ -189,7 +189,7 @@ def _take_wave(play: _Play, looked: _Looked) -> None:
 
 
 def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> dict[str, NodePool]:
-    """The NodePools as they remember what has begun, where rates ask."""
+    """The NodePools with what has begun remembered, if rates need that."""
     pools = dict(snapshot.pools)
     for name in {each.pool for each in departures} & pools.keys():
         periods = said_in(snapshot, name).periods
@@ -200,7 +200,7 @@ def _begun(snapshot: Snapshot, departures: Sequence[Departure], at: float) -> di
 
 
 def _with_room(looked: _Looked, room: dict[str, int]) -> list[Command]:
-    """The first commands, as far as budgets have room beside what is on its way; the next look finds the others."""
+    """The first commands that budgets permit in addition to what is on its way; the next look finds the others."""
     found = [command for attempt in looked.attempts for command in attempt.found.commands]
     taken: list[Command] = []
     for command in found:
@@ -285,7 +285,7 @@ def _answer(play: _Play, looked: _Looked, cut: bool) -> Outlook:
 
 
 def _blocks(looked: _Looked) -> dict[str, Block]:
-    """Why each node stays: what holds it whatever the method, else what the method of its own pool says."""
+    """Why each node stays: what holds it under any method, else the reason given by the method of its own pool."""
     blocks: dict[str, Block] = {}
     for attempt in looked.attempts:
         for candidate, block in (*attempt.blocks, *attempt.found.blocks):
