@@ -1,8 +1,8 @@
-"""What a NodePool's breakers become by what has become of its replacements.
+"""How a NodePool's breakers change by how its replacements fare.
 
-A replacement that is not ready within five minutes of having been ready has failed; one that has stayed ready for five,
-made after the last failure, ends what is held for its reason. A try that has left no trace is over, so that a breaker
-is never held by one for ever.
+A replacement that ceases to be ready within five minutes has failed; one that was made after the last failure and has
+stayed ready for five minutes ends the hold on its reason. A try that has left no trace is over, so that it never holds
+a breaker for ever.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,8 +28,8 @@ from dovetail.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A replacement at the pool's template that has been initialised. `since`: when it became ready, or ceased to be;
-    `mark`: by which its failure is known."""
+    """An initialised replacement at the pool's template. `since`: when it became ready, or ceased to be; `mark`: what
+    identifies its failure."""
 
     reason: str
     initialized: float
@@ -39,16 +39,16 @@ class Proof:
 
     @property
     def proven(self) -> float:
-        """When it has stayed ready for long enough, if it does."""
+        """When it will have stayed ready for long enough."""
         return max(self.initialized, self.since) + PROVES
 
     def failed(self, rule: BreakerRule, now: float) -> bool:
-        """Whether it has, not so long ago that it says nothing any more."""
+        """Whether it has failed recently enough to count."""
         return not self.ready and self.since <= self.initialized + PROVES and self.since > now - rule.within
 
 
 def next_breakers(pool: NodePool, snapshot: Snapshot, rule: BreakerRule, now: float) -> NodePool:
-    """The pool with them as they are to be."""
+    """The pool with its breakers as they should be."""
     claims = snapshot.claims_by_pool.get(pool.name, ())
     proofs = list(proofs_of(pool, claims, snapshot))
     for proof in proofs:
@@ -77,7 +77,7 @@ def breakers_look_again(pool: NodePool, snapshot: Snapshot, rule: BreakerRule) -
 
 
 def proofs_of(pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot) -> Iterator[Proof]:
-    """The replacements that say something."""
+    """The replacements that count as evidence."""
     template = pool.annotations.get(names.NODE_POOL_HASH, "")
     for claim in claims:
         reason, node = claim.annotations.get(names.REPLACEMENT_FOR, ""), snapshot.nodes.get(claim.node_name)

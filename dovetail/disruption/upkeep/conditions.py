@@ -1,7 +1,7 @@
 """Whether a claim should carry the conditions Consolidatable and Drifted, and when that may change (DIS-166 to
 DIS-176).
 
-Consolidatable says that the node has been quiet long enough, and nothing about its pool's policy or its pods.
+Consolidatable means that the node has been quiet long enough; it says nothing about its pool's policy or its pods.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
-    """What judging drift needs besides claim and pool. `provider_reason`: the cloud's answer; empty is no drift.
+    """What judging drift needs besides claim and pool. `provider_reason`: the cloud's answer; empty means no drift.
     `provider_error`: why it gave none."""
 
     catalogue: Catalogue
@@ -44,7 +44,7 @@ class DriftFacts:
 
 
 def quiet_since(claim: NodeClaim) -> float:
-    """When the last pod came to the claim's node or left it; its initialisation if none did."""
+    """When the last pod came to or left the claim's node; its initialisation if none did."""
     if claim.last_pod_event is not None:
         return claim.last_pod_event
     initialized = claim.condition(names.INITIALIZED_CONDITION)
@@ -64,17 +64,17 @@ def judge_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> Judgem
 
 
 def is_consolidatable_at_once(claim: NodeClaim, pool: NodePool, now: float) -> bool:
-    """Whether one that is initialised now will say so at the next look whatever comes."""
+    """Whether a claim that is initialised now is certain to be Consolidatable at the next look."""
     return not pool.disruption.consolidate_after and judge_consolidatable(claim, pool, now).verdict == "set"
 
 
 def consolidatable(now: float) -> Condition:
-    """The condition, since now."""
+    """The condition, true from now."""
     return Condition(type=names.CONSOLIDATABLE, status="True", reason=names.CONSOLIDATABLE, changed=now)
 
 
 def judge_drifted(claim: NodeClaim, pool: NodePool, facts: DriftFacts, now: float) -> Judgement:
-    """The first of four questions that is answered with yes (DIS-170)."""
+    """By the first of four questions whose answer is yes (DIS-170)."""
     if not claim.is_true(names.LAUNCHED):
         return Judgement(verdict="clear")
     again = now + RECHECK_DRIFT

@@ -1,8 +1,8 @@
 """Which hash annotations a pool and its claims should carry (DIS-177 to DIS-179, NPL-5).
 
-Where the pool was last hashed by another version of the algorithm, its claims get the pool's new hash, so that a change
+If the pool was last hashed by another version of the algorithm, its claims get the pool's new hash, so that a change
 of the algorithm makes nothing drift; a claim that had drifted before keeps its old hash and stays drifted. The claims
-are stamped before the pool: if we stopped in between, they would be forgotten otherwise.
+are stamped before the pool: otherwise they would be forgotten if we stopped in between.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,7 @@
-"""Has the latest change of a NodePool reached its nodes? Its condition NodesUpToDate, in the words that are proposed
-upstream.
+"""Has the latest change of a NodePool reached its nodes? Its condition NodesUpToDate, in the words proposed upstream.
 
 Judged from the claims' own hashes and labels, not from their condition Drifted, which is written some moments after
-the change: a pool would otherwise say for those moments that all is done. Claims that are leaving count until they are
-gone.
+the change: until then a pool would claim that all is done. Claims that are leaving count until they are gone.
 """
 
 from collections.abc import Iterable
@@ -23,7 +21,7 @@ NODES_UP_TO_DATE: Final = "NodesUpToDate"
 
 
 def refused_of(rollouts: Iterable[Rollout], pool: NodePool) -> str:
-    """The roll-out that refuses the pool's target, and why; empty where none does."""
+    """The roll-out that refuses the pool's target, and why; empty if none does."""
     found = (each for each in rollouts if each.pool == pool.name and each.status.state in REFUSED)
     return next((f"NodeRollout {each.name} refuses the target: {each.words}" for each in found), "")
 
@@ -31,10 +29,10 @@ def refused_of(rollouts: Iterable[Rollout], pool: NodePool) -> str:
 def nodes_up_to_date(
     pool: NodePool, claims: Iterable[NodeClaim], judged: ConditionSet, now: float, refused: str = ""
 ) -> Condition:
-    """The condition. `judged`: the pool's other conditions, of this very look; `refused`: why its nodes are kept from
+    """The condition. `judged`: the pool's other conditions from the same look; `refused`: why its nodes may not reach
     the target."""
     hashed = {names.NODE_POOL_HASH: pool.hash, names.NODE_POOL_HASH_VERSION: NODE_POOL_HASH_ALGORITHM}
-    wanted = replace(pool, annotations=hashed)  # what upkeep is about to write, where it is not there yet
+    wanted = replace(pool, annotations=hashed)  # what upkeep is about to write, if it is not there yet
     own = [claim for claim in claims if claim.labels.get(names.NODE_POOL) == pool.name]
     if refused:
         drifted = [claim.is_true(names.DRIFTED) or _is_behind(claim, wanted) for claim in own]
@@ -53,10 +51,10 @@ def nodes_up_to_date(
 
 
 def _is_behind(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether it was made from an earlier template that asks for something else. A hash of another version says
-    nothing; the claim's condition says whether it had drifted before."""
+    """Whether it was made from an earlier template that asks for something else. A hash of another version proves
+    nothing; then the claim's condition says whether it had drifted before."""
     if claim.annotations.get(names.NODE_POOL_HASH_VERSION) not in (None, NODE_POOL_HASH_ALGORITHM):
         drifted = claim.condition(names.DRIFTED)
         return drifted is not None and (drifted.status, drifted.reason) == ("True", NODE_POOL_DRIFTED)
-    launched = claim.is_true(names.LAUNCHED)  # the labels of another do not yet say what it will be
+    launched = claim.is_true(names.LAUNCHED)  # before launch, labels do not yet say what it will be
     return is_hash_drifted(claim, pool) or (launched and is_requirement_drifted(claim, pool))

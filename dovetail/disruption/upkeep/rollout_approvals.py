@@ -1,7 +1,7 @@
-"""Does the next step of a roll-out begin only when a person says so, and may it by what that person has said?
+"""Does the next step of a roll-out need a person's approval, and has that been given?
 
-An approval is of exactly what was shown: its digest has a part for each thing that it is of, so that a refusal can say
-which of them has changed. It is judged once, and what became of it stands in the status.
+An approval covers exactly what was shown: its digest has a part for each thing covered, so that a refusal can say which
+of them has changed. It is judged once, and the result is kept in the status.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from dovetail.model.values.time import format_time
 
 ASKING: Final = frozenset({RolloutState.AWAITING, RolloutState.PAUSED})
 _DIGITS: Final = 6
-# What it means that a part of the digest is another, in their order.
+# What a change in each part of the digest means, in order.
 _CHANGED: Final = (
     "what is rolled out has changed",
     "it has been asked anew since",
@@ -27,7 +27,7 @@ _CHANGED: Final = (
 
 
 def asks(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus | None:
-    """The status while the step after that one waits for a person; None where it may begin."""
+    """The status while the step after that one waits for a person; None if it may begin."""
     wait, status = rollout.steps[number].approve, rollout.status
     if wait is None or not nodes.old or rollout.intent == Intent.PROMOTE or is_approved(rollout, nodes, now):
         return None
@@ -43,7 +43,7 @@ def asks(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Rollout
 
 
 def with_answer(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """What stands there after a move: what is asked, as it is now, and what became of an approval."""
+    """The status after a move, with the current question and the result of an approval."""
     if rollout.fault:
         return moved
     if moved.state in ASKING and moved.awaits is not None:
@@ -62,7 +62,7 @@ def with_answer(rollout: Rollout, moved: RolloutStatus, nodes: PoolNodes, now: f
 
 
 def is_approved(rollout: Rollout, nodes: PoolNodes, now: float) -> bool:
-    """Whether a person has approved what is asked, in time, and every gate passes now."""
+    """Whether a person has approved the question in time, and every gate passes now."""
     status, approval = rollout.status, rollout.approval
     if approval is None or status.awaits is None or status.state != RolloutState.AWAITING or not _is_fresh(rollout):
         return False

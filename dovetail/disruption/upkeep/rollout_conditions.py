@@ -1,5 +1,5 @@
-"""What the conditions of a NodeRollout say, in the words of kstatus: Ready when complete, Reconciling while it goes on,
-Stalled where a person is needed, Healthy by its gates."""
+"""The conditions of a NodeRollout, in the words of kstatus: Ready when complete, Reconciling while it goes on, Stalled
+when a person is needed, Healthy by its gates."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
 HEALTHY: Final = "Healthy"
 STABLE_PINNED: Final = "StablePinned"
-UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed where a gate cannot be asked
+UNKNOWN_FOR: Final = 1800.0  # seconds after which a person is needed if a gate cannot be asked
 _HEALTH: Final = {
     GateResult.PASSING: (TRUE, "GatesPass"),
     GateResult.UNKNOWN: (UNKNOWN, "GatesUnknown"),
@@ -23,7 +23,7 @@ _Said = tuple[str, str, str]  # status, reason, message
 
 
 def conditions_of(rollout: Rollout, has_pool: bool, now: float) -> dict[str, _Said]:
-    """Of one that can be read, by type."""
+    """The conditions of a roll-out that can be read, by type."""
     state, intent = rollout.status.state, rollout.intent
     is_complete = state == RolloutState.COMPLETE
     stalled = _stalled(rollout, has_pool, now)
@@ -41,7 +41,7 @@ def conditions_of(rollout: Rollout, has_pool: bool, now: float) -> dict[str, _Sa
 
 
 def _stalled(rollout: Rollout, has_pool: bool, now: float) -> _Said:
-    """Whether a person is needed, and what for."""
+    """Whether a person is needed, and for what."""
     state = rollout.status.state
     if not has_pool:
         return TRUE, "NodePoolNotFound", f"there is no NodePool {rollout.pool}"
@@ -57,7 +57,7 @@ def _stalled(rollout: Rollout, has_pool: bool, now: float) -> _Said:
 
 
 def _held(rollout: Rollout, now: float) -> _Said:
-    """Of one that has begun and does not go back."""
+    """For a roll-out that has begun and does not go back."""
     state = rollout.status.state
     if now >= rollout.overdue_at():
         return TRUE, "TooLong", f"{rollout.why_not_now(now)}: raise that, promote it, abort it, or go back"
@@ -72,7 +72,7 @@ def _held(rollout: Rollout, now: float) -> _Said:
 
 
 def _pinned(rollout: Rollout) -> tuple[str, str, str]:
-    """Whether launches are kept to the images of before, and why not."""
+    """Whether launches are pinned to the images of before, or why not."""
     stable = rollout.status.stable
     if rollout.keeps_images:
         return TRUE, "Pinned", f"launches take {', '.join(image.id for image in stable.images)}"

@@ -1,7 +1,7 @@
-"""The gate `nodes` of a NodeRollout: do pods do as well on nodes at the target as on the others?
+"""The gate `nodes` of a NodeRollout: do pods run as well on nodes at the target as on the others?
 
 Each owner's pods are compared with those of the same owner, so that an application that breaks everywhere at once is
-not blamed on the change. Where an owner has no pods on other nodes any more nothing is compared.
+not blamed on the change. If an owner has no pods on other nodes any more, nothing is compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +17,8 @@ from dovetail.model.rules.pod_rules import is_active
 from dovetail.model.rules.rollouts import NodesGate
 from dovetail.model.snapshot import Claims, Snapshot
 
-STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere is ready, unless it fails before
-WORSE: Final = 2  # so many times the share of unready pods on the others
+STARTS_WITHIN: Final = 300.0  # seconds in which a pod that runs well elsewhere becomes ready, unless it fails before
+WORSE: Final = 2  # times the share of unready pods on the other nodes
 _NAMED: Final = 3
 
 
@@ -38,12 +38,12 @@ class _Counts:
 
     @property
     def is_open(self) -> bool:
-        """Whether it cannot be said yet: they are fine elsewhere, and none is ready at the target."""
+        """Whether it is too early to say: they are fine elsewhere, and none is ready at the target."""
         return self.elsewhere > self.unready_elsewhere and not self.ready and bool(self.starting)
 
 
 def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float) -> NodesGate:
-    """What it says now. `known`: what it said last; what is worse is blamed once it has been for a minute."""
+    """The gate now. `known`: what it said last; a worse result is blamed on the target only after a minute."""
     counts = _counted(snapshot, pool, now)
     worse = _names(owner for owner, each in counts.items() if each.is_worse)
     if worse:
@@ -59,8 +59,7 @@ def nodes_gate(snapshot: Snapshot, pool: NodePool, known: NodesGate, now: float)
 
 
 def _counted(snapshot: Snapshot, pool: NodePool, now: float) -> Mapping[str, _Counts]:
-    """The counts of each owner that has a pod at the target that is not ready: nothing can be said against the target
-    by the others."""
+    """The counts of each owner with an unready pod at the target: the other owners prove nothing against the target."""
     old, target = split_of(snapshot, pool)
     nodes = {claim.node_name for claim in target}
     counts = {_owner(pod): _Counts() for pod in snapshot.unready_pods if pod.node_name in nodes}
@@ -78,7 +77,7 @@ def _pods(snapshot: Snapshot, claims: Claims) -> Iterator[Pod]:
 
 
 def _owner(pod: Pod) -> str:
-    """The owner's name for people; empty where the pod does not run for good."""
+    """The owner's name for people; empty if the pod is not meant to run for good."""
     owner = next((each for each in pod.owners if each.controller), None) if is_active(pod) else None
     return f"{owner.kind} {pod.namespace}/{owner.name}" if owner is not None and owner.kind != "Job" else ""
 

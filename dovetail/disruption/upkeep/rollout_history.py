@@ -1,11 +1,11 @@
-"""The story of a roll-out, step by step, as its status keeps it: when each began and ended, and how."""
+"""The history of a roll-out, step by step, as kept in its status: when each began and ended, and how."""
 
 from dataclasses import replace
 from typing import Final
 
 from dovetail.model.rules.rollouts import BEGUN, REFUSED, Intent, Passage, Rollout, RolloutState, RolloutStatus
 
-MOST: Final = 20  # passages that are kept; the latest
+MOST: Final = 20  # the latest passages, which are kept
 _WORDS: Final = 200  # characters of a message
 _SUPERSEDED: Final = "Superseded"
 _OVER: Final = frozenset({RolloutState.COMPLETE, RolloutState.FAILED})
@@ -25,7 +25,7 @@ def with_history(rollout: Rollout, after: RolloutStatus, now: float) -> RolloutS
 
 
 def ended_as(before: RolloutStatus, after: RolloutStatus) -> str:
-    """How the change that was rolled out has ended by this move; empty where it goes on or had ended before."""
+    """How the change ended with this move; empty if it goes on or had ended before."""
     if before.state not in BEGUN | {RolloutState.ROLLING_BACK}:
         return ""
     if after.state in _OVER:
@@ -40,7 +40,7 @@ def _place(status: RolloutStatus) -> tuple[str, float, bool, bool]:
 
 
 def _ending(rollout: Rollout, after: RolloutStatus) -> tuple[str, str]:
-    """How what was open has ended, and what a person should know of that."""
+    """How the open passage ended, and what a person should know about that."""
     before = rollout.status
     another = (before.target, before.makes) != (after.target, after.makes)
     if before.state in REFUSED and not another:

@@ -1,7 +1,7 @@
 """What a NodeRollout does next: which step is permitted, and what it does there.
 
-Every state has an answer to whatever is seen. Nothing is remembered but the object's own status, so that the worker
-that looks next goes on from there; a step is permitted by writing it there first.
+Every state has an answer to anything that is seen. Only the object's own status is remembered, so that any worker can
+go on from there; a step is permitted only once it is written there.
 """
 
 from dataclasses import replace
@@ -30,13 +30,13 @@ from dovetail.model.rules.rollouts import (
 
 ENOUGH: Final = 3  # replacements in a row that failed, after which a roll-out goes back by itself
 CONFIRMED: Final = 60.0  # seconds for which pods do worse before that is blamed on the change
-LONGEST_WORDS: Final = 400  # characters of a message, which up to five fields repeat: the object stays small
+LONGEST_WORDS: Final = 400  # characters of a message; up to five fields repeat it, and the object must stay small
 UNHEALED: Final = 180.0  # seconds for which pods do worse before a roll-out goes back by itself
-SETTLED: Final = 600.0  # seconds: after them every node is known to have drifted or not, those of before too
+SETTLED: Final = 600.0  # seconds after which every node, older ones too, is known to have drifted or not
 
 
 def next_move(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """The status that should stand there now, but for counts and conditions; its gate says already what it says now."""
+    """The status as it should be now, except counts and conditions; `rollout` has its gates up to date."""
     found = with_history(rollout, _moved(rollout, pool, nodes, now), now)
     if rollout.intent != Intent.ROLL_BACK and found.state not in REFUSED:
         found = replace(found, failure=None)  # the next order to go back is a new one
@@ -71,7 +71,7 @@ def _moved(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> Ro
 
 
 def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> tuple[float, ...]:
-    """When time alone may change it; while it goes on, every minute."""
+    """When time alone may change it; every minute while it goes on."""
     kept_until = status.stable.since + rollout.longest_stable
     if status.state not in BEGUN:
         return (kept_until,) if status.state in REFUSED else ()
@@ -82,7 +82,7 @@ def looks_again(status: RolloutStatus, rollout: RolloutStrategy, now: float) -> 
 
 
 def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
-    """Why it goes back by itself; empty where it does not, or where that cannot be."""
+    """Why it goes back by itself; empty if it does not, or cannot."""
     status = rollout.status
     if not rollout.rolls_back or rollout.intent == Intent.PROMOTE or status.stable.why_not:
         return ""
@@ -95,7 +95,7 @@ def _why_back(rollout: Rollout, pool: NodePool, now: float) -> str:
 
 
 def _goes_back(rollout: Rollout, why: str, now: float) -> RolloutStatus:
-    """The target is refused; where nothing is known to go back to, its nodes stay."""
+    """The target is refused; if nothing is known to go back to, its nodes stay."""
     state, no_way, why = RolloutState.ROLLING_BACK, rollout.status.stable.why_not, why[:LONGEST_WORDS]
     if no_way:
         state, why = RolloutState.FAILED, f"{why}; its nodes stay, because {no_way}"
@@ -104,12 +104,12 @@ def _goes_back(rollout: Rollout, why: str, now: float) -> RolloutStatus:
 
 
 def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """After a failure: until a person has changed the object since, or the pool has another target."""
+    """After a failure: until a person changes the object, or the pool has another target."""
     status, intent = rollout.status, rollout.intent
     if rollout.fault or intent in (Intent.PAUSE, Intent.ABORT):
         return status
     is_answered = status.failure is None or status.failure.generation != rollout.generation
-    if nodes.makes and status.makes:  # then a node that drifts for a reason of its own is no other target
+    if nodes.makes and status.makes:  # so that a node that drifts for its own reason does not count as another target
         nodes = replace(nodes, newest_old=-inf)
     if rollout.has_changed(pool, nodes) or (is_answered and intent != Intent.ROLL_BACK):
         return _begun(rollout, pool, nodes, now)
@@ -119,7 +119,7 @@ def _refused(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> 
 
 
 def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """A step that has begun. It falls back where nodes of earlier steps are gone, or were counted too early."""
+    """A step that has begun. It falls back if nodes of earlier steps are gone, or were counted too early."""
     status, needs = rollout.status, [step.allows(nodes.total) for step in rollout.steps]
     if rollout.is_failing:
         return _judged(status, now)
@@ -132,14 +132,14 @@ def _within(rollout: Rollout, number: int, nodes: PoolNodes, now: float) -> Roll
         soaking = _soaks(rollout, number, now)
         if rollout.steps[number].soak:
             return soaking
-        rollout = replace(rollout, status=soaking)  # a soak of no length is over: that is no look of its own
+        rollout = replace(rollout, status=soaking)  # a soak without length is over at once, within this look
     if nodes.at_target < needs[number]:
         return _at(rollout, number, now)
     return _proven(rollout, number, nodes, len(nodes.ready) >= needs[number], now)
 
 
 def _proven(rollout: Rollout, number: int, nodes: PoolNodes, is_ready: bool, now: float) -> RolloutStatus:
-    """A step whose nodes are at the target. What was judged soaks again, so that it is well all through a soak."""
+    """A step whose nodes are at the target. One that was judged soaks again, so that it is well for a whole soak."""
     status = rollout.status
     passes = rollout.passes and not rollout.why_not_now(now)
     if status.state == RolloutState.JUDGING:
@@ -162,7 +162,8 @@ def _soaks(rollout: Rollout, number: int, now: float) -> RolloutStatus:
 
 
 def _stands_still(rollout: Rollout, now: float) -> RolloutStatus:
-    """What people or the clock have stopped. A gate that fails meanwhile asks for another whole soak all the same."""
+    """A roll-out that people or the clock have stopped. A gate that fails meanwhile still requires another whole
+    soak."""
     is_about_it = rollout.status.state in BEGUN and not rollout.fault
     return _judged(rollout.status, now) if is_about_it and rollout.is_failing else rollout.status
 
@@ -174,14 +175,13 @@ def _judged(status: RolloutStatus, now: float) -> RolloutStatus:
 
 
 def _ready(rollout: Rollout, nodes: PoolNodes, now: float) -> int:
-    """Nodes that are ready at the target. Of one that is older than the roll-out it is not known at once whether it
-    has drifted."""
+    """Nodes that are ready at the target. Whether a node older than the roll-out has drifted is not known at once."""
     settled = now - rollout.status.since >= SETTLED
     return sum(1 for created in nodes.ready if settled or created >= rollout.created)
 
 
 def _begun(rollout: Rollout, pool: NodePool, nodes: PoolNodes, now: float) -> RolloutStatus:
-    """What nodes ran before is remembered once: those of a target that came between are none to go back to."""
+    """What nodes ran before is remembered once: images of a target in between are not ones to go back to."""
     status, begun = rollout.status, float(int(now))
     stable = status.stable if status.stable.since else replace(status.stable, since=begun)
     place = replace(_at(rollout, 0, now), begun=begun, target=pool.hash, makes=nodes.makes)

@@ -1,7 +1,6 @@
 """Which nodes have drifted for a week without beginning to leave, and what keeps them?
 
-The ladder of drains begins with the mark. What comes before it is only published: nobody is asked, and nothing is
-forced.
+The ladder of drains begins with the mark. The wait before it is only published: nobody is asked, and nothing is forced.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ OVERDUE: Final = 7 * 86_400.0  # seconds since it was found to have drifted
 
 
 def overdue_drift(snapshot: Snapshot) -> Mapping[str, tuple[NodeClaim, ...]]:
-    """The claims by NodePool, those that have waited the longest first; each pool of ours has its answer."""
+    """The claims by NodePool, the longest wait first; every pool of ours has an entry."""
     found: dict[str, list[NodeClaim]] = {
         name: [] for name, pool in snapshot.pools.items() if snapshot.is_ours(pool.template.node_class)
     }
@@ -27,19 +26,19 @@ def overdue_drift(snapshot: Snapshot) -> Mapping[str, tuple[NodeClaim, ...]]:
 
 
 def next_overdue(snapshot: Snapshot) -> float | None:
-    """When the next one has waited for so long."""
+    """When the next one will have waited that long."""
     coming = (since + OVERDUE for _, since in _waiting(snapshot) if since + OVERDUE > snapshot.now)
     return min(coming, default=None)
 
 
 def why_waiting(snapshot: Snapshot, pool: str) -> str:
-    """The rule of people that keeps the pool's drifted nodes from beginning; empty where none does."""
+    """The rule set by people that keeps the pool's drifted nodes from leaving; empty if none does."""
     held = hold_of(said_in(snapshot, pool), Cause.DRIFTED, replaced=True)
     return "" if held is None else held.message
 
 
 def _waiting(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, float]]:
-    """What has drifted and stays, since when."""
+    """What has drifted and stays, and since when."""
     for claim in snapshot.claims.values():
         drifted, pool = claim.condition(names.DRIFTED), snapshot.pools.get(claim.labels.get(names.NODE_POOL, ""))
         if drifted is None or drifted.status != "True" or pool is None or not _stays(claim, snapshot):

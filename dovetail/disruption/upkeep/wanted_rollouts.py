@@ -18,7 +18,7 @@ _DIGITS: Final = 10
 
 
 def wanted_rollouts(snapshot: Snapshot) -> Iterator[NewRollout]:
-    """One for each NodePool that has a change and none for it; made again it has the same name."""
+    """One for each NodePool with a change that has no roll-out yet; made again it has the same name."""
     if not any(policy.rollout for policy in snapshot.policies.values()):
         return
     for pool in snapshot.pools.values():
@@ -36,7 +36,7 @@ def wanted_rollouts(snapshot: Snapshot) -> Iterator[NewRollout]:
 
 
 def outlived_rollouts(snapshot: Snapshot) -> Iterator[Rollout]:
-    """The roll-outs that policies made and that may be deleted. What a person made is that person's."""
+    """The roll-outs that policies made and that may be deleted. Those that people made are theirs to delete."""
     for pool in sorted({rollout.pool for rollout in snapshot.rollouts.values() if rollout.policy}):
         ours = [each for each in _complete(snapshot, pool) if each.policy]
         for place, rollout in enumerate(ours):
@@ -53,7 +53,7 @@ def _complete(snapshot: Snapshot, pool: str) -> list[Rollout]:
 
 def _name(pool: NodePool, complete: list[Rollout]) -> str:
     """The name, made of the target and of what came before: a change back to an earlier target is another roll-out, and
-    a new image of the NodeClass leaves the NodePool as it is."""
+    a new image of the NodeClass does not change the NodePool."""
     before = complete[0].uid if complete else ""
     digest = sha256(f"{pool.uid}/{pool.hash}/{before}".encode()).hexdigest()[:_DIGITS]
     return f"{pool.name[: _LONGEST_NAME - _DIGITS - 1].rstrip('.-')}-{digest}"
