@@ -1,8 +1,8 @@
 """Which nodes may be disrupted at all, before any method's own question (DIS-25 to DIS-48).
 
-Each check returns a Block with a reason from the closed list, and publishes nothing. Candidates are of two classes. For
-the eventual class, drift and expiration, the blocks of pods are waived where the claim has a termination grace period;
-no other block ever is.
+Each check returns a Block with a reason from the closed list, and publishes nothing. There are two classes of
+candidates. For the eventual class, drift and expiration, the blocks of pods are waived if the claim has a termination
+grace period; no other block ever is.
 """
 
 from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def _pool_not_found(fleet: Fleet, member: Member) -> Block | None:
 
 
 def _unreadable(fleet: Fleet, member: Member) -> Block | None:
-    # Not waived for any class: when the node is marked its pods are read live, and that would fail.
+    # Waived for no class: when the node is marked its pods are read live, and that would fail.
     pod = fleet.unreadable.get(member.name)
     return None if pod is None else Block(why=WhyNot.POD_UNREADABLE, message=pod.says)
 
@@ -175,8 +175,8 @@ NODE_CHECKS: Final[tuple[Check, ...]] = (
 
 
 def pod_blocks(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """Why the node's pods hold it: first the protected ones, then those that are not moved (TRM-44), then each that a
-    PDB holds (DIS-43)."""
+    """Why the node's pods hold it: first the protected pods, then those that are not moved (TRM-44), then each one held
+    by a PDB (DIS-43)."""
     for pod in member.pods.kept(asking_to_stay):
         if not is_protected(pod, fleet.now):
             continue
@@ -222,17 +222,17 @@ def reschedulable(pods: NodePods) -> tuple[Pod, ...]:
 
 
 def own_cost(pods: NodePods) -> float:
-    """Of moving them, by what people have written on them."""
+    """The cost of moving them, by what people have written on them."""
     return reschedule_cost(pods.kept(reschedulable))
 
 
 def managed_cost(pods: NodePods) -> float:
-    """The same where their deletion costs are ours to write."""
+    """The same if their deletion costs are ours to write."""
     return reschedule_cost(pods.kept(reschedulable), managed=True)
 
 
 def candidate_of(fleet: Fleet, member: Member) -> Candidate:
-    """The candidate that an unblocked member is."""
+    """An unblocked member as a candidate."""
     claim, pool = member.claim, fleet.pools[member.pool_name]
     assert claim is not None  # the checks came before
     labels = member.labels

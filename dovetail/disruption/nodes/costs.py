@@ -1,7 +1,7 @@
 """What it costs to disturb a pod, and what a node is worth per pod disturbed (DIS-31 to DIS-36).
 
-Candidates are ordered by it, and Balanced weighs commands by it. Negative costs count in the legacy figure only, never
-in the one that orders.
+Candidates are ordered by this, and Balanced weighs commands by it. Negative costs count only in the legacy figure,
+never in the one used for ordering.
 """
 
 import re
@@ -31,7 +31,7 @@ _HEXADECIMAL: Final = re.compile(
 
 
 def _deletion_cost(text: str | None) -> float:
-    """The number; 0 for what is none, and for one beyond a float's range."""
+    """The number; 0 if the text is none, or is beyond a float's range."""
     if not text:
         return 0.0
     try:
@@ -46,13 +46,13 @@ def _deletion_cost(text: str | None) -> float:
 
 
 def _whole(text: str) -> int:
-    """An int32 as Go's ParseInt reads it; 0 for what is none."""
+    """An int32 as Go's ParseInt reads it; 0 if the text is none."""
     number = int(text) if _INT32.fullmatch(text) else 0
     return number if -(2**31) <= number < 2**31 else 0
 
 
 def eviction_cost(pod: Pod, managed: bool = False) -> float:
-    """One, plus what the pod's disruption cost and priority add, within bounds (DIS-32). Where it names none its
+    """One, plus what the pod's disruption cost and priority add, within bounds (DIS-32). Without a disruption cost its
     deletion cost counts, unless that is ours to write: `managed`."""
     if pod.deletion_cost is None and pod.disruption_cost is None and not pod.priority:
         return 1.0
@@ -86,7 +86,7 @@ def lifetime_left(claim: NodeClaim, now: float) -> float:
 
 
 def node_price(instance_type: InstanceType | None, zone: str, capacity_type: str) -> float:
-    """The price of the offering that the node is an instance of, available or not; 0 if unknown (DIS-31)."""
+    """The price of the node's own offering, available or not; 0 if unknown (DIS-31)."""
     if instance_type is None:
         return 0.0
     price = price_of(instance_type, zone, capacity_type)
@@ -102,7 +102,7 @@ def claim_price(claim: NodeClaim, types: Mapping[str, Mapping[str, InstanceType]
 
 
 def pool_cost(pool: str, claims: Iterable[NodeClaim], types: Mapping[str, InstanceType]) -> float:
-    """What a pool's claims cost an hour, launching and draining ones included; unknown prices count 0 (DIS-122)."""
+    """What a pool's claims cost an hour, including launching and draining ones; unknown prices count 0 (DIS-122)."""
     return sum(
         node_price(types.get(c.labels[names.INSTANCE_TYPE]), c.labels[names.ZONE], c.labels[names.CAPACITY_TYPE])
         for c in claims

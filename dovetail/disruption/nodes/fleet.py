@@ -1,4 +1,4 @@
-"""The nodes of a snapshot, each with its claim and its pods, and what is known of such a pair (DIS-19 to DIS-21).
+"""The nodes of a snapshot, each with its claim and its pods, and what is known about them (DIS-19 to DIS-21).
 
 A claim without a node and a node without a claim are members too: the checks must see them to leave them alone.
 """
@@ -54,7 +54,7 @@ class Member:
 
 
 class Fleet:
-    """All members of one snapshot, and what a decision knows of them."""
+    """All members of one snapshot, and what a decision knows about them."""
 
     def __init__(self, snapshot: Snapshot, settings: DisruptionSettings) -> None:
         self.snapshot = snapshot
@@ -94,7 +94,7 @@ class Fleet:
 
     @cached_property
     def replaced_from(self) -> dict[str, float]:
-        """The moment from which each claim is replaced for its age, by name."""
+        """When each claim becomes due for replacement because of its age, by name."""
         found: dict[str, float] = {}
         for name, pool in self.pools.items():
             claims = [member.claim for member in self.by_pool.get(name, ()) if member.claim is not None]
@@ -113,14 +113,14 @@ class Fleet:
         return promises_of(self.snapshot)
 
     def is_taken(self, member: Member) -> bool:
-        """Whether a running plan of ours has taken it: the caller says so, or the mark does."""
+        """Whether a running plan of ours has taken it, by the caller's word or by the mark."""
         claim = member.claim
         if claim is None:
             return False
         return claim.name in self.snapshot.disrupting or names.OWNER in claim.annotations
 
     def is_leaving(self, member: Member) -> bool:
-        """Whether it will be deleted, by whatever decision (DIS-19)."""
+        """Whether it will be deleted, whatever decided that (DIS-19)."""
         claim = member.claim
         if claim is None:
             return member.node is not None and member.node.deleting_since is not None
@@ -131,7 +131,7 @@ class Fleet:
         return self.settings.profile.taken_nodes_leave and self.is_taken(member)
 
     def is_held(self, member: Member) -> bool:
-        """Whether it counts as leaving only because a plan that waits for its second look has it."""
+        """Whether it counts as leaving only because of a plan that waits for its second look."""
         claim = member.claim
         if claim is None or claim.name not in self.snapshot.disrupting or not member.is_ready:
             return False

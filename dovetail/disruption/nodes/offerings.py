@@ -1,6 +1,6 @@
 """What does an offering cost, and where is it (DIS-31)?
 
-A candidate's price is that of the offering in its own zone and capacity type, available or not. It is not the cheapest
+A candidate's price is that of the offering in its own zone and capacity type, available or not, and not the cheapest
 price that happens to be compatible.
 """
 

@@ -1,8 +1,8 @@
-"""From which instance types cheaper nodes took their pods over, so that no move is undone within a day.
+"""From which instance types cheaper nodes took over their pods, so that no move is undone within a day.
 
-Prices that go up and down would otherwise move the same pods to and fro. The memory is an annotation of the claim that
-took over, so that it outlasts restarts and the loss of the database, and it goes with the node that it is about. A node
-that takes over from such a one remembers for it. An entry that cannot be read counts as none.
+Prices that go up and down would otherwise move the same pods back and forth. The memory is an annotation on the claim
+that took over, so that it survives restarts and the loss of the database, and ends with its node. A node that takes
+over from such a node inherits its memory. An entry that cannot be read is ignored.
 """
 
 import re
@@ -22,7 +22,7 @@ _ENTRY: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9._]{0,62})/([a-z-]{1,20})@(\
 
 
 def moved_from(candidates: Iterable[Candidate], now: float) -> dict[Kind, float]:
-    """What pods of these nodes were moved away from within a day, and when."""
+    """What pods of these nodes were moved away from in the last day, and when."""
     found: dict[Kind, float] = {}
     for candidate in candidates:
         for kind, at in _read(candidate.claim).items():
@@ -32,7 +32,7 @@ def moved_from(candidates: Iterable[Candidate], now: float) -> dict[Kind, float]
 
 
 def moved_from_text(candidates: Iterable[Candidate], before: Mapping[Kind, float], now: float) -> str:
-    """The annotation of a claim that takes over from these nodes, `before`: what they remember."""
+    """The annotation for a claim that takes over from these nodes. `before`: what they remember."""
     found = dict(before) | {
         (c.instance_type.name, c.capacity_type): now for c in candidates if c.instance_type is not None
     }

@@ -1,4 +1,4 @@
-"""When pods came to a node or left it, as far as this process has seen and the claim's stamp does not say yet.
+"""When pods came to a node or left it, as far as this process has seen it and the claim's stamp does not show it yet.
 
 Upkeep writes the stamp (DIS-163) a moment after the pods have left, and the same change wakes the decision. By the old
 stamp, a node whose pods have just left would be taken at once, as if its consolidateAfter were over, with only the 15 s
@@ -18,7 +18,7 @@ from dovetail.model.rules.pod_rules import is_daemon, is_terminal, is_terminatin
 from dovetail.model.snapshot import Snapshot
 
 Pods = dict[str, frozenset[str]]
-PART: Final = 10_000  # pods that are taken up at once
+PART: Final = 10_000  # pods that are processed at once
 _NONE: Final = frozenset[str]()
 
 
@@ -32,11 +32,11 @@ class Movements:
         self._late: dict[str, tuple[NodeClaim, NodeClaim]] = {}  # by claim: as it is, and with its movement
 
     def catch_up(self, snapshot: Snapshot) -> Iterator[None]:
-        """Before `seen`: most of its work, in parts."""
+        """Do most of the work of `seen` beforehand, in parts."""
         return self._living.catch_up(snapshot)
 
     def seen(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot, with the moments of movements that are not stamped yet. The first snapshot shows none."""
+        """The snapshot with the times of movements that are not stamped yet. The first snapshot shows none."""
         before, pods = self._before, self._living.of(snapshot)
         self._before = (snapshot.now, pods)
         if before is None:
@@ -55,13 +55,13 @@ class Movements:
         return replace(snapshot, claims={**snapshot.claims, **late}) if late else snapshot
 
     def _with(self, claim: NodeClaim, moved: float) -> NodeClaim:
-        """The claim with that stamp: the object of the snapshot before where neither has changed, as a stamp may be
+        """The claim with that stamp: the same object as in the last snapshot if neither has changed, as a stamp may be
         minutes late."""
         standing, known = self._late.get(claim.name, (None, claim))
         return known if standing is claim and known.last_pod_event == moved else replace(claim, last_pod_event=moved)
 
     def _notice(self, snapshot: Snapshot, pods: Pods, before: tuple[float, Pods]) -> None:
-        """Keep the movements since the snapshot before, but for claims that were stamped later than it."""
+        """Keep the movements since the last snapshot, except for claims that were stamped after it."""
         moment, others = before
         if self._moved:
             nodes = {claim.node_name for claim in snapshot.claims.values()}
@@ -76,8 +76,8 @@ class Movements:
 class LivingPods:
     """The pods on each node that have neither ended nor been deleted, without those of DaemonSets.
 
-    Of a further snapshot only the nodes are looked at of which a pod has changed: a view gives the same object for the
-    pods of the others."""
+    In later snapshots only nodes with a changed pod are considered: a view gives the same object for the pods of the
+    others."""
 
     def __init__(self) -> None:
         self._seen: dict[str, NodePods] = {}  # by node
@@ -90,8 +90,8 @@ class LivingPods:
         return self._by_node
 
     def catch_up(self, snapshot: Snapshot) -> Iterator[None]:
-        """Take up what has changed, in parts between which the caller may do something else: a first snapshot takes a
-        tenth of a second. What is asked for next finds little to do."""
+        """Process what has changed, in parts between which the caller may do something else: a first snapshot takes a
+        tenth of a second. The next call of `of` then has little to do."""
         yield
         yield from self._parts(snapshot.pods_by_node)
 

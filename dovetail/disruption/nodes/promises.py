@@ -1,9 +1,8 @@
 """Which room is promised: the room of a claim that a plan made for certain pods.
 
-A promise holds until its pods run on the claim's node or on another one that stays, or the claim is deleted; for pods
-that are pending it ends five minutes after the node is initialised. The kube-scheduler binds a pending pod wherever it
-likes. A pod that it has bound elsewhere has no right to the claim's room any more, also when that other node leaves
-later.
+A promise holds until its pods run on the claim's node or on another one that stays, or the claim is deleted; for
+pending pods it ends five minutes after the node is initialised. The kube-scheduler binds a pending pod wherever it
+likes. A pod bound elsewhere loses its right to the claim's room, even if that other node leaves later.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ PENDING_CLAIMS_LAST: Final = 300.0  # seconds after initialisation in which the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """The pods, by UID, that each claim's room is promised to, and the claims that a running disruption has made."""
+    """The UIDs of the pods to which each claim's room is promised, and the claims made by a running disruption."""
 
     by_claim: Mapping[str, frozenset[str]] = field(default_factory=dict)
     replacements: frozenset[str] = frozenset()
@@ -38,7 +37,7 @@ class Promises:
 
 
 def promises_of(snapshot: Snapshot) -> Promises:
-    """The promises that the annotations of a snapshot's claims make."""
+    """The promises made by the annotations of a snapshot's claims."""
     made = [c for c in snapshot.claims.values() if names.PLAN in c.annotations and c.deleting_since is None]
     if not made:
         return Promises()

@@ -1,9 +1,8 @@
 """How long a node is left alone after its disruption was undone.
 
 A replacement that can never start must not be launched again every few seconds, and a disruption that a person has
-cancelled must not begin again at once. The rest is kept as an annotation of the claim, so that it outlasts a restart
-and the loss of the database. It holds for the reason of that disruption: a node that has become empty meanwhile may be
-deleted.
+cancelled must not begin again at once. The rest is an annotation of the claim, so that it survives a restart and the
+loss of the database. It applies to the reason of that disruption: a node that has become empty since may be deleted.
 """
 
 from collections.abc import Mapping
@@ -24,13 +23,13 @@ if TYPE_CHECKING:  # a person's order reads one claim
 AFTER_FAILURE: Final = 30.0  # the first rest; each further one is twice as long
 AFTER_CANCEL: Final = 300.0  # a person wants to look at the node
 LONGEST: Final = 1800.0
-FORGIVEN: Final = 3600.0  # a failure that comes this long after the end of a rest counts as the first
+FORGIVEN: Final = 3600.0  # a failure this long after the end of a rest counts as the first
 _CANCELLED: Final = "/cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Until when the node rests (seconds since the epoch), how many rests in a row this makes, for which reason, and
+    """Until when the node rests (seconds since the epoch), how many rests in a row this is, for which reason, and
     whether a person called its disruption off."""
 
     until: float = 0.0
@@ -50,7 +49,7 @@ def rest_text(claim: NodeClaim, now: float, reason: str, *, cancelled: bool) -> 
 
 
 def read_rest(claim: NodeClaim) -> Rest:
-    """The claim's rest; one that is long over where there is none or none that can be read."""
+    """The claim's rest; if none can be read, one that is long over."""
     text = claim.annotations.get(names.REST, "")
     until, count, reason = (*text.removesuffix(_CANCELLED).split("/", 2), "", "", "")[:3]
     moment, number = integer(until), integer(count)
@@ -61,7 +60,7 @@ def read_rest(claim: NodeClaim) -> Rest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledOff:
-    """Why no plan may be carried out on a claim any more, and who says so; nobody where its disruption has failed."""
+    """Why no plan may be carried out on a claim any more, and who says so; nobody if its disruption has failed."""
 
     why: str
     by: str
@@ -72,8 +71,8 @@ class CalledOff:
 
 
 def called_off(claim: NodeClaim, now: float) -> CalledOff | None:
-    """None where a plan may be carried out on it: nobody has called its disruption off, and no rest holds for every
-    reason, as the one does that answers this."""
+    """None if a plan may be carried out on it: nobody has called its disruption off, and no rest applies to every
+    reason, as the one that follows this does."""
     if names.CANCEL in claim.annotations:
         return CalledOff(why=cancel_reason(claim), by=cancelled_by(claim) or UNNAMED)
     hook = denial(claim)

@@ -37,12 +37,12 @@ class Screening:
 
 
 def not_judged(fault: Unjudged) -> Block:
-    """The block of a node that, or a pod of which, cannot be judged; it is waived for no class."""
+    """The block of a node that cannot be judged, or has a pod that cannot; it is waived for no class."""
     return Block(why=WhyNot.NOT_JUDGED, message=fault.says)
 
 
 def pods_not_judged(fleet: Fleet, member: Member) -> Iterator[Block]:
-    """The pods of a node that make a check fail, each judged by itself."""
+    """Blocks for the pods of a node that make a check fail, each judged by itself."""
     for pod in member.pods:
         found = fleet.judging.judge(pod, "disruption", _judged_alone, fleet, pod)
         if isinstance(found, Unjudged):
@@ -60,7 +60,7 @@ def _judged_alone(fleet: Fleet, pod: Pod) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """One node: its first block, and the candidate that it is in one class at least."""
+    """One node: its first block, and the candidate if it is one in any class."""
 
     block: Block | None = None
     candidate: Candidate | None = None
@@ -79,7 +79,7 @@ def _judge(fleet: Fleet, member: Member) -> _Judged:
 
 
 def judge(fleet: Fleet, member: Member) -> _Judged:
-    """One node. Where that fails, a pod of it is named if one is the culprit, else the node itself."""
+    """Judge one node. If that fails, name the pod that is at fault, or else the node itself."""
     # The first try names nobody: which of the objects is at fault is found out by judging each alone.
     judged = Judging().judge(member, "disruption", _judge, fleet, member)
     if not isinstance(judged, Unjudged):

@@ -10,7 +10,7 @@ from dovetail.model.nodes import NodeClaim
 
 MOST_CHARACTERS: Final = 300
 NO_REASON: Final = "no reason given"
-UNNAMED: Final = "annotation"  # the author, where nobody says who wrote it
+UNNAMED: Final = "annotation"  # the author, if nobody says who wrote it
 
 
 def cancel_reason(claim: NodeClaim) -> str:
@@ -34,7 +34,7 @@ def replace_asked_by(claim: NodeClaim) -> str:
 
 
 def is_asked_for_now(claim: NodeClaim) -> bool:
-    """Whether it is to be drained at once, outside budgets and windows."""
+    """Whether it should be drained at once, outside budgets and windows."""
     return claim.annotations.get(names.REPLACE_NOW) == "true"
 
 

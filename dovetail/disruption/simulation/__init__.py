@@ -1,1 +1,1 @@
-"""Where the pods of a node would go, and what that would cost or save."""
+"""Where the pods of a node would be placed, and what that would cost or save."""

@@ -1,7 +1,7 @@
 """Is it certain, without a simulation, that these nodes cannot be consolidated?
 
-It is where their pods need more room than there is, or where the one node that they would need at least costs as much
-as these nodes do.
+It is if their pods need more room than there is, or if the one node that they would need costs at least as much as
+these nodes do.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ MovingSizes = Callable[[Candidate], Sizes]
 
 
 def is_hopeless(room: FreeRoom, candidates: Sequence[Candidate], sizes: MovingSizes) -> bool:
-    """Whether these nodes can certainly neither go nor become one cheaper node."""
+    """Whether these nodes can certainly neither leave nor become one cheaper node."""
     names = [candidate.name for candidate in candidates]
     moved = tuple([size for candidate in candidates for size in sizes(candidate)])
     if len(candidates) > 1 and room.is_too_small(names, moved):

@@ -1,6 +1,6 @@
 """Where would the pods of these nodes go (DIS-82 to DIS-95)?
 
-The placement engine answers; simulator.py adds what is disruption's own. Methods know only the protocols of this
+The placement engine answers; simulator.py adds what is specific to disruption. Methods know only the protocols of this
 module.
 """
 
@@ -31,7 +31,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Where pods went, and which found no place. `failed`: why there is no answer, in words."""
+    """Where pods are placed, and which found no place. `failed`: why there is no answer, in words."""
 
     replacements: tuple[Replacement, ...] = ()
     moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Simulation:
 
 
 class Wave(Protocol):
-    """Node after node leaves, each in the cluster without those before it."""
+    """Nodes leave one after another, each in the cluster without those before it."""
 
     def take(self, candidate: Candidate) -> Simulation: ...
 
@@ -49,34 +49,34 @@ class Wave(Protocol):
 class Simulator(Protocol):
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What people are to know of the simulations, as notices."""
+        """What people should know about the simulations, as notices."""
         ...
 
     @property
     def destinations(self) -> frozenset[str]:
-        """The nodes where pods are about to land that have no place now."""
+        """The nodes on which pods that have no place now are about to land."""
         ...
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """The number of virtual pods of CapacityBuffers that have room on each node as things stand."""
+        """The number of virtual pods of CapacityBuffers that now have room on each node."""
         ...
 
     @property
     def cost_pools(self) -> Mapping[str, float]:
-        """The pools under the policy cost, with what each of their nodes costs beside its instance."""
+        """The pools under the policy cost, with what each of their nodes costs in addition to its instance."""
         ...
 
     def worth(self, candidates: Sequence[Candidate]) -> Mapping[str, float]:
-        """For each pod that would move, its share of the least that new nodes for all of them would cost; any part of
-        them costs at least what its shares come to."""
+        """For each pod that would move, its share of the least that new nodes for all of them would cost; any subset
+        of them costs at least the sum of its shares."""
         ...
 
     def simulate(
         self, candidates: Sequence[Candidate], *, consolidating: bool, cheaper: bool = False, up_only: bool = False
     ) -> Simulation:
         """The cluster without these nodes; `cheaper`: new nodes are chosen by the policy of their pool; `up_only`:
-        no pod goes to a node that is not up yet, where it would have no place for certain."""
+        no pod is placed on a node that is not up yet, where its place would not be certain."""
         ...
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
@@ -84,5 +84,5 @@ class Simulator(Protocol):
         ...
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
-        """The cluster without all of these, one after the other."""
+        """The cluster as all of these leave, one after the other."""
         ...

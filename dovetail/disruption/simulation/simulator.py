@@ -1,8 +1,8 @@
 """The simulation, answered by the placement engine (DIS-82 to DIS-95).
 
 Made once per round over one index; every question is one pass over it. What disruption adds to the engine's answer:
-nodes whose room is promised take no other pods, pods that have been promised room or that others make new nodes for ask
-for none, and only what the candidates cause is held against them.
+nodes whose room is promised take no other pods; pods that have promised room, or for which others make new nodes, need
+none; and only what the candidates cause counts against them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class PlacementSimulator:
 
     @cached_property
     def index(self) -> Index:
-        """The snapshot compiled, with those nodes leaving that disruption counts as leaving."""
+        """The compiled snapshot, in which the nodes that disruption counts as leaving are leaving."""
         return Index(_as_placement_sees_it(self._fleet), placement_settings(self._fleet.settings), self._fleet.judging)
 
     @cached_property
@@ -71,8 +71,8 @@ class PlacementSimulator:
 
     @cached_property
     def cost_pools(self) -> Mapping[str, float]:
-        """The pools under the policy cost, with what each of their nodes costs beside its instance; where none asks for
-        it, nothing is compiled to know that."""
+        """The pools under the policy cost, with what each of their nodes costs in addition to its instance; if no pool
+        uses it, nothing is compiled to find out."""
         if not is_asked_for(self._fleet.pools.values(), self._fleet.settings.cost):
             return {}
         return cost_pools(self.index)
@@ -113,10 +113,10 @@ class PlacementSimulator:
 
     @cached_property
     def _rehoused(self) -> frozenset[str]:
-        """The pods of leaving nodes that go to new nodes, which are made for them whatever is decided here.
+        """The pods of leaving nodes that move to new nodes, which are made for them whatever is decided here.
 
-        Were they asked for as well, they would share those with the candidates' pods, and of many nodes that could be
-        consolidated a few at a time no second plan would be found while the first one waits.
+        If they were placed as well, they would share those nodes with the candidates' pods; then, of many nodes that
+        could be consolidated a few at a time, no second plan would be found while the first one waits.
         """
         housed = self._options.housed
         leaving = {pod.uid for pod in self.index.waiting().leaving} - housed
@@ -125,9 +125,9 @@ class PlacementSimulator:
         return frozenset(leaving & {pod.uid for node in self._baseline.new for pod in node.pods})
 
     def _own(self, outcome: Simulation, candidates: Sequence[Candidate]) -> Simulation:
-        """Only what these nodes cause: new nodes that other pods need anyway are made by others, and not for this.
+        """Only what these nodes cause: new nodes that other pods need anyway are made by others, not for these.
 
-        Virtual pods that have their room now lose it to these nodes' pods, or with these nodes (PLC-215).
+        Virtual pods that have room now lose it to these nodes' pods, or with these nodes (PLC-215).
         """
         moved = {pod.key for c in candidates for pod in self.movers(c)}
         moved.update(pod.key for pods in self._virtual.values() for pod in pods)
@@ -140,29 +140,29 @@ class PlacementSimulator:
 
     @cached_property
     def _baseline(self) -> Placement:
-        """The cluster as it is: where pods go that have no place now."""
+        """The cluster as it is: where the pods that have no place now would be placed."""
         return simulate(self.index, options=self._options)
 
     @cached_property
     def destinations(self) -> frozenset[str]:
-        """The nodes where pods will land that have no place now: pending ones, and those of leaving nodes."""
+        """The nodes on which pods that have no place now will land: pending ones, and those of leaving nodes."""
         return frozenset(self._baseline.existing)
 
     @cached_property
     def _virtual(self) -> Mapping[str, list[Pod]]:
-        """The virtual pods that have room on each node as things stand."""
+        """The virtual pods that now have room on each node."""
         if not self.index.virtual.pending:
             return {}
         placed = {name: [pod for pod in pods if is_virtual(pod)] for name, pods in self._baseline.existing.items()}
         return {name: pods for name, pods in placed.items() if pods}
 
     def virtual_on(self, candidate: Candidate) -> list[Pod]:
-        """The virtual pods that have room on the candidate as things stand."""
+        """The virtual pods that now have room on the candidate."""
         return self._virtual.get(candidate.name, [])
 
     @property
     def buffered(self) -> Mapping[str, int]:
-        """How many virtual pods have room on each node as things stand (DIS-68)."""
+        """How many virtual pods now have room on each node (DIS-68)."""
         return {name: len(pods) for name, pods in self._virtual.items()}
 
     def is_hopeless(self, candidates: Sequence[Candidate]) -> bool:
@@ -179,9 +179,9 @@ class PlacementSimulator:
         return FreeRoom(self.index, self._options.closed, self._prices.best)
 
     def wave(self, candidates: Sequence[Candidate]) -> Wave:
-        """The cluster without all of these, one after the other.
+        """The cluster as all of these leave, one after the other.
 
-        Nodes that will be replaced too are their pods' last choice: pods that go there would soon move again.
+        Nodes that will be replaced too are their pods' last choice: pods placed there would soon move again.
         """
         self._asked.update(_names(candidates))
         due = frozenset(c.name for c in self._fleet.snapshot.claims.values() if _is_due(c, self._fleet))
@@ -189,8 +189,8 @@ class PlacementSimulator:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What people are to know of the simulations: pools that have nothing to offer (DIS-95), and what the
-        annotations of the pods mean that would have to move, those of leaving nodes among them (DIS-42)."""
+        """What people should know about the simulations: pools that have nothing to offer (DIS-95), and what the
+        annotations mean on pods that would have to move, including those of leaving nodes (DIS-42)."""
         if "index" not in self.__dict__:
             return ()
         empty = tuple(no_compatible_types(e.pool, e.because_of_min_values) for e in self.index.empty_pools)
@@ -217,7 +217,7 @@ class PlacementSimulator:
 
 
 class PlacementWave:
-    """One pass in which node after node gives up its pods."""
+    """One pass in which nodes give up their pods one after another."""
 
     def __init__(
         self, simulator: PlacementSimulator, candidates: Sequence[Candidate], options: SimulationOptions
@@ -239,7 +239,7 @@ class PlacementWave:
 
 
 def _is_judged(pod: Pod, on_leaving_node: bool) -> bool:
-    """Whether a simulation asks for a pod's annotation: because it would have to move, or, where the node leaves
+    """Whether a simulation considers a pod's annotation: because the pod would have to move or, if its node leaves
     anyway, because a drain would evict it."""
     if not is_active(pod):
         return False
@@ -285,7 +285,7 @@ def placement_settings(settings: DisruptionSettings) -> PlacementSettings:
 
 
 def _as_placement_sees_it(fleet: Fleet) -> Snapshot:
-    """The snapshot with all claims named that disruption counts as leaving."""
+    """The snapshot that names all claims that disruption counts as leaving."""
     leaving = frozenset(m.claim.name for m in fleet.members if m.claim is not None and fleet.is_leaving(m))
     return replace(fleet.snapshot, disrupting=leaving)
 
