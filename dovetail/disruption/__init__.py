@@ -1,1 +1,1 @@
-"""Which nodes should go, when, and why not: pure functions over a snapshot."""
+"""Which nodes should leave, when, and why others stay: pure functions over a snapshot."""

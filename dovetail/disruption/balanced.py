@@ -1,7 +1,7 @@
 """Whether a consolidation is worth its disturbance, as the policy Balanced weighs it (DIS-120 to DIS-131).
 
 The share of a pool's cost that a command saves is compared with the share of the pool that it disturbs; half as much is
-enough. The totals count all candidates and all nodes of the pool, not only those that a method considers.
+enough. The totals cover all candidates and all nodes of the pool, not only those that a method considers.
 """
 
 import math
@@ -23,7 +23,7 @@ THRESHOLD: Final = 1.0 / WEIGHT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What one pool costs, and what disturbing all of it would."""
+    """What one pool costs, and what disturbing all of it would cost."""
 
     cost: float
     disruption: float
@@ -136,6 +136,6 @@ class Scales:
 
 
 def _disturbance(member: Member, managed: bool) -> float:
-    """The disturbance of a node that is no candidate: its pods but those of DaemonSets and ended ones (DIS-121)."""
+    """The disturbance of a node that is no candidate: its pods except ended ones and those of DaemonSets (DIS-121)."""
     pods = (p for p in member.pods if not is_terminal(p) and not is_daemon(p))
     return reschedule_cost(pods, managed)

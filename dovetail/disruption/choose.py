@@ -1,7 +1,7 @@
 """The decision of the disruption loop: which nodes should be disrupted now (DIS-1, DIS-2).
 
 The first method that finds something decides. The others are asked in the next round, when the marks of this one are
-seen: two methods that acted on one snapshot would count the same room twice.
+visible: two methods that acted on one snapshot would count the same room twice.
 """
 
 from collections import Counter
@@ -34,13 +34,13 @@ from dovetail.notices.faults import unjudged_notices
 from dovetail.notices.notice import Notice
 from dovetail.notices.publishable import is_young
 
-# The order of the methods (DIS-2). Three of them upstream does not have: what a person asks for comes first, because
-# somebody waits for it, expiration after drift, and a cheaper set for pools under the policy cost before the others.
+# The order of the methods (DIS-2). Three do not exist upstream: requests by people come first, because somebody waits
+# for them; expiration comes after drift; and a cheaper set, for pools under the policy cost, before the others.
 METHODS: Final[tuple[Method, ...]] = (REQUESTS, EMPTINESS, STATIC_DRIFT, DRIFT, EXPIRATION, CHEAPER, MULTI, SINGLE)
 
 EXAMPLES: Final = 3  # named per reason; `explain` names all
 
-# A node that is starting is no obstacle that people need to know of; upstream names it twice for every replacement.
+# People need not know that a node is still starting; upstream names it twice for every replacement.
 STARTING: Final = frozenset({WhyNot.NO_NODE, WhyNot.NOT_INITIALIZED, WhyNot.NOMINATED})
 
 
@@ -128,7 +128,7 @@ def _refusals(round_: Round, attempts: Iterable[Attempt]) -> tuple[Refusal, ...]
 
 def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
     notices: list[Notice] = []
-    screened: set[bool] = set()  # classes of methods: each would say the same of all nodes again
+    screened: set[bool] = set()  # classes of methods: each would repeat the notices of all nodes
     for done in attempts:
         eventual = done.method.eventual
         if eventual not in screened:
@@ -139,7 +139,8 @@ def _notices(round_: Round, attempts: Iterable[Attempt]) -> tuple[Notice, ...]:
 
 
 def own_notices(round_: Round, done: Attempt) -> tuple[Notice, ...]:
-    """The attempt's own notices, beside what the screening says of all nodes and the simulator of pods and pools."""
+    """The attempt's own notices, without those of the screening about nodes and of the simulator about pods and
+    pools."""
     notices: list[Notice] = []
     for candidate, block in (*done.blocks, *done.found.blocks):
         notices.extend(block_notices(candidate, block))

@@ -21,9 +21,9 @@ class Command:
     reason: DisruptionReason
     candidates: tuple[Candidate, ...]
     replacements: tuple[Replacement, ...] = ()
-    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that go there
-    at_once: bool = False  # nothing is waited for: its pods get their nodes as they are evicted
-    beside: float = 0.0  # saved an hour beside instances, by having fewer nodes
+    moved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # existing node -> pods that move there
+    at_once: bool = False  # waits for nothing: its pods get their nodes as they are evicted
+    beside: float = 0.0  # saved an hour in addition to instances, by having fewer nodes
 
     @property
     def decision(self) -> str:
@@ -38,14 +38,14 @@ class Command:
 
     @property
     def savings(self) -> float:
-        """The estimated savings; unknown prices count as 0 (DIS-10). None where what comes is not known yet."""
+        """The estimated savings; unknown prices count as 0 (DIS-10). None if the replacement is not known yet."""
         if self.at_once:
             return 0.0
         return self.price + self.beside - sum(r.cheapest for r in self.replacements)
 
     @property
     def promised(self) -> float:
-        """What plans, the record and metrics have of it: the same, and nothing where the template of a static pool
+        """The savings that plans, the record and metrics state: the same, but none if the template of a static pool
         leaves the type to the launch. Upstream's words count such a replacement as free."""
         return 0.0 if any(made.static is not None for made in self.replacements) else self.savings
 
@@ -75,7 +75,7 @@ class Move:
     pool: str
     policy: str
     approved: bool  # the whole command
-    score: float | None = None  # None where the pool's policy does not weigh
+    score: float | None = None  # None if the pool's policy does not weigh
     pool_approves: bool = True
 
 

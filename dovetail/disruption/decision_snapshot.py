@@ -1,6 +1,6 @@
-"""The snapshot that a decision about disruption is made on: the cluster, and what only the Scheduler knows.
+"""The snapshot on which a decision about disruption is made: the cluster, and what only the Scheduler knows.
 
-The planner and the command line make it here, so that what is explained is what is decided.
+The planner and the command line both make it here, so that explanations match decisions.
 """
 
 from collections.abc import Iterable, Mapping

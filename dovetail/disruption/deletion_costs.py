@@ -1,4 +1,4 @@
-"""Which pods should a ReplicaSet that shrinks give up first? (the gate PodDeletionCostManagement, of Karpenter 1.15)
+"""Which pods should a shrinking ReplicaSet give up first? (the gate PodDeletionCostManagement, of Karpenter 1.15)
 
 Those on nodes that leave anyway, then those on the nodes that disruption would take next: drifted ones, then the others
 by what they are worth, each as far as its pool's budgets let nodes leave. Pods of all other nodes carry no deletion
@@ -22,7 +22,7 @@ from dovetail.model.snapshot import Snapshot
 
 LOWEST: Final = str(-(2**31))
 MOST_NODES: Final = 50  # whose pods are written in one turn, besides those of leaving nodes
-# Whose pods come again on another node. A pod of anything else keeps its node from being ranked.
+# Owners whose pods are recreated on another node. A pod of any other owner keeps its node from being ranked.
 _RECREATING: Final = frozenset({("apps/v1", "ReplicaSet"), ("batch/v1", "Job"), ("apps/v1", "DaemonSet")})
 
 
@@ -56,7 +56,7 @@ def deletion_costs(snapshot: Snapshot, settings: DisruptionSettings) -> tuple[De
 
 
 def _ranked(fleet: Fleet) -> list[Member]:
-    """The nodes that disruption would take next, the first of them first (DIS-35)."""
+    """The nodes that disruption would take next, in that order (DIS-35)."""
     candidates = [c for c in screen(fleet).graceful if not _is_pinned(c.member.pods) and c.instance_type is not None]
     candidates.sort(key=lambda c: (-c.ratio, c.name))
     drifted = [c for c in candidates if leaves_for_drift(c.claim, fleet.snapshot) and not c.is_static]
@@ -84,7 +84,7 @@ def _leaves(fleet: Fleet, member: Member) -> bool:
 
 
 def _is_pinned(pods: Iterable[Pod]) -> bool:
-    """Whether a pod would not come again elsewhere; those of kube-system do not count."""
+    """Whether a pod would not be recreated elsewhere; those of kube-system do not count."""
     return any(pod.namespace != "kube-system" and not (_controllers(pod) & _RECREATING) for pod in pods)
 
 

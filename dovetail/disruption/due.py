@@ -17,7 +17,7 @@ from dovetail.model.rules.pod_rules import is_active, protection
 
 
 def next_due(fleet: Fleet) -> float | None:
-    """The earliest of all moments that lie ahead; None if nothing is due by itself."""
+    """The earliest of all future moments; None if nothing is due by itself."""
     return min((moment for moment in _moments(fleet) if moment > fleet.now), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Every reason why a node stays, or for which it would be disrupted (`dovetail explain node`).
+"""Every reason why a node stays, or why it would be disrupted (`dovetail explain node`).
 
 The checks, the allowances and the simulation are the functions that decide, so that an explanation cannot differ from
 what is done. The snapshot may be fresh or recorded. These are the facts; the command line words them for people.
@@ -32,7 +32,7 @@ SHOWN_TYPES: Final = 5
 class Answer:
     """The answer of one check: that it does not object, or why it does."""
 
-    method: str = ""  # empty where the check comes before any method
+    method: str = ""  # empty if the check comes before any method
     why: WhyNot | None = None
     message: str = ""
 
@@ -62,16 +62,16 @@ class NodeExplanation:
     checks: tuple[Answer, ...] = ()
     methods: tuple[Answer, ...] = ()
     allowances: tuple[Allowance, ...] = ()
-    simulation: Simulation | None = None  # of this node alone, as consolidation asks it
-    outcome: Computed | None = None  # what consolidation makes of it
+    simulation: Simulation | None = None  # of this node alone, as for consolidation
+    outcome: Computed | None = None  # what consolidation concludes from it
     scores: tuple[Score, ...] = ()
     prices: Prices | None = None
     quiet_since: float | None = None
     expires_at: float | None = None
     goes_for: tuple[str, ...] = field(default=())  # methods that would take it in this round
-    step: Command | None = None  # the set of nodes that a cheaper set would replace now, where it is one of them
+    step: Command | None = None  # the set of nodes that a cheaper set would replace now, if it is one of them
     passed_over: tuple[Answer, ...] = ()  # by methods that have a reason to take it
-    held: tuple[Answer, ...] = ()  # methods that have a reason to take it, and that people do not let begin
+    held: tuple[Answer, ...] = ()  # methods that have a reason to take it, but that people do not let begin
 
 
 def explain_node(snapshot: Snapshot, settings: DisruptionSettings, node: str) -> NodeExplanation:
@@ -158,7 +158,7 @@ def _passed_over(done: Attempt, candidate: Candidate) -> Iterator[Answer]:
 
 
 def _held(round_: Round, candidate: Candidate) -> Iterator[Answer]:
-    """What holds the node where nothing else keeps the method from it: a pause, a Freeze, a window, a rate or a
+    """What holds the node if nothing else keeps the method from taking it: a pause, a Freeze, a window, a rate or a
     breaker."""
     for method in METHODS:
         block = round_.held(candidate, method.reason)

@@ -1,7 +1,7 @@
-"""Whether a node that was just marked is still what was decided on.
+"""Whether a node that was just marked is still as the decision saw it.
 
-Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Whatever is
-unexpected takes the mark off again.
+Between the decision and the taint the kube-scheduler may have bound a pod; after the taint it cannot. Anything
+unexpected removes the mark again.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from dovetail.model.rules.pod_rules import is_protected, is_reschedulable, is_te
 
 
 def why_not_now(claim: NodeClaim, node: Node, pods: Iterable[Pod], target: Target, now: float) -> str:
-    """Why the mark must come off, in words; empty where the node may go."""
+    """Why the mark must be removed, in words; empty if the node may leave."""
     if claim.deleting_since is not None:
         return "the NodeClaim is being deleted"
     if node.deleting_since is not None:

@@ -70,7 +70,7 @@ class PlanSize:
 def first_that_fit(
     round_: Round, commands: Iterable[Command]
 ) -> tuple[tuple[Command, ...], tuple[tuple[Candidate, Block], ...]]:
-    """As many commands as a plan holds, while the others follow in the next; and those that no plan holds."""
+    """As many commands as fit in one plan, the others following in the next; and those too large for any plan."""
     size, taken = PlanSize(round_), list[Command]()
     blocks: list[tuple[Candidate, Block]] = []
     for command in commands:
@@ -93,7 +93,7 @@ def is_too_large(round_: Round, command: Command) -> bool:
 def planned(
     method: str, command: Command, well_known: frozenset[str], lists: dict[tuple[str, ...], int]
 ) -> DisruptionCommand:
-    """The command as a plan holds it; lists of types that the plan has not yet are added."""
+    """The command as a plan holds it; lists of types that are not in the plan yet are added."""
     return DisruptionCommand(
         reason=str(command.reason),
         method=method,
@@ -111,7 +111,7 @@ def planned(
 
 
 def _asked_by(command: Command) -> str:
-    """Who asked for the replacement of its nodes; a drift that takes such a node is nobody's wish."""
+    """Who asked for the replacement of its nodes; nobody, if drift takes such a node."""
     if command.reason != DisruptionReason.REQUESTED:
         return ""
     return ", ".join(sorted({who for c in command.candidates if (who := replace_asked_by(c.claim))}))
@@ -145,7 +145,7 @@ def target_of(candidate: Candidate, reason: DisruptionReason) -> Target:
 
 
 def _policy_label(policy: str, reason: DisruptionReason) -> str:
-    """The policy in snake case, for the reasons that it decides about (DIS-190)."""
+    """The policy in snake case, for the reasons to which it applies (DIS-190)."""
     if not reason.is_governed_by_policy:
         return ""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in policy).lstrip("_")

@@ -1,8 +1,8 @@
-"""Where Dovetail decides about disruption otherwise than Karpenter.
+"""Where Dovetail's decisions about disruption differ from Karpenter's.
 
-A profile is one answer to all of these questions. `DOVETAIL` is what runs; one that repeats Karpenter's answers stands
-with the recorded results that it is compared with. Profiles differ in which valid answer is found, and in what is
-announced; none makes an answer valid that the checks refuse.
+A profile answers all of these questions. `DOVETAIL` is the one that runs; one with Karpenter's answers is kept with the
+recorded results with which it is compared. Profiles differ in which valid answer is found, and in what is announced;
+none makes an answer valid that the checks refuse.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Profile:
 
 
 def _has_been_quiet(claim: NodeClaim, pool: NodePool, now: float) -> bool:
-    """Whether the facts say so: the condition is written some moments after them."""
+    """Judged by the facts: the condition is written some moments after them."""
     return judge_consolidatable(claim, pool, now).verdict == "set"
 
 

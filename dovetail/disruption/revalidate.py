@@ -1,9 +1,9 @@
 """Whether a plan that waited is still right (DIS-132 to DIS-139).
 
-When the wait is over, the checks that made the plan judge it again on a fresh snapshot. From a command for empty nodes
-those that are no longer empty are left out. A consolidation holds as a whole or not at all, but for a cheaper set of
-nodes, which is made anew of those of its nodes that are still candidates. Nodes are recognised by the
-UIDs of their claims, because a new node may have taken an old one's name.
+When the wait is over, the checks that made the plan judge it again on a fresh snapshot. A command for empty nodes drops
+those that are no longer empty. A consolidation is valid as a whole or not at all, except a cheaper set of nodes, which
+is made anew from those of its nodes that are still candidates. Nodes are recognised by the UIDs of their claims, as a
+new node may have taken an old one's name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,14 +47,14 @@ Validity = Valid | Invalid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondLook:
-    """The second look at a plan: whether it is still valid, and the notices of looking."""
+    """The second look at a plan: whether it is still valid, and the notices of that look."""
 
     validity: Validity
     notices: tuple[Notice, ...]
 
 
 def look_again(plan: DisruptionPlan, round_: Round) -> SecondLook:
-    """The plan again, as far as it still holds."""
+    """The plan, as far as it is still valid."""
     kept: list[DisruptionCommand] = []
     refused: list[Invalid] = []
     notices: list[Notice] = []
@@ -122,7 +122,7 @@ def _permitted(
     present: Mapping[str, Candidate],
     notices: list[Notice],
 ) -> list[Candidate]:
-    """The targets that are present and have an allowance, the first ones where it has shrunk."""
+    """The targets that are present and have an allowance; the first ones if it has shrunk."""
     allowed = round_.allowances(reason)
     notices.extend(budget_notices(allowed))
     left = RemainingAllowances.of(allowed)
@@ -136,7 +136,7 @@ def _made_anew(
     kept: list[Candidate],
     lists: dict[tuple[str, ...], int],
 ) -> DisruptionCommand | Invalid:
-    """What the method makes now of the nodes that it may still take; nothing where it would no longer take them."""
+    """The method's new command for the nodes that it may still take; none if it would no longer take them."""
     if not kept:
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     found = method.anew(round_, tuple(kept)) if method.anew is not None else None
@@ -148,7 +148,7 @@ def _made_anew(
 def _still_empty(
     round_: Round, command: DisruptionCommand, present: Mapping[str, Candidate], notices: list[Notice]
 ) -> DisruptionCommand | Invalid:
-    """The targets that are still empty; where a budget shrank, the first in the command's own order (DIS-134)."""
+    """The targets that are still empty; if a budget shrank, the first in the command's own order (DIS-134)."""
     if not present:
         return _invalid(command, Invalidity.CHURN, f"{len(command.targets)} candidates are no longer valid")
     kept = _permitted(round_, DisruptionReason.EMPTY, command, present, notices)
@@ -177,7 +177,7 @@ def _still_standing(
 def _same_answer(
     round_: Round, lists: tuple[tuple[str, ...], ...], command: DisruptionCommand, candidates: list[Candidate]
 ) -> Invalid | None:
-    """Why the simulation no longer comes to as many nodes of the planned types (DIS-135 c, d)."""
+    """Why the simulation no longer needs the same number of nodes of the planned types (DIS-135 c, d)."""
     simulation = round_.simulator.simulate(candidates, consolidating=True)
     if simulation.failed or simulation.candidate_leaves:
         return _invalid(command, Invalidity.UNKNOWN, simulation.failed or "a candidate is leaving")

@@ -1,7 +1,7 @@
 """A round: one decision about disruption in progress, and the methods that take part in it.
 
-`choose`, `revalidate` and `explain` make a round of a snapshot and hand it to each method. Everything is worked out
-when it is first asked for, so that a round which finds empty nodes never builds the placement index.
+`choose`, `revalidate` and `explain` make a round from a snapshot and pass it to each method. Everything is worked out
+when first needed, so that a round which finds empty nodes never builds the placement index.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +68,7 @@ class Round:
 
     @cached_property
     def buffer_pods(self) -> Mapping[str, int]:
-        """How many virtual pods have room on each node (DIS-68); as the snapshot says where it has no buffers."""
+        """How many virtual pods have room on each node (DIS-68); as the snapshot says if it has no buffers."""
         return self.simulator.buffered if self.snapshot.buffers else self.snapshot.buffer_pods
 
     @cached_property
@@ -88,7 +88,7 @@ class Round:
         return self._allowances[reason]
 
     def held(self, candidate: Candidate, reason: DisruptionReason) -> Block | None:
-        """What people say about it: a pause, a Freeze, a window. An Event on the pool says so, not one on each node."""
+        """How people hold it: a pause, a Freeze, a window. One Event on the pool says so, not one on each node."""
         pool, replaced = candidate.pool, candidate.is_static
         at_once = reason is DisruptionReason.REQUESTED and is_asked_for_now(candidate.claim)
         key = (pool.name, reason, at_once, replaced)
@@ -105,8 +105,8 @@ class Round:
         return None if found is None else Block(why=found.why, message=found.message, event=None)
 
     def asked(self, method: "Method") -> "_Asked":
-        """The candidates of the method's class for which nothing speaks against it, and why not the others; methods
-        that put the same question share the answer."""
+        """The candidates of the method's class to which nothing objects, and why the others are not; methods with the
+        same question share the answer."""
         question = (method.why_not, method.reason, method.eventual)
         if question not in self._asked:
             chosen: list[Candidate] = []
@@ -125,12 +125,12 @@ class Round:
         return replace(made, cheapest=self.prices.first_price(made.types, made.requirements))
 
     def is_quiet(self, candidate: Candidate) -> bool:
-        """Whether no pod came or went for the pool's consolidateAfter (DIS-167)."""
+        """Whether no pod has come or left for the pool's consolidateAfter (DIS-167)."""
         return self.settings.profile.is_quiet(candidate.claim, candidate.pool, self.fleet.now)
 
 
 class RemainingAllowances:
-    """What is left of the allowances while a method walks its candidates (DIS-60)."""
+    """What is left of the allowances while a method goes through its candidates (DIS-60)."""
 
     def __init__(self, left: Mapping[str, int]) -> None:
         self._left = dict(left)
@@ -178,7 +178,7 @@ class Method:
     kind: str  # the consolidation type of metrics: empty, multi, single or nothing
     why_not: Callable[[Round, Candidate], Block | None]
     decide: Callable[[Round, tuple[Candidate, ...]], Found]
-    # Where two searches may differ, the second look asks for a command anew instead of for the same answer.
+    # If two searches may differ, the second look asks for a new command instead of the same answer.
     anew: Callable[[Round, tuple[Candidate, ...]], Command | None] | None = None
 
 
@@ -198,7 +198,7 @@ class Attempt:
 
 
 def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None:
-    """Whether people let the method begin now, then the method's own question to one candidate."""
+    """Whether people let the method begin now, then the method's own question about one candidate."""
     held = round_.held(candidate, method.reason)
     if held is not None:
         return held
@@ -207,13 +207,13 @@ def why_not(method: Method, round_: Round, candidate: Candidate) -> Block | None
 
 
 def _decision(method: Method, round_: Round, candidates: tuple[Candidate, ...]) -> Found:
-    """What the method decides; where that fails, the other methods go on."""
+    """What the method decides; if that fails, the other methods go on."""
     found = round_.judging.judge(method, "decision", method.decide, round_, candidates)
     return Found(error=found.says) if isinstance(found, Unjudged) else found
 
 
 def run(method: Method, round_: Round) -> Attempt:
-    """The candidates of the method's class, its own question to each, the allowances, its decision (DIS-4)."""
+    """The candidates of the method's class, its own question about each, the allowances, its decision (DIS-4)."""
     candidates, blocks = round_.asked(method)
     return Attempt(
         method=method,

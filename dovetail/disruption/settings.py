@@ -1,4 +1,4 @@
-"""What may be set about disruption: Karpenter's options and gates, our limits, and the profile to decide by."""
+"""The settings of disruption: Karpenter's options and gates, our limits, and the profile to decide by."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from dovetail.placement.settings import CostSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionSettings:
-    """One set of choices; it holds for everything that is asked in one round."""
+    """One set of choices, which applies to everything in one round."""
 
     spot_to_spot: bool = False
     reserved_capacity: bool = True

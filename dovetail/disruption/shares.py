@@ -1,6 +1,6 @@
 """Whose pods the nodes of a command are for: the namespaces among which the record divides what it saves or costs.
 
-A node counts by its price, and its pods by what they request: in the mean over the resources that any of them asks for.
+A node counts by its price, and its pods by what they request, averaged over the resources that any of them requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from dovetail.messages.plans import NOBODY, OTHERS, Share
 from dovetail.model.pods import Pod
 from dovetail.model.values.resources import PODS
 
-MOST_NAMESPACES: Final = 10  # that a command names; the rest of them have one share together
+MOST_NAMESPACES: Final = 10  # that a command names; all others share one entry
 _DIGITS: Final = 4
 
 
 def shares_of(candidates: Sequence[Candidate]) -> tuple[Share, ...]:
-    """The largest first; they add up to one. Nothing where all nodes are empty, which the targets say already."""
+    """The largest first; they add up to one. None if all nodes are empty, which the targets already show."""
     if not any(candidate.pods for candidate in candidates):
         return ()
     priced = sum(candidate.price for candidate in candidates)

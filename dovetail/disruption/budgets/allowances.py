@@ -1,7 +1,7 @@
 """How many more nodes each pool may lose now, for one reason (DIS-49 to DIS-51, DIS-58).
 
-Nodes that are already leaving count, whatever their reason is; one that is NotReady as well counts once. Nodes of plans
-that wait count as far as those plans could begin at once: the others only stand in line.
+Nodes that are already leaving count, whatever their reason; one that is also NotReady counts once. Nodes of waiting
+plans count as far as those plans could begin at once: the others only wait in line.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,8 +24,8 @@ from dovetail.notices.decisions import decision_notice
 from dovetail.notices.notice import Notice
 
 DRAIN_SECONDS: Final = 20.0
-# An empty node is gone 7 s after its mark, and its second look comes after 15: with three times what the budgets allow
-# in line, one is due whenever a place becomes free.
+# An empty node is gone 7 s after its mark, and its second look comes after 15 s: with three times what the budgets
+# allow in line, one is due whenever a place becomes free.
 LINE: Final = 3
 
 
@@ -41,8 +41,8 @@ class Allowance:
     ahead: int = 0  # of `consuming`, nodes that will be gone before a plan that waits is carried out
     binding: Budget | None
     errors: tuple[str, ...] = ()
-    paced: int | None = None  # how many more rates, roll-outs and the breaker let begin now; None where none does
-    held: str = ""  # what lets none go, whatever the budgets say
+    paced: int | None = None  # how many more rates, roll-outs and the breaker let begin now; None if none limits it
+    held: str = ""  # what lets none leave, whatever the budgets say
 
     @property
     def left(self) -> int:
@@ -91,7 +91,7 @@ def _count(fleet: Fleet, pool: str) -> _Count:
 def _judged(
     fleet: Fleet, pool: NodePool, reason: DisruptionReason, ahead: bool, count: Callable[[str], _Count]
 ) -> Allowance:
-    """The pool's allowance; none where the pool cannot be judged, and the other pools go on."""
+    """The pool's allowance; zero if the pool cannot be judged, while the other pools go on."""
 
     def allowed() -> Allowance:
         return _allowance(fleet, pool.name, reason, ahead, count(pool.name))
@@ -127,7 +127,7 @@ def _allowance(fleet: Fleet, pool: str, reason: DisruptionReason, ahead: bool, c
 
 
 def _paced(fleet: Fleet, pool: str, reason: DisruptionReason, held: int) -> int | None:
-    """`held`: nodes of plans that wait, which take their places in rates, or that of a try, later."""
+    """`held`: nodes of waiting plans, which take up their share of rates, or the place of a try, later."""
     if (
         not fleet.snapshot.policies
         and not fleet.snapshot.rollouts
@@ -147,7 +147,7 @@ def _moves_brake(fleet: Fleet, pool: str, reason: DisruptionReason) -> MovesBrak
 
 
 def _most_that_wait(fleet: Fleet, pool: str, nodes: int) -> int:
-    """How many nodes of plans that wait may be marked at once."""
+    """How many nodes of waiting plans may be marked at once."""
     return max(_limit(fleet, pool, reason, nodes).allowed for reason in DisruptionReason if reason.waits)
 
 
@@ -175,7 +175,7 @@ def _is_being_drained(member: Member, now: float) -> bool:
 
 
 def budget_notices(found: Mapping[str, Allowance]) -> tuple[Notice, ...]:
-    """Notices for pools that have nodes and whose budgets, or the brake, allow none at all (DIS-58)."""
+    """Notices for pools that have nodes but whose budgets, or the brake, allow none to leave (DIS-58)."""
     return tuple(_blocked(a) for a in found.values() if a.nodes > 0 and a.allowed == 0)
 
 

@@ -1,4 +1,4 @@
-"""How many nodes of a pool may be disrupted now, for one reason, and which budget says so (DIS-49 to DIS-62).
+"""How many nodes of a pool may be disrupted now, for one reason, and which budget decides that (DIS-49 to DIS-62).
 
 A fault in any schedule of a pool, or in the value of any budget that is active now, closes the pool for every reason
 (DIS-54). Windows are in UTC, and percentages are computed without floats. This is the only file that uses croniter.
@@ -18,7 +18,7 @@ from dovetail.model.values.quoting import shown
 UNBOUNDED: Final = 2147483647  # upstream's MaxInt32: no budget limits this reason
 
 _YEARS_TO_LOOK: Final = 5  # as far as upstream's cron library looks before it gives up
-_OVERLAPS_TO_FOLLOW: Final = 64  # the end of a window that more hits extend is worked out again at that end
+_OVERLAPS_TO_FOLLOW: Final = 64  # if more hits extend a window, its end is worked out again when it comes
 
 
 class BudgetError(ValueError):
@@ -27,7 +27,7 @@ class BudgetError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetState:
-    """What one budget says at one moment. `until`: when its window opens or closes, if it has one."""
+    """One budget at one moment. `until`: when its window opens or closes, if it has one."""
 
     budget: Budget
     active: bool
@@ -126,7 +126,7 @@ def _cron(calendar: Calendar, second: int) -> "croniter[float]":
     if not days.any and not weekdays.any and (len(days.values) == 31 or len(weekdays.values) == 7):
         # Either day is enough, and one of them admits all: croniter would take the full list for a star.
         days = weekdays = EVERY
-    elif not days.any and not weekdays.any:  # one that admits nothing leaves it to the other
+    elif not days.any and not weekdays.any:  # if one admits nothing, the other decides
         days, weekdays = (each if each.values else EVERY for each in (days, weekdays))
     fields = (calendar.minute, calendar.hour, days, calendar.month, weekdays)
     text = " ".join("*" if f.any else ",".join(map(str, sorted(f.values))) for f in fields)

@@ -1,6 +1,6 @@
-"""What a cron text of a budget says, in the dialect that upstream reads (DIS-56).
+"""The meaning of a budget's cron text, in the dialect that upstream reads (DIS-56).
 
-Five fields (minute, hour, day of month, month, day of week) or a lower-case macro; where both days are restricted,
+Five fields (minute, hour, day of month, month, day of week) or a lower-case macro; if both days are restricted,
 either is enough. A general cron library accepts day 7, wrapping ranges, `L` and `W`. For upstream these are errors, and
 an error must close the budget (DIS-54).
 """
@@ -24,7 +24,7 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The values that one field admits; none where it is nothing but commas. `any`: it restricts nothing (`*` or `?`
+    """The values that one field admits; none if it is nothing but commas. `any`: it restricts nothing (`*` or `?`
     without a step)."""
 
     values: frozenset[int]
@@ -126,7 +126,7 @@ def _parse_range(text: str, bounds: _Bounds) -> Field:
     else:
         low = _number_or_name(low_text, bounds)
         high = _number_or_name(high_text, bounds) if dash else low
-    if ("-" in high_text and not star) or "/" in step_text:  # behind a star upstream does not look
+    if ("-" in high_text and not star) or "/" in step_text:  # upstream ignores what follows a star
         raise ScheduleError(f"too many hyphens or slashes: {text}")
     step = _number(step_text) if slash else 1
     if slash and not dash and not star:

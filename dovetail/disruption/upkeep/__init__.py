@@ -1,1 +1,1 @@
-"""What disruption keeps on NodeClaims: conditions, times, hashes."""
+"""What disruption keeps up to date on NodeClaims: conditions, times, hashes."""
