@@ -1,4 +1,4 @@
-"""Nodes and NodeClaims as they stand in the cluster. Which of them belong together is the matter of pairing.py."""
+"""Nodes and NodeClaims as they are in the cluster. pairing.py decides which of them belong together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """A node condition that, standing at that status for that long, makes a node unhealthy (CLD-7).
+    """A node condition that makes a node unhealthy once it has had that status for that long (CLD-7).
 
-    Where its reason is one of those that a reboot clears, the instance is rebooted first, where that is wanted at all,
-    and the node is replaced only once the condition has stood for `replaced_after`."""
+    If a reboot clears its reason, and reboots are wanted at all, the instance is rebooted first, and the node is
+    replaced only once the condition has lasted for `replaced_after`."""
 
     condition: str
     status: str
@@ -109,7 +109,7 @@ class NodeClaim:
 
     @property
     def is_rebooting(self) -> bool:
-        """Whether its instance is being rebooted: what its node says of itself does not count meanwhile."""
+        """Whether its instance is being rebooted: meanwhile the node's own conditions do not count."""
         return REBOOT_GRACE in self.annotations
 
     def is_true(self, kind: str) -> bool:
@@ -123,7 +123,7 @@ class NodeClaim:
         return None if self.expire_after is None else self.created + self.expire_after
 
     def is_expired(self, now: float) -> bool:
-        """Whether it has expired and is not leaving yet; at the very moment it has (DIS-181, LIF-60)."""
+        """Whether it has expired, the exact moment included, and is not leaving yet (DIS-181, LIF-60)."""
         moment = self.expires_at
         return self.deleting_since is None and moment is not None and now >= moment
 

@@ -117,7 +117,7 @@ class DeviceClaimUse:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class PodShape:
-    """What decides where a pod may go, but for its requests. Shared among pods that are alike; compared by identity."""
+    """What decides where a pod may go, except its requests. Shared among equal pods; compared by identity."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -151,7 +151,7 @@ class Pod:
     deleting_since: float | None = None  # metadata.deletionTimestamp: the moment at which its grace ends
     grace_seconds: int | None = None  # spec.terminationGracePeriodSeconds
     started: float | None = None  # status.startTime
-    ready: bool | None = None  # condition Ready; None where it is absent or Unknown
+    ready: bool | None = None  # condition Ready; None if it is absent or Unknown
     failing: bool = False  # not ready: a container cannot be started, or has ended more than once
     unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (PLC-20)
     nominated_node: str = ""
@@ -165,7 +165,7 @@ class Pod:
 
     @property
     def asks_to_stay(self) -> bool:
-        """Whether an annotation of it may keep its node; whether it does, pod_rules.protection says."""
+        """Whether one of its annotations may keep its node; pod_rules.protection says whether it does."""
         return self.do_not_disrupt is not None or self.disruption_window is not None
 
     @property

@@ -18,7 +18,7 @@ from dovetail.model.values.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """One entry of spec.disruption.budgets, as written; what cannot be read there allows nothing."""
+    """One entry of spec.disruption.budgets, as written; an unreadable one allows nothing."""
 
     nodes: str
     reasons: tuple[str, ...] | None = None  # None: every reason; empty: none (DIS-52)
@@ -90,10 +90,10 @@ class Offering:
     capacity_override: Resources | None = None
     overhead_override: Resources | None = None
     price_overlay: bool = False
-    short_until: float = 0.0  # where it is not available because the cloud had none: when it is asked for again
-    short_since: float = 0.0  # and when it said so first
+    short_until: float = 0.0  # if it is not available because the cloud had none: when it is asked for again
+    short_since: float = 0.0  # and when the cloud first said so
     may_be_asked: bool = False  # it was short a while ago, and one claim may ask for it again
-    unpriced: bool = False  # a price is all that keeps it from being available
+    unpriced: bool = False  # only the lack of a price keeps it from being available
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class InstanceType:
     devices: tuple[DevicePool, ...] = ()  # those that its nodes will publish, as far as the cloud knows
 
     def asked_again(self) -> "InstanceType":
-        """The instance type with the offerings available that may be asked for again; itself where it has none."""
+        """The instance type with the offerings that may be asked for again made available; itself if it has none."""
         if not any(offering.may_be_asked for offering in self.offerings):
             return self
         return replace(

@@ -31,7 +31,7 @@ class BufferStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBuffer:
-    """One buffer. `replicas` and `percentage` ask for room; `limits` bounds them, or stands alone."""
+    """One buffer. `replicas` and `percentage` ask for room; `limits` bounds them, or is used alone."""
 
     name: str
     namespace: str

@@ -1,8 +1,8 @@
-"""Judging one object, and going on without it where that is not possible.
+"""Judging one object, and going on without it if that fails.
 
-Objects come from anybody who may write to the cluster. Whatever one of them makes of the code that judges it, the
-others must not suffer: the object is set aside with a named fault, and everybody else goes on. This is the one place
-that catches every exception; a decision makes a `SetAside`, hands it to all its parts, and answers with what it holds.
+Objects come from anybody who may write to the cluster. Whatever one of them does to the code that judges it, the others
+must not suffer: the object is set aside with a named fault, and all others go on. This is the one place that catches
+every exception; a decision makes a `Judging`, passes it to all its parts, and answers with what it found.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST_TEXT: Final = 200  # an exception may quote a megabyte of what it could not read
-MOST_KEPT: Final = 1000  # faults that one decision names; objects beyond them are set aside all the same
+MOST_KEPT: Final = 1000  # faults that one decision names; further objects are still set aside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Judging:
     def judge(
         self, subject: object, step: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Unjudged:
-        """The answer to a question about one object; where the question fails, the object's fault."""
+        """The answer to a question about one object; if the question fails, the object's fault."""
         try:
             return question(*args, **kwargs)
         except Exception as error:
@@ -68,13 +68,13 @@ class Judging:
 
 
 def _name(subject: object) -> str:
-    """namespace/name where the object has a namespace."""
+    """namespace/name if the object has a namespace."""
     name, namespace = _text(getattr(subject, "name", "")), _text(getattr(subject, "namespace", ""))
     return f"{namespace}/{name}" if namespace else name
 
 
 def _text(thing: object) -> str:
-    """A text of bounded length; a number of thousands of digits has none."""
+    """A text of bounded length; a number with thousands of digits cannot be written as one."""
     try:
         return one_line(str(thing)[:LONGEST_TEXT])
     except ValueError:

@@ -1,6 +1,6 @@
 """A NodeOverlay: a person's correction of prices and capacities (API-17).
 
-Whether its text can be used is judged by the parser, since that needs the rules of the API (API-25).
+The parser judges whether its text can be used, since that needs the rules of the API (API-25).
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from dovetail.model.values.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOverlay:
-    """One overlay. `price` replaces a price, or changes it where it begins with a sign; empty leaves it alone."""
+    """One overlay. `price` replaces a price, or changes it if it begins with a sign; empty leaves it alone."""
 
     name: str
     uid: str = ""

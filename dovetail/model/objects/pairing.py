@@ -1,10 +1,10 @@
 """Which node and which claim belong together.
 
-They meet by providerID, never by name: the names may differ, a claim exists before its node does, and objects without a
-providerID meet nothing (PLM-3). A node and a claim form a pair, one to one. Two claims that name one instance are a
-fault, and so are two nodes; the oldest of them is then the pair's, and the first by name of equally old ones. The
-oldest claim is the one for which the instance was launched. Any later one is left without a node, so that nothing
-counts the instance twice; what must not act at all on such an instance asks for all of its claims.
+They are matched by providerID, never by name: the names may differ, a claim exists before its node does, and objects
+without a providerID match nothing (PLM-3). A node and a claim form a pair, one to one. Two claims that name one
+instance are a fault, and so are two nodes; then the oldest belongs to the pair, and of equally old ones the first by
+name. The oldest claim is the one for which the instance was launched. Any later one is left without a node, so that
+nothing counts the instance twice; code that must not act on such an instance at all asks for all of its claims.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ T = TypeVar("T", Node, NodeClaim)
 
 
 class _ByInstance(Generic[T]):
-    """Objects by providerID. Only where several name one instance is there a list of them, oldest first."""
+    """Objects by providerID. A list of them, oldest first, exists only if several name one instance."""
 
     __slots__ = ("first", "several")
 

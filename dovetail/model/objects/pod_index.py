@@ -1,4 +1,4 @@
-"""The pods of a snapshot by their node, as a view keeps them, so that no look goes through all pods for a few."""
+"""The pods of a snapshot by their node, as a view keeps them, so that no look goes through all pods to find a few."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class NodePods(tuple[Pod, ...]):
-    """The pods of one node, and what was worked out about them. A view gives the same object for as long as none of
-    them has changed: of five thousand nodes a look asks those again of which one has."""
+    """The pods of one node, and what was worked out about them. A view gives the same object until one of them changes:
+    of five thousand nodes a look asks only those again on which a pod has changed."""
 
-    _answers: dict[object, object] | None = None  # until something is asked: most are made of a snapshot and dropped
+    _answers: dict[object, object] | None = None  # until something is asked: most are made from a snapshot and dropped
 
     def kept(self, question: Callable[["NodePods"], T]) -> T:
-        """The answer to a question of a module, which must depend on these pods alone: not on the time."""
+        """The answer to a module's question, which must depend on these pods alone, not on the time."""
         answers = self._answers
         if answers is None:
             answers = self._answers = {}
@@ -35,20 +35,20 @@ def by_key(pods: NodePods) -> NodePods:
 
 
 def asking_to_stay(pods: NodePods) -> tuple[Pod, ...]:
-    """Those of which an annotation may keep the node; few of very many."""
+    """Those with an annotation that may keep the node; few of very many."""
     return tuple([pod for pod in pods if pod.asks_to_stay])
 
 
 @dataclass(frozen=True, slots=True)
 class PodIndex:
-    """It is of these very `pods`, and says nothing of any other mapping. `unbound`: those of no node."""
+    """An index of exactly these `pods`, not of any other mapping. `unbound`: those without a node."""
 
     pods: Mapping[str, Pod]
     by_node: Mapping[str, NodePods]
     unbound: Collection[Pod]
 
     def without(self, uids: Collection[str], left: Mapping[str, Pod]) -> "PodIndex":
-        """What it says of those that are left without these; what is known of other nodes stays."""
+        """The index of the pods left without these; what is known about other nodes is kept."""
         nodes = {self.pods[uid].node_name for uid in uids if uid in self.pods}
         changed = {
             node: NodePods([pod for pod in self.by_node[node] if pod.uid not in uids])

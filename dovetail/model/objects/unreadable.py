@@ -1,4 +1,4 @@
-"""An object that cannot be read, with what is known of it all the same."""
+"""An object that cannot be read, with what is known about it nevertheless."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ class Unreadable:
     name: str
     field: str
     message: str
-    node: str = ""  # the node that a pod or an attachment stands on, where that much could be read
+    node: str = ""  # the node of a pod or an attachment, if that much could be read
     uid: str = ""
-    pod: Pod | None = None  # of a pod: phase, deletion and owners, where that much could be read
+    pod: Pod | None = None  # of a pod: phase, deletion and owners, if that much could be read
 
     @property
     def says(self) -> str:
@@ -24,6 +24,6 @@ class Unreadable:
         return f"{self.kind} {self.name} cannot be read: {self.field}: {self.message}"
 
     def holds_its_node(self, now: float) -> bool:
-        """Whether its node must be left alone: not for a pod that has ended, is stuck in its deletion or belongs to the
+        """Whether its node must be left alone: not if the pod has ended, is stuck in its deletion or belongs to the
         node itself."""
         return self.pod is None or awaits_eviction(self.pod, now)

@@ -1,7 +1,7 @@
-"""Kinds of object by what is decided on them. A step declares what it reads as a set of these.
+"""Kinds of object by the decisions that need them. A step declares what it reads as a set of these.
 
 A step is refused its look only while the watch of a kind that it reads is broken: a lost right on CSINodes stops no
-drain. What only some objects depend on (volumes, buffers) is not insisted on by a pass: those objects are set aside
+drain. A pass does not require kinds on which only some objects depend (volumes, buffers): those objects are set aside
 while their kinds cannot be trusted, and the rest goes on (dovetail/placement/stale_kinds.py).
 """
 
@@ -9,7 +9,7 @@ from typing import Final
 
 Kinds = frozenset[str]
 
-STANDING: Final = ", standing"  # after a kind: what its objects say beside what comes and goes with pods
+STANDING: Final = ", standing"  # after a kind: what its objects say apart from what changes with pods
 CLAIMS: Final[Kinds] = frozenset({"NodeClaim"})
 STANDING_CLAIMS: Final[Kinds] = frozenset({"NodeClaim" + STANDING})
 NODES: Final[Kinds] = frozenset({"Node"})

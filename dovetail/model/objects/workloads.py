@@ -88,8 +88,8 @@ class VolumeAttachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace and its labels, for namespace selectors. Of its annotations only those are kept that pause us or say
-    how its pods move."""
+    """A namespace and its labels, for namespace selectors. Only annotations that pause us or say how its pods move are
+    kept."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -100,9 +100,9 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSource:
-    """What the pods of a PodTemplate or a workload are like, but for volumes, and how many there are to be (PLC-211).
+    """What the pods of a PodTemplate or a workload are like, except volumes, and how many there should be (PLC-211).
 
-    `pod` is None where the template cannot be read; `fault` says why.
+    `pod` is None if the template cannot be read; `fault` says why.
     """
 
     pod: Pod | None = None
@@ -113,8 +113,8 @@ class PodSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A move that is under way, as its Deployment says: from which node, at which generation of the Deployment, since
-    when, and what `dovetail.sh/moved` said before (empty: it was not there)."""
+    """A move that is under way, as its Deployment records it: from which node, at which generation of the Deployment,
+    since when, and what `dovetail.sh/moved` said before (empty: it was not there)."""
 
     node: str  # UID
     former: str
@@ -132,7 +132,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollOut:
-    """How a Deployment replaces its pods, and how far it is. `settled`: nothing of it is under way."""
+    """How a Deployment replaces its pods, and how far it has got. `settled`: no replacement is under way."""
 
     generation: int
     replicas: int
@@ -150,7 +150,7 @@ class RollOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A Deployment: `roll_out` is read only where pods may be moved, `pods` only where buffers may follow it."""
+    """A Deployment: `roll_out` is read only if pods may be moved, `pods` only if buffers may follow it."""
 
     name: str
     namespace: str
@@ -167,7 +167,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionGuard:
-    """A ValidatingAdmissionPolicy or the binding of one: whether it refuses what it is to refuse, everywhere."""
+    """A ValidatingAdmissionPolicy or its binding: whether it refuses what it should refuse, everywhere."""
 
     name: str
     refuses: bool
@@ -183,4 +183,4 @@ class SelectorSource:
     uid: str = ""
     selector: LabelSelector | None = None
     owners: tuple[Owner, ...] = ()
-    pods: PodSource | None = None  # read only where buffers may follow it
+    pods: PodSource | None = None  # read only if buffers may follow it

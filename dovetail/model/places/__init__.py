@@ -1,1 +1,1 @@
-"""Where pods are to go: placements, places that are kept for them, and moves of their own."""
+"""Where pods should be placed: placements, places that are kept for them, and moves of their own."""

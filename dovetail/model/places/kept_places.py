@@ -1,8 +1,8 @@
-"""A place that is kept: a pod that waits is nominated for the node of the claim that was made for it.
+"""A kept place: a waiting pod is nominated for the node of the claim that was made for it.
 
-The kube-scheduler tries `status.nominatedNodeName` first and leaves that room to the pod. A nomination of its own means
-that it makes room by preemption, and nothing is launched for such a pod (PLC-20). One of ours says where a pod goes for
-which a claim was made, so that the pod counts as before: pending, with a claim of its own.
+The kube-scheduler tries `status.nominatedNodeName` first and leaves that room to the pod. Its own nomination means that
+it makes room by preemption, and nothing is launched for such a pod (PLC-20). Ours names the node of the claim that was
+made for a pod, so that the pod counts as before: pending, with a claim of its own.
 """
 
 from dovetail.model import names
@@ -23,8 +23,8 @@ def keeps_place(claim: NodeClaim | None, uid: str) -> bool:
 
 
 def kept_by(pod: Pod, snapshot: Snapshot) -> NodeClaim | None:
-    """The claim that keeps a place for the pod on the node that it is nominated for, a leaving one too; None where the
-    nomination is another's."""
+    """The claim, leaving or not, that keeps a place for the pod on the node that it is nominated for; None if the
+    nomination is not ours."""
     if not pod.nominated_node:
         return None
     node = snapshot.nodes.get(pod.nominated_node)
@@ -36,7 +36,7 @@ def kept_by(pod: Pod, snapshot: Snapshot) -> NodeClaim | None:
 
 
 def needs_a_node(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether the scheduler has given up on it and nothing of others will find it a place (PLC-20, PLQ-36)."""
+    """Whether the scheduler has given up on it and nobody else will find it a place (PLC-20, PLQ-36)."""
     if not pod.unschedulable or not is_given_up(pod):  # asked for every pod in every round
         return False
     return not pod.nominated_node or kept_by(pod, snapshot) is not None

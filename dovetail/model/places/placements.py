@@ -1,8 +1,7 @@
 """Placement: which pod goes where, and why the others cannot.
 
 Provisioning turns the new nodes of a placement into a plan, disruption reads from it whether nodes may leave, and
-`dovetail explain` prints it. The reasons are a closed list, so that they can be counted and worded without parsing
-text.
+`dovetail explain` prints it. The reasons are a closed list, so they can be counted and worded without parsing text.
 """
 
 from collections.abc import Mapping
@@ -56,14 +55,14 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRefusal:
-    """Why one NodePool cannot take a pod; in words, what it conflicts with and what would have helped."""
+    """Why one NodePool cannot take a pod, with words for the conflict and for what would have helped."""
 
     pool: str
     reason: Reason
     conflict: str = ""
     remedy: str = ""
     within: Reason | None = None  # the reason behind the reason: volumes that ask for a label no node has
-    daemon_sets: tuple[str, ...] = ()  # but for which some type would have room
+    daemon_sets: tuple[str, ...] = ()  # without which some type would have room
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -106,7 +105,7 @@ class IgnoredPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
-    """A node to create: all that its claim will say, and the types that it may be, in price order."""
+    """A node to create: everything in its claim, and the types that it may become, in price order."""
 
     pool: str
     pool_uid: str = ""

@@ -1,1 +1,1 @@
-"""Closed lists of reasons: why a node is disrupted or not, and why it leaves otherwise."""
+"""Closed lists of reasons: why a node is disrupted or not, and why else it leaves."""

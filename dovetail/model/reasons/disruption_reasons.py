@@ -1,8 +1,8 @@
 """Why a node is disrupted, why it is not, and why a plan that waited is dropped: three closed lists.
 
-Each entry carries everything that differs from one to the next, the words that people read included. Methods, budgets,
-Events, metrics and the command line read these entries and know no list of their own, so that a new entry is complete
-as soon as it stands here.
+Each entry carries everything that differs from one to the next, including the words that people read. Methods, budgets,
+Events, metrics and the command line read these entries and have no lists of their own, so a new entry is complete as
+soon as it is added here.
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ class DisruptionReason(StrEnum):
     """Whether the pool's consolidationPolicy decides about it, so that metrics name the policy (DIS-190)."""
 
     def __new__(cls, value: str, budget: str, waits: bool, is_governed_by_policy: bool) -> "DisruptionReason":
-        """A string with what belongs to it."""
+        """A string with its attributes."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.budget, reason.waits, reason.is_governed_by_policy = budget, waits, is_governed_by_policy
@@ -43,7 +43,7 @@ class DisruptionReason(StrEnum):
 
     @classmethod
     def of_label(cls, label: str) -> "DisruptionReason | None":
-        """The reason that is spelled so; None for what is no disruption."""
+        """The reason with that spelling; None if it is no disruption."""
         return next((reason for reason in cls if reason.label == label), None)
 
 
@@ -99,7 +99,7 @@ class WhyNot(StrEnum):
         "PoolNotFound",
         "its NodePool is gone, or its instance types cannot be listed (see `dovetail doctor`)",
     )
-    # Ours: what the pod asks for is not known, so nobody can say whether it may leave and where it would fit.
+    # Ours: what the pod asks for is unknown, so nobody can say whether it may leave and where it would fit.
     POD_UNREADABLE = (
         "PodUnreadable",
         "put the pod right or delete it; a pod that has ended holds nothing",
@@ -132,7 +132,7 @@ class WhyNot(StrEnum):
         "PdbBlocks",
         "wait until the budget allows a disruption, or raise it",
     )
-    # Ours: the pod's Deployment or Namespace says so, or moving it has failed.
+    # Ours: the pod's Deployment or Namespace forbids moving it, or moving it has failed.
     MOVE_HELD = (
         "MoveHeld",
         f"change {names.MOVE} on the Deployment or its Namespace; a move that failed is tried again by itself",
@@ -162,7 +162,7 @@ class WhyNot(StrEnum):
         "NodesUnhealthy",
         "too many nodes are or were not ready; the message says how many and until when, `kubectl get nodes` which",
     )
-    # Ours: replacements of its NodePool came to nothing.
+    # Ours: replacements of its NodePool failed.
     BREAKER_OPEN = (
         "BreakerOpen",
         "one is tried at the moment that the message names, and the others go on when it has stayed ready",
@@ -172,12 +172,12 @@ class WhyNot(StrEnum):
         "OutsideWindow",
         "a DisruptionPolicy lets none begin to leave for this reason now; the message says until when",
     )
-    # Ours: a NodeRollout lets a change reach so many nodes and no more.
+    # Ours: a NodeRollout lets a change reach only so many nodes.
     ROLLOUT = (
         "RolloutHolds",
         "a NodeRollout lets no more nodes begin at its step; the message says which, `kubectl get nro` how far it is",
     )
-    # Ours: as many as a DisruptionPolicy allows have begun to leave of late.
+    # Ours: as many as a DisruptionPolicy allows have begun to leave recently.
     RATE_REACHED = (
         "RateReached",
         "a DisruptionPolicy lets no more nodes begin to leave within this time; the message says until when",

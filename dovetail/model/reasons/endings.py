@@ -1,7 +1,7 @@
-"""Why a node leaves where no disruption takes it: a closed list, and how a claim says which of it is true.
+"""Why a node leaves without a disruption: a closed list, and how a claim records which reason applies.
 
-Who deletes a claim writes that on it first: with the claim's deletion the moment in which it is known is over, and the
-API server notes of no deletion who asked for it. So what nobody of ours has said was deleted by others.
+The reason is written on a claim before its deletion: afterwards it is no longer known, and the API server does not
+record who asked for a deletion. So a claim without a reason of ours was deleted by others.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Ending(StrEnum):
     REPAIRED = "NodeRepaired"
     SCALED_DOWN = "ScaledDown"
     NODE_DELETED = "NodeDeleted"
-    # Launches that came to nothing
+    # Failed launches
     NO_CAPACITY = "NoCapacity"
     CLASS_NOT_READY = "NodeClassNotReady"
     REFUSED = "LaunchRefused"
@@ -77,8 +77,8 @@ def ended_text(ending: Ending, words: str = "") -> str:
 
 
 def ended_of(claim: NodeClaim, has_pool: Callable[[str], bool]) -> WhyGone:
-    """Why the claim is deleted, as it says itself. A NodePool's deletion is the garbage collector's to carry out, which
-    says so nowhere: it is seen by the pool that is gone."""
+    """Why the claim is deleted, as it says itself. The garbage collector carries out the deletion of a NodePool and
+    records it nowhere: it shows in the pool being gone."""
     marked = claim.condition(DISRUPTION_REASON)
     if marked is not None and marked.status == "True":
         return WhyGone(because=marked.reason)

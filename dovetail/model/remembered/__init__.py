@@ -1,1 +1,1 @@
-"""What a NodePool remembers in its own annotations, so that it outlasts restarts."""
+"""What a NodePool remembers in its own annotations, so that it survives restarts."""

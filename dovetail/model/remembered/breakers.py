@@ -1,8 +1,8 @@
-"""The breaker of a NodePool: what it remembers of replacements that came to nothing, and what is held for them.
+"""The breaker of a NodePool: what it remembers about failed replacements, and what they hold back.
 
 A bad image would otherwise be tried on node after node, ten minutes each. Kept as an annotation of the NodePool, by the
-reason of the disruption, with the hash of the template that it was tried with: another template begins anew. An
-annotation that somebody has spoilt counts as none.
+reason of the disruption, with the hash of the template that was tried: another template begins anew. An unreadable
+annotation is ignored.
 """
 
 import re
@@ -30,8 +30,8 @@ Happened = tuple[float, str]  # when, and a mark by which a second report is kno
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerRule:
-    """After so many failures within that many seconds nothing begins. It is tried after `first`, and after twice as
-    long each time that fails, up to `longest`."""
+    """After that many failures within that many seconds nothing begins. A try follows after `first`, and after twice as
+    long each time that it fails, up to `longest`."""
 
     failures: int = 3
     within: float = 3600.0
@@ -39,13 +39,13 @@ class BreakerRule:
     longest: float = 8 * 3600.0
 
     def rest(self, tries: int) -> float:
-        """How long it stays open after so many tries that failed."""
+        """How long it stays open after that many failed tries."""
         return min(self.first * 2.0 ** min(tries, 60), self.longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """What a NodePool remembers for one reason. `opened`: the last failure since it is open; None: it is closed."""
+    """What a NodePool remembers for one reason. `opened`: the last failure while it is open; None: it is closed."""
 
     reason: str
     failures: tuple[Happened, ...] = ()
@@ -58,7 +58,7 @@ class Breaker:
         return self.failures[-1][0]
 
     def until(self, rule: BreakerRule) -> float | None:
-        """When one is tried; None where it is closed."""
+        """When one is tried; None if it is closed."""
         return None if self.opened is None else self.opened + rule.rest(self.tries)
 
     def is_due(self, rule: BreakerRule, now: float) -> bool:
@@ -67,7 +67,7 @@ class Breaker:
         return until is not None and now >= until and self.probe is None
 
     def failed(self, mark: str, rule: BreakerRule, now: float) -> "Breaker":
-        """The breaker with one more failure, unless it is known. It is the try's failure where there is a try."""
+        """The breaker with one more failure, unless it is known. If there is a try, it is the try's failure."""
         if any(known == mark for _, known in self.failures):
             return self
         failures = (*self.failures, (now, mark))[-MOST:]
@@ -88,7 +88,7 @@ class Breaker:
 
 
 def strictest(rules: Iterable[BreakerRule]) -> BreakerRule:
-    """What several policies ask for together; without any, what holds anyway."""
+    """What several policies require together; without any, the default."""
     found = list(rules)
     if not found:
         return BreakerRule()
@@ -116,7 +116,7 @@ def breaker_of(pool: NodePool, reason: str) -> Breaker | None:
 
 
 def breakers_of(pool: NodePool) -> Mapping[str, Breaker]:
-    """All breakers that the pool remembers of its present template."""
+    """All breakers that the pool remembers for its current template."""
     text = pool.annotations.get(names.BREAKER, "")
     found = [_ENTRY.match(entry) for entry in text.split(",")] if text else []
     read = [_breaker(match) for match in found if match is not None and match[2] == _template(pool)]
@@ -128,7 +128,7 @@ def open_breakers(pool: NodePool) -> tuple[Breaker, ...]:
 
 
 def with_breaker(pool: NodePool, breaker: Breaker) -> NodePool:
-    """The pool with it in the place of what it remembered for that reason."""
+    """The pool with this breaker instead of the one that it remembered for that reason."""
     return _remembering(pool, {**breakers_of(pool), breaker.reason: breaker})
 
 

@@ -1,9 +1,9 @@
-"""Rates of a DisruptionPolicy: how many nodes may begin to leave within any period of a length.
+"""Rates of a DisruptionPolicy: how many nodes may begin to leave within any period of a given length.
 
-What has begun is remembered by the NodePool itself, in an annotation, so that it outlasts workers, Temporal and its
-database. A place is taken there before the mark, under the pool's resource version, so that two workers can never take
-the same one; a worker that dies between the two may lose a place until it has slid out, and never gains one. An
-annotation that somebody has spoilt counts as none.
+What has begun is remembered in an annotation of the NodePool, so that it survives workers, Temporal and its database. A
+place is taken there before the mark, under the pool's resource version, so that two workers can never take the same
+one; a worker that dies between the two may lose a place until the period has passed, but never gains one. An unreadable
+annotation is ignored.
 """
 
 import re
@@ -17,8 +17,8 @@ from dovetail.model import names
 from dovetail.model.pools import NodePool
 
 NODES: Final = "nodes"  # how many nodes a pool has, in its status.resources
-KEPT_APART: Final = 600.0  # seconds for which each node is remembered by itself: a step may be tried again
-GRAIN: Final = 100  # what is older is put together in buckets of this part of the period that still counts it
+KEPT_APART: Final = 600.0  # seconds for which each node is remembered by itself: a step may be retried
+GRAIN: Final = 100  # older entries are combined in buckets of this fraction of the period that still counts them
 SLACK: Final = 0.005  # of the period, for which a place counts longer: the mark comes after the place was taken
 
 _ENTRY: Final = re.compile(r"([A-Za-z]{1,40})@(\d{1,12})(?:=([0-9a-f]{8})|\*(\d{1,6}))\Z")
@@ -34,7 +34,7 @@ class Rate:
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:
-        """Whether it speaks of that reason."""
+        """Whether it applies to that reason."""
         return not self.reasons or reason in self.reasons
 
     @property
@@ -42,7 +42,7 @@ class Rate:
         return f"{self.per / 3600:g}h" if self.per >= 3600 else f"{self.per / 60:g}m"
 
     def allowed(self, pool: NodePool) -> int:
-        """How many of the pool's: a percentage is of the nodes that it has now, rounded down, at least one."""
+        """How many of the pool's nodes: a percentage is of its current nodes, rounded down, at least one."""
         if not self.nodes.endswith("%"):
             return int(self.nodes)
         return max(1, int(self.nodes[:-1]) * (pool.usage or {}).get(NODES, 0) // 100)
@@ -50,8 +50,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BegunNodes:
-    """Nodes that began to leave at one moment: one by its mark, or several of which the marks are not known any
-    more."""
+    """Nodes that began to leave at one moment: one by its mark, or several whose marks are no longer known."""
 
     at: float
     reason: str
@@ -61,7 +60,7 @@ class BegunNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateState:
-    """Where a rate stands. `until`: when the next node may begin, where none may now and one ever may."""
+    """The state of a rate. `until`: when the next node may begin, if none may now and one ever may."""
 
     begun: int
     allowed: int
@@ -74,7 +73,7 @@ class RateState:
 
 
 def begun_mark(owner: str, claim_uid: str) -> str:
-    """One node's departure under one workflow, so that a second try finds its own place."""
+    """Identifies one node's departure under one workflow, so that a second try finds its own place."""
     return f"{crc32(f'{owner}/{claim_uid}'.encode()):08x}"
 
 
@@ -86,13 +85,13 @@ def begun_of(pool: NodePool) -> tuple[BegunNodes, ...]:
 
 
 def _counted(rate: Rate, pool: NodePool, now: float) -> tuple[float, list[BegunNodes]]:
-    """How long each counts, and those that do now, the oldest first."""
+    """How long each counts, and those that count now, the oldest first."""
     whole = rate.per * (1 + SLACK)
     return whole, [each for each in begun_of(pool) if each.at + whole > now and rate.names(each.reason)]
 
 
 def slides_at(rate: Rate, pool: NodePool, now: float) -> float | None:
-    """When the oldest that counts counts no more; None where none does."""
+    """When the oldest one that counts ceases to count; None if none counts."""
     whole, counted = _counted(rate, pool, now)
     return counted[0].at + whole if counted else None
 
@@ -116,7 +115,7 @@ def without_begun(pool: NodePool, marks: Collection[str]) -> NodePool:
 
 
 def with_begun(pool: NodePool, new: Sequence[BegunNodes], periods: Collection[float], now: float) -> NodePool:
-    """The pool with those that begin. `periods`: of all its rates; what none of them counts any more is forgotten."""
+    """The pool with the nodes that begin. `periods`: those of all its rates; what none counts any more is forgotten."""
     folded: dict[tuple[str, float], BegunNodes] = {}
     apart = list(new)
     for each in begun_of(pool):

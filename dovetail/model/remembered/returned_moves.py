@@ -1,8 +1,8 @@
-"""What a NodePool remembers of consolidation that came to nothing: nodes that it took, and that were launched again for
-waiting pods within a day (decision 226).
+"""What a NodePool remembers about consolidation in vain: nodes that it took, and that were launched again for waiting
+pods within a day (decision 226).
 
-Kept as an annotation of the NodePool, so that it outlasts restarts and the loss of the database. An annotation that
-somebody has spoilt counts as none.
+Kept as an annotation of the NodePool, so that it survives restarts and the loss of the database. An unreadable
+annotation is ignored.
 """
 
 import re
@@ -18,7 +18,7 @@ ENOUGH: Final = 3  # nodes that came back
 SHARE: Final = 0.5  # of those that were taken
 FIRST_REST: Final = 1200.0  # after they came back; doubled each time
 LONGEST_REST: Final = 4 * 3600.0
-TOGETHER: Final = 300.0  # what is no further apart is one move, or one return
+TOGETHER: Final = 300.0  # seconds within which they count as one move, or one return
 MOST: Final = 40  # moves, and returns, that are remembered
 
 _COUNTS: Final = r"(?:\d{1,12}x\d{1,6}(?:\.\d{1,12}x\d{1,6})*)?"
@@ -29,7 +29,7 @@ Counts = tuple[tuple[int, int], ...]  # when, and how many nodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovesBrake:
-    """Too much of what consolidation took in the last day came back: none moves pods until then."""
+    """Too many nodes that consolidation took in the last day came back: it moves no pods until then."""
 
     taken: int
     returned: int
@@ -43,7 +43,7 @@ class MovesBrake:
 
 
 def moves_brake(pool: NodePool, now: float) -> MovesBrake | None:
-    """What holds consolidation of the pool; None where nothing does."""
+    """What holds consolidation of the pool; None if nothing does."""
     if names.RETURNED_MOVES not in pool.annotations:
         return None
     taken, returned = _remembered(pool, now)
@@ -55,30 +55,30 @@ def moves_brake(pool: NodePool, now: float) -> MovesBrake | None:
 
 
 def taken_text(pool: NodePool, nodes: int, now: float) -> str:
-    """The annotation after consolidation has taken so many nodes."""
+    """The annotation after consolidation has taken that many nodes."""
     taken, returned = _remembered(pool, now)
     return _text(_with(taken, nodes, now), returned)
 
 
 def returned_nodes(pool: NodePool, launched: int, now: float) -> int:
-    """How many of so many new nodes are in place of some that consolidation has taken."""
+    """How many of these new nodes take the place of nodes that consolidation has taken."""
     taken, returned = _remembered(pool, now)
     return min(launched, _nodes(taken) - _nodes(returned))
 
 
 def returned_text(pool: NodePool, nodes: int, now: float) -> str:
-    """The annotation after so many of them have come back."""
+    """The annotation after that many of them have come back."""
     taken, returned = _remembered(pool, now)
     return _text(taken, _with(returned, nodes, now))
 
 
 def rest_after(times: int) -> float:
-    """How long consolidation rests after so many times more."""
+    """How long consolidation rests after that many further times."""
     return min(FIRST_REST * 2.0**times, LONGEST_REST)
 
 
 def _remembered(pool: NodePool, now: float) -> tuple[Counts, Counts]:
-    """The moves of the last day. What has come back is never more than what was taken."""
+    """The moves and returns of the last day. No more come back than were taken."""
     match = _TEXT.match(pool.annotations.get(names.RETURNED_MOVES, ""))
     if match is None:
         return (), ()

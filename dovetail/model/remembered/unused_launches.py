@@ -1,7 +1,7 @@
-"""What a NodePool remembers of launches that came to nothing, and whether it has been stopped for them.
+"""What a NodePool remembers about launches in vain, and whether it has been stopped because of them.
 
-Kept as annotations of the NodePool, so that they outlast restarts and the loss of the database. The pods are kept as
-short marks, because their UIDs would fill an annotation. An annotation that somebody has spoilt counts as none.
+Kept as annotations of the NodePool, so that they survive restarts and the loss of the database. The pods are kept as
+short marks, because their UIDs would fill an annotation. An unreadable annotation is ignored.
 """
 
 import re
@@ -24,7 +24,7 @@ _ENTRY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,252})@(\d{1,12})=([0-9a-f.]*)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whose:
-    """The owner of pods: the marks of their owner and of their namespace, empty where they have several or none is
+    """The owner of pods: the marks of their owner and of their namespace; empty if they have several, or if none is
     blamed."""
 
     owner: str = ""
@@ -34,7 +34,7 @@ class Whose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLaunch:
-    """A claim that was launched and has ended while the pods that it was made for were pending still."""
+    """A claim that was launched and has ended while the pods that it was made for were still pending."""
 
     claim: str
     at: float
@@ -78,7 +78,7 @@ def unused_launch(claim: str, at: float, uids: Iterable[str], whose: Whose | Non
 
 
 def remembered_launches(pool: NodePool, now: float) -> tuple[UnusedLaunch, ...]:
-    """The launches of the last hour that came to nothing, since a person last resumed the pool."""
+    """The launches in vain of the last hour, since a person last resumed the pool."""
     text = pool.annotations.get(names.UNUSED_LAUNCHES, "")
     since = max(now - REMEMBERED_SECONDS, resumed_at(pool))
     found = [_read(entry) for entry in text.split(",")] if text else []
@@ -112,7 +112,7 @@ def resumed_at(pool: NodePool) -> float:
 
 
 def stop_of(pool: NodePool) -> Stop | None:
-    """Why nothing is launched for the pool now; None where it is not stopped."""
+    """Why nothing is launched for the pool now; None if it is not stopped."""
     text = pool.annotations.get(names.LAUNCHES_STOPPED)
     if text is None:
         return None
@@ -126,6 +126,5 @@ def stop_text(now: float, why: str) -> str:
 
 
 def resumed_annotations(now: float) -> dict[str, str | None]:
-    """What takes a stop off: what was launched before this moment does not count any more, or the same launches would
-    stop the pool again at once."""
+    """What ends a stop: earlier launches no longer count, or they would stop the pool again at once."""
     return {names.LAUNCHES_STOPPED: None, names.UNUSED_LAUNCHES: None, names.LAUNCHES_RESUMED: format_time(now)}
