@@ -1,4 +1,4 @@
-"""What a DisruptionPolicy says about drains that something holds, and the closed list of what can hold one."""
+"""What a DisruptionPolicy says about drains that are held up, and the closed list of what can hold one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Blocker(StrEnum):
-    """What holds a drain. Of several the first in this order is the one that is named; `words` are for people."""
+    """What holds a drain. Of several the first in this order is named; `words` are for people."""
 
     words: str
 
@@ -33,7 +33,7 @@ NAMED_ONLY: Final = frozenset({Blocker.DO_NOT_DISRUPT, Blocker.VOLUMES_ATTACHED}
 
 
 class Level(StrEnum):
-    """How loudly it is said, in this order."""
+    """How far a held drain is escalated, in this order."""
 
     NOTIFY = "Notify"
     ASK = "Ask"
@@ -52,8 +52,8 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRules:
-    """How long a hook is waited for in seconds, and whether it goes on then. Without a policy a person is asked then:
-    the author of a hook says that the node must not leave before they agree."""
+    """How many seconds a drain waits for a hook, and whether it goes on then. Without a policy a person is asked then:
+    the author of a hook has demanded that the node does not leave before they agree."""
 
     timeout: float = 3600.0
     proceeds: bool = False
@@ -61,14 +61,14 @@ class HookRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRules:
-    """What one policy says of drains."""
+    """What one policy says about drains."""
 
     escalation: tuple[Escalation, ...] = ()
     hooks: HookRules | None = None
 
 
 def hook_rules(rules: Iterable[DrainRules]) -> HookRules:
-    """The rules together: of several the longest time, and none proceeds by itself unless all do."""
+    """The rules combined: the longest time of several, and a drain goes on by itself only if all let it."""
     said = [each.hooks for each in rules if each.hooks is not None]
     if not said:
         return HookRules()

@@ -1,4 +1,4 @@
-"""When nodes leave because of their age: from when they are replaced first, and when they are deleted in any case.
+"""When nodes leave because of their age: when they may first be replaced, and when they are deleted in any case.
 
 Both moments are worked out from the objects alone, so that every worker finds the same ones, before and after a crash.
 """
@@ -14,16 +14,16 @@ from dovetail.model.rules.policies import Expiry, Policy, policies_of
 
 NODE_START_SECONDS: Final = 120.0  # what a node may take from its launch to its first pod
 _MOST_OF_A_LIFE: Final = 0.5  # of its expireAfter: no spread takes a node earlier
-_LEFT_TO_THE_LAST: Final = 0.125  # of the spread: what even the last one has for its replacement and its drain
+_LEFT_TO_THE_LAST: Final = 0.125  # of the spread: what remains even to the last one for its replacement and drain
 
 
 def replaced_from(policies: Mapping[str, Policy], pool: NodePool, claims: Collection[NodeClaim]) -> Mapping[str, float]:
-    """Of each claim that is replaced first, by name, from when: never (infinity) where it does not expire.
+    """When each claim that is replaced first becomes due, by name: never (infinity) if it does not expire.
 
-    `claims`: all that the pool has. Where its policies spread expiry, nodes are due at the pace at which the whole pool
-    would go within the spread, each as late as that allows: few nodes of one age use its last part alone, and those
-    that have gone already move nobody. Random moments would bunch: of 200 in a day, often 16 and more in one hour. Of
-    several policies the shortest spread holds.
+    `claims`: all of the pool. If its policies spread expiry, nodes are due at the pace at which the whole pool would
+    leave within the spread, each as late as that allows: few nodes of one age use only its last part, and those that
+    have already left shift no others. Random moments would bunch: of 200 in a day, often 16 and more in one hour. The
+    shortest spread of several policies applies.
     """
     rules = expiry_rules(policies, pool)
     if not rules:
@@ -49,8 +49,8 @@ def deleted_at(policies: Mapping[str, Policy], pool: NodePool | None, claim: Nod
     """When the claim is deleted for its age, whatever its pods are; None for never.
 
     At its expiry, unless a disruption replaces it first. With a termination grace period the pods would be gone by
-    expiry plus grace, so it is left to that no longer than until then; and where that is too short for a node to
-    start, not at all. A policy that says how long says it instead; of several the longest holds.
+    expiry plus grace, so the disruption has at most until then; and if that is too short for a node to start, no time
+    at all. A policy may set the time instead; the longest of several applies.
     """
     expires = claim.expires_at
     if expires is None or pool is None or not claim.is_true(names.INITIALIZED_CONDITION):
@@ -67,7 +67,7 @@ def deleted_at(policies: Mapping[str, Policy], pool: NodePool | None, claim: Nod
 
 
 def expiry_rules(policies: Mapping[str, Policy], pool: NodePool) -> tuple[Expiry, ...]:
-    """What the pool's policies say of expiry."""
+    """What the pool's policies say about expiry."""
     if not policies:
         return ()
     return tuple([each.expiry for each in policies_of(policies, pool) if each.expiry is not None])

@@ -1,8 +1,8 @@
-"""What is asked of the one Prometheus of the worker's settings, and what an answer says of a roll-out or of nodes.
+"""What is asked of the one Prometheus in the worker's settings, and what an answer means for a roll-out or for nodes.
 
-A rule names alerts or an expression, never an address. What is not known never passes: no answer, an empty one, no
-number. Each answer is judged once, and the verdict stands in the status of the object that asks, with the moment of the
-answer: one that is too old lets nothing begin, for every reader.
+A rule names alerts or an expression, never an address. The unknown never passes: no answer, an empty one, no number.
+Each answer is judged once, and the verdict is kept in the status of the object that asks, with the moment of the
+answer: for every reader, one that is too old lets nothing begin.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ from typing import Final
 from dovetail.model.values.quoting import one_line
 from dovetail.model.values.time import format_time
 
-EVERY: Final = 60.0  # seconds between two questions, where a rule says nothing else
+EVERY: Final = 60.0  # seconds between two questions, unless a rule says otherwise
 NOT_ASKED: Final = "it has not been asked yet"
-WRITTEN: Final = 60.0  # seconds for which a verdict that stays the same is not written again
+WRITTEN: Final = 60.0  # seconds for which an unchanged verdict is not written again
 _GRACE: Final = 60.0  # seconds beyond two questions for which an answer counts
 _NAMED: Final = 3
 _WORDS: Final = 250  # characters of what an answer says: each gate of a roll-out has its own in the status
@@ -41,13 +41,13 @@ class Series:
     value: float
 
     def label(self, name: str) -> str:
-        """The label's value; empty where it has none."""
+        """The label's value; empty if it has none."""
         return dict(self.labels).get(name, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a question was answered. `at`: when, in whole seconds; `fault`: why nothing is known."""
+    """The answer to a question. `at`: when, in whole seconds; `fault`: why nothing is known."""
 
     at: float
     samples: tuple[Series, ...] = ()
@@ -56,8 +56,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateVerdict:
-    """What a gate says by the last answer. `asked`: the moment of that; `failed`: how often it has failed without an
-    answer that passes; `since`: since when it says that."""
+    """What a gate says by the last answer. `asked`: when that was; `failed`: how often it has failed since an
+    answer that passed; `since`: since when the verdict is the same."""
 
     name: str
     result: GateResult = GateResult.UNKNOWN
@@ -68,13 +68,13 @@ class GateVerdict:
 
     @property
     def words(self) -> str:
-        """The verdict for people; empty where there is nothing to say."""
+        """The verdict for people; empty if there is nothing to say."""
         return f"gate {self.name} is {self.result}: {self.message}" if self.message else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsRule:
-    """No alert fires that has the labels of `firing`, but for those that have the labels of `ignore`."""
+    """No alert with the labels of `firing` fires, except those with the labels of `ignore`."""
 
     firing: str = "{}"
     ignore: str = ""
@@ -85,7 +85,7 @@ class AlertsRule:
         return f"{ours} unless ALERTS{_firing(self.ignore)}" if self.ignore else ours
 
     def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
-        """Nothing that fires is what is hoped for."""
+        """Passing if nothing fires."""
         firing = Counter(each.label(_ALERT) for each in samples)
         if not firing:
             return GateResult.PASSING, ""
@@ -103,7 +103,7 @@ class QueryRule:
     most: float | None = None
 
     def finds(self, samples: Sequence[Series]) -> tuple[GateResult, str]:
-        """The worst of them; where one is no number, nothing is known."""
+        """The worst of them; if one is no number, nothing is known."""
         if not samples:
             return GateResult.UNKNOWN, "the answer is empty: no series has a value now"
         if any(isnan(each.value) for each in samples):
@@ -118,7 +118,7 @@ class QueryRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedGate:
-    """One question of an object; it has alerts or a query. `failures`: so many answers in a row fail it."""
+    """One question of an object, about alerts or a query. `failures`: how many failing answers in a row fail it."""
 
     name: str
     alerts: AlertsRule | None = None
@@ -138,7 +138,7 @@ class AskedGate:
         return 2 * self.every + _GRACE
 
     def judged(self, known: GateVerdict | None, answer: Answer | None, now: float) -> GateVerdict:
-        """What it says now. An answer that says the same as one a moment ago is not written down again."""
+        """What it says now. An answer that is the same as one a moment ago is not written again."""
         if answer is None or (known is not None and answer.at <= known.asked):
             return known or GateVerdict(name=self.name, since=float(int(now)))
         result, words = self._finds(answer)
@@ -165,7 +165,7 @@ class AskedGate:
         return result, words[:_WORDS]
 
     def why_not(self, known: GateVerdict | None, now: float) -> str:
-        """Why it lets nothing begin now; empty where it passes."""
+        """Why it lets nothing begin now; empty if it passes."""
         if known is None:
             return f"gate {self.name} is Unknown: {NOT_ASKED}"
         if known.result != GateResult.PASSING:
@@ -176,11 +176,11 @@ class AskedGate:
 
 
 def worst(verdicts: Sequence[GateVerdict]) -> GateVerdict:
-    """The one that counts; of equals one that has something to say."""
+    """The worst verdict, which counts; of equals one that has something to say."""
     return min(verdicts, key=lambda each: (_WORST_FIRST.index(each.result), not each.message))
 
 
 def _firing(selector: str) -> str:
-    """A selector of series as that of alerts that fire."""
+    """A selector of series, as one of firing alerts."""
     inner = selector.strip().removeprefix("{").removesuffix("}").strip().rstrip(",")
     return f'{{alertstate="firing"{"," + inner if inner else ""}}}'

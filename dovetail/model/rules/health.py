@@ -1,7 +1,7 @@
-"""The health that a DisruptionPolicy asks for: how many of its nodes may be not ready while others begin to leave.
+"""The health that a DisruptionPolicy asks for: how many of its nodes may be unready while others begin to leave.
 
-That it fails is seen in the nodes themselves. That it has failed a while ago is remembered by the policy's status, so
-that neither a restart nor a lost database shortens the time for which it must pass.
+The nodes themselves show a failure. The policy's status remembers a past one, so that neither a restart nor a lost
+database shortens the time for which health must pass.
 """
 
 from collections import Counter
@@ -25,10 +25,10 @@ class Readiness:
 
     nodes: int = 0
     not_ready: int = 0
-    fault: str = ""  # why nobody can tell
+    fault: str = ""  # why that is unknown
 
     def __add__(self, other: "Readiness") -> "Readiness":
-        """The readiness of both together; a fault has no numbers beside it."""
+        """The readiness of both together; with a fault there are no numbers."""
         return Readiness(nodes=self.nodes + other.nodes, not_ready=self.not_ready + other.not_ready)
 
 
@@ -69,7 +69,7 @@ class HealthRule:
         return None if self.alerts is None else AskedGate(name=ALERTS, alerts=self.alerts, every=ASKED_EVERY)
 
     def judged(self, known: GateVerdict | None, answers: Mapping[str, Answer], now: float) -> GateVerdict | None:
-        """What is known of alerts now. A question without an answer leaves what was known, for as long as it counts."""
+        """What is known about alerts now. Without an answer the last verdict stays, for as long as it counts."""
         gate = self.gate
         if gate is None:
             return None
@@ -80,7 +80,7 @@ class HealthRule:
         return gate.judged(known, answer, now)
 
     def why_blind(self, said: GateVerdict | None, now: float) -> str:
-        """Why nobody can tell whether alerts fire; empty where somebody can, or need not."""
+        """Why it is unknown whether alerts fire; empty if it is known, or need not be."""
         gate = self.gate
         if gate is None or (said is not None and said.result == GateResult.FAILING):
             return ""
@@ -89,14 +89,14 @@ class HealthRule:
         return "" if not gate.why_not(said, now) else f"nobody can tell whether alerts fire: {gate.why_not(said, now)}"
 
     def _why_alerted(self, said: GateVerdict | None) -> str:
-        """Why a verdict that stands there is a failure; one that was never given is none yet."""
+        """Why the verdict in the status is a failure; one that was never given is none yet."""
         if self.alerts is None or said is None or not said.asked or said.result == GateResult.PASSING:
             return ""
         is_blind = said.result == GateResult.UNKNOWN
         return f"nobody can tell whether alerts fire: {said.message}" if is_blind else said.message
 
     def why_failing(self, found: Readiness, said: GateVerdict | None = None) -> str:
-        """Why it fails; empty where it passes. A share is not rounded. `said`: of alerts, by the policy's status."""
+        """Why it fails; empty if it passes. A share is not rounded. `said`: the status's verdict on alerts."""
         if found.fault:
             return f"the nodes cannot be judged: {found.fault}"
         alerted = self._why_alerted(said)
@@ -110,7 +110,7 @@ class HealthRule:
     def remembered(
         self, known: HealthState | None, found: Readiness, now: float, said: GateVerdict | None = None
     ) -> HealthState | None:
-        """What the status is to remember now."""
+        """What the status should remember now."""
         why = self.why_failing(found, said)
         if why and (known is None or known.result == HealthResult.PASSING):
             return HealthState(result=HealthResult.FAILING, since=float(int(now)), message=why)

@@ -1,7 +1,7 @@
 """Windows by the wall clock of a zone: whether a moment lies in one, and when that next changes.
 
-A window is a predicate on one moment, so that daylight saving needs no rule: an hour that does not exist holds nothing,
-an hour that comes twice holds twice. Zones are handed in, because reading one takes files.
+A window is a predicate on one moment, so daylight saving needs no rule: an hour that does not exist has no effect, and
+one that comes twice applies twice. Zones are passed in, because reading one takes files.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +11,9 @@ from typing import Final
 
 DAY: Final = 86_400
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MOST_DAYS: Final = 400  # a change that lies further ahead is not looked for: a window of one date comes again in a year
+MOST_DAYS: Final = 400  # no change further ahead is looked for: a window of one date comes again in a year
 _A_WEEK: Final = (
-    15  # days in which windows without dates come again, also where one lies in an hour that a change leaves out
+    15  # days in which windows without dates come again, even if one lies in an hour that a change of clocks skips
 )
 
 _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
@@ -29,7 +29,7 @@ class Dates:
     last: tuple[int, ...]
 
     def has(self, day: date) -> bool:
-        """Whether the day is one of them; a span of every year may lie over New Year."""
+        """Whether the day is one of them; a yearly span may include New Year."""
         here = (day.year, day.month, day.day)[-len(self.first) :]
         if self.first <= self.last:
             return self.first <= here <= self.last
@@ -38,9 +38,9 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Times of day, on some days, for some reasons; what is empty restricts nothing.
+    """Times of day, on some days, for some reasons; an empty field restricts nothing.
 
-    Where `end` is not after `start`, it is that of the next day, and the day is the one on which the window begins."""
+    If `end` is not after `start`, it is on the next day, and the day is the one on which the window begins."""
 
     start: int = 0  # seconds of the day
     end: int = 0
@@ -49,11 +49,11 @@ class Window:
     reasons: frozenset[str] = frozenset()
 
     def names(self, reason: str) -> bool:
-        """Whether it speaks of that reason."""
+        """Whether it applies to that reason."""
         return not self.reasons or reason in self.reasons
 
     def covers(self, wall: int) -> bool:
-        """Whether the wall clock stands in it; `wall` as `wall_clock` gives it."""
+        """Whether that wall clock time lies in it; `wall` as `wall_clock` gives it."""
         day, second = divmod(wall, DAY)
         if self.start < self.end:
             return self.start <= second < self.end and self._is_on(day)
@@ -79,12 +79,12 @@ def offset(moment: float, zone: tzinfo) -> int:
 
 
 def wall_clock(moment: float, zone: tzinfo) -> int:
-    """What the clocks of the zone show, as seconds since they showed the beginning of 1970."""
+    """What the zone's clocks show, as seconds since they showed the beginning of 1970."""
     return int(moment // 1) + offset(moment, zone)
 
 
 def edges(windows: Iterable[Window], zone: tzinfo, after: float) -> Iterator[int]:
-    """The moments after that one, in their order, at which a window may begin or end; most of them change nothing."""
+    """The moments after that one, in order, at which a window may begin or end; most of them change nothing."""
     windows = tuple(windows)
     times = {second for window in windows for second in (window.start, window.end)} | {0}
     days = MOST_DAYS if any(window.dates for window in windows) else _A_WEEK
@@ -105,12 +105,12 @@ def edges(windows: Iterable[Window], zone: tzinfo, after: float) -> Iterator[int
 
 
 def _next(second: int, after: int, ahead: int) -> int:
-    """When clocks that are so far ahead of UTC next show that second of the day."""
+    """When clocks that are that far ahead of UTC next show that second of the day."""
     return after + ((second - after - ahead - 1) % DAY) + 1
 
 
 def _change_of_offset(low: int, high: int, zone: tzinfo) -> int:
-    """The first second with the offset of `high`; there is one change between the two."""
+    """The first second with the offset of `high`; the offset changes once between the two."""
     there = offset(high, zone)
     while high - low > 1:
         middle = (low + high) // 2
@@ -119,6 +119,6 @@ def _change_of_offset(low: int, high: int, zone: tzinfo) -> int:
 
 
 def next_change(holds: Callable[[float], bool], moments: Iterable[int], now: float) -> float | None:
-    """The first of these moments at which the answer is another than now; None where none of them changes it."""
+    """The first of these moments at which the answer differs from now; None if it never does."""
     known = holds(now)
     return next((float(moment) for moment in moments if holds(moment) != known), None)

@@ -90,7 +90,7 @@ def tolerates_disrupted(pod: Pod) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """What a pod's annotations mean now. `until`: when a timed one ends. `fault`: why do-not-disrupt is ignored; `by`:
-    the annotation that holds, and `why` where that is not do-not-disrupt."""
+    the annotation that holds, and `why` if that is not do-not-disrupt."""
 
     active: bool
     until: float | None = None
@@ -122,7 +122,7 @@ def protection(pod: Pod, now: float) -> Protection:
 
 
 def do_not_disrupt_of(pod: Pod, now: float) -> Protection:
-    """What that annotation says: `true`, or a duration measured from the pod's start (DIS-41)."""
+    """What that annotation means: `true`, or a duration measured from the pod's start (DIS-41)."""
     text = pod.do_not_disrupt
     if text is None:
         return UNPROTECTED

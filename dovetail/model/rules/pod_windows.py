@@ -2,8 +2,8 @@
 
     dovetail.sh/disruption-window: "Sat,Sun 02:00-06:00; Wed 22:00-04:00 Europe/Berlin"
 
-Outside them it counts as a pod that must not be disrupted, by the rules of that annotation: they hold its node and
-widen nothing. What cannot be read holds it too.
+Outside them it counts as a pod that must not be disrupted, by the rules of do-not-disrupt: they hold its node and
+widen nothing. Unreadable windows hold it too.
 """
 
 import re
@@ -27,25 +27,25 @@ _ANY: Final = "any"  # the reason for which a node leaves plays no part
 
 
 def why_outside(text: str, now: float) -> str:
-    """Why the pod may not be moved now; empty where it may."""
+    """Why the pod may not be moved now; empty if it may."""
     policy = _read(text)
     return policy.fault or ("it is outside its windows" if policy.why_closed(_ANY, now) else "")
 
 
 def opens_at(text: str, now: float) -> float | None:
-    """When one of the windows opens, where all are closed now and it is known."""
+    """When one of the windows opens, if all are closed now and that is known."""
     from dovetail.model.rules.policies import next_opening
 
     return next_opening((_read(text),), _ANY, now)
 
 
 def window_fault(pod: Pod) -> str:
-    """What cannot be read of the pod's."""
+    """What is unreadable in the pod's windows."""
     return "" if pod.disruption_window is None else _read(pod.disruption_window).fault
 
 
 def window_words(fault: str) -> str:
-    """What that means, for an Event."""
+    """What that fault means, for an Event."""
     return f"Invalid {names.DISRUPTION_WINDOW} annotation: {fault}; until it is put right the pod is not moved"
 
 
@@ -61,8 +61,8 @@ def _window() -> re.Pattern[str]:
 
 @remembered(MEGABYTE)
 def _read(text: str) -> "Policy":
-    """The windows as a policy has them. One time zone for all windows, which may stand at one of them; UTC where none
-    does."""
+    """The windows as a policy. All share one time zone, which may be written after any of them; UTC if there is
+    none."""
     from dovetail.model.rules.openings import DAYS, Window, second_of
     from dovetail.model.rules.policies import Policy, zone_named
 

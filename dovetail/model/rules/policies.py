@@ -1,7 +1,7 @@
 """DisruptionPolicies and Freezes: when nodes may begin to leave, as objects that people keep in Git.
 
-Both can only say "not now". What cannot be understood of one says it too, for the NodePools that it is about, or for
-all where that much cannot be known; the other pools go on.
+Both can only say "not now". One that cannot be understood says so too, for the NodePools that it is about, or for all
+if even these are unknown; the other pools go on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _FOUND: dict[object, tuple[float, float | None]] = {}  # by rules and reason: fr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a policy says of one reason now. `until`: when that changes, if it does within 400 days."""
+    """What a policy says about one reason now. `until`: when that changes, if it does within 400 days."""
 
     reason: str
     open: bool
@@ -41,7 +41,7 @@ class Opening:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenRate:
     """How many nodes of a NodePool count now against the rate at that place of the policy's list. `until`: when the
-    next one may begin, where none may now."""
+    next one may begin, if none may now."""
 
     pool: str
     rate: int
@@ -62,8 +62,8 @@ class PolicyStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """How nodes of its pools grow old, in seconds. `hard_after`: how long after its expiry a node is deleted in any
-    case; None: as without a policy."""
+    """How nodes of its pools expire, in seconds. `hard_after`: how long after its expiry a node is deleted in any case;
+    None: as without a policy."""
 
     spread: float = 0.0
     hard_after: float | None = None
@@ -96,7 +96,7 @@ class Policy:
         return self.selector is None or matches(self.selector, pool.labels)
 
     def why_closed(self, reason: str, moment: float) -> str:
-        """Why nothing may begin for that reason then; empty where it may."""
+        """Why nothing may begin for that reason then; empty if it may."""
         if self.fault:
             return f"it cannot be understood: {self.fault}"
         wall = wall_clock(moment, ZoneInfo(self.zone))
@@ -123,10 +123,10 @@ class Freeze:
     resource_version: str = ""
     generation: int = 0
     created: float = 0.0
-    begins: float | None = None  # None: since it is there
-    until: float | None = None  # None only where it cannot be read: then it has no end
-    what: frozenset[str] = frozenset()  # the words of a pause; none where they cannot be read: everything voluntary
-    undoes: bool = False  # what has begun is called off as far as it can be
+    begins: float | None = None  # None: since it exists
+    until: float | None = None  # None only if it cannot be read: then it has no end
+    what: frozenset[str] = frozenset()  # the words of a pause; none if they cannot be read: everything voluntary
+    undoes: bool = False  # what has begun is called off as far as possible
     reason: str = ""
     fault: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -189,9 +189,9 @@ def closed(ours: tuple[Policy, ...], pool: NodePool, reason: str, now: float) ->
 
 
 def next_opening(policies: tuple[Policy, ...], reason: str, now: float) -> float | None:
-    """When that next changes for all of them together: where they are closed now, they open; else they close.
+    """When that next changes for all of them together: if they are closed now, they open; else they close.
 
-    What was found holds until then. A year ahead is thousands of moments, and every round asks for every pool."""
+    The answer is kept until then: a year ahead is thousands of moments, and every round asks for every pool."""
     key = (reason, tuple((policy.zone, policy.allow, policy.deny, policy.fault) for policy in policies))
     since, until = _FOUND.get(key, (inf, None))
     if not since <= now < (since + DAY if until is None else until):

@@ -1,7 +1,7 @@
-"""Whether a change of a NodePool is rolled out by a DisruptionPolicy that has no NodeRollout of it yet.
+"""Whether a DisruptionPolicy rolls out a change of a NodePool for which there is no NodeRollout yet.
 
-Until it is there nothing that has drifted may begin to leave: budgets would roll on in the meantime. Conditions are
-written claim by claim, so that too few to be a roll-out are known to be too few only after a while.
+Until there is one no drifted node may begin to leave: budgets alone would let the change go on meanwhile. Conditions
+are written claim by claim, so only after a while is it certain that too few have drifted for a roll-out.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SETTLES: Final = 60.0  # seconds after the last node that was found to have drif
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmade:
-    """What is waited for. `policy`: the one by which a NodeRollout is to be made now; None where it is not."""
+    """What is waited for. `policy`: the one by which a NodeRollout should be made now; None if it should not."""
 
     message: str
     policy: Policy | None = None
@@ -24,12 +24,12 @@ class Unmade:
 
 
 def rolling(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    """The policies that have a roll-out; one counts, of several none."""
+    """The policies that have a roll-out; one counts, several cancel each other."""
     return tuple(policy for policy in policies if policy.rollout is not None)
 
 
 def conflict(policies: tuple[Policy, ...]) -> str:
-    """What is wrong where several policies of a pool have one."""
+    """The fault if several policies of a pool have one."""
     several = [policy.name for policy in rolling(policies)]
     if len(several) < 2:
         return ""
@@ -38,7 +38,7 @@ def conflict(policies: tuple[Policy, ...]) -> str:
 
 
 def unmade(policies: tuple[Policy, ...], nodes: PoolNodes, now: float) -> Unmade | None:
-    """What holds a pool without a NodeRollout; None where budgets alone count."""
+    """What holds a pool without a NodeRollout; None if budgets alone count."""
     ours = rolling(policies)
     if not ours or not nodes.changed:
         return None

@@ -1,11 +1,11 @@
-"""What a roll-out asks a person, what a person approves, and what became of that."""
+"""What a roll-out asks a person, what a person approves, and the result."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A person's answer. `digest`: of what that person was shown; `by`: as whom the API server knows the person."""
+    """A person's answer. `digest`: of what that person was shown; `by`: the person's name at the API server."""
 
     step: str
     digest: str
@@ -15,7 +15,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What became of the last approval; one approval is judged once. `refused`: why, empty where it was accepted."""
+    """The result of the last approval; each is judged once. `refused`: why, empty if it was accepted."""
 
     approval: Approval
     refused: str = ""
@@ -23,7 +23,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaits:
-    """What is asked. `generation`: of the object when nobody had answered in time; a later one has it asked again."""
+    """The question. `generation`: of the object when nobody had answered in time; a later one reopens the question."""
 
     digest: str
     since: float

@@ -1,8 +1,8 @@
 """NodeRollouts: how far a change may reach the nodes of one NodePool, step by step.
 
-The rule is a fraction that is worked out from the cluster and the object each time: so many of the pool's nodes may be
-at the target, or on their way to it. So no dead worker, lost database or second look can take more than the step. An
-object that cannot be read lets none go.
+The rule is a fraction that is worked out from the cluster and the object each time: that many of the pool's nodes may
+be at the target, or on their way to it. So no dead worker, lost database or second look can take more than the step. An
+unreadable object lets none leave.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Intent(StrEnum):
     PAUSE = "Pause"  # no further node begins, and no further step
     ABORT = "Abort"  # likewise, until somebody says otherwise
     PROMOTE = "Promote"  # the last step at once
-    ROLL_BACK = "RollBack"  # nodes at the target are replaced by such as were there before
+    ROLL_BACK = "RollBack"  # nodes at the target are replaced by nodes as before
 
 
 class Order(StrEnum):
@@ -49,7 +49,7 @@ class RolloutState(StrEnum):
     PAUSED = "Paused"  # nobody answered in time
     COMPLETE = "Complete"
     ROLLING_BACK = "RollingBack"  # nodes at the target leave
-    FAILED = "Failed"  # none is at the target, and none comes there
+    FAILED = "Failed"  # no node is at the target, and none will be
 
 
 REFUSED: Final = frozenset({RolloutState.ROLLING_BACK, RolloutState.FAILED})
@@ -68,7 +68,7 @@ BEGUN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesGate:
-    """What the gate `nodes` says: whether pods do as well on nodes at the target as on the others. `since`: since when
+    """What the gate `nodes` says: whether pods run as well on nodes at the target as on the others. `since`: since when
     some do not."""
 
     result: GateResult = GateResult.UNKNOWN
@@ -79,7 +79,7 @@ class NodesGate:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStep:
     """How many nodes a step takes, as a number or a percentage of the pool's, and how long they prove themselves.
-    `approve`: how many seconds a person has to let the step after it begin; None where nobody is asked."""
+    `approve`: how many seconds a person has to let the next step begin; None if nobody is asked."""
 
     name: str
     to: str
@@ -87,13 +87,13 @@ class RolloutStep:
     approve: float | None = None
 
     def allows(self, total: int) -> int:
-        """How many of so many; a percentage is rounded up."""
+        """How many of that many nodes; a percentage is rounded up."""
         return -(-int(self.to[:-1]) * total // 100) if self.to.endswith("%") else min(int(self.to), total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutFailure:
-    """Why the target is refused, or one before it was. `generation`: of the object then; a later one is a person's
+    """Why the target, or an earlier one, is refused. `generation`: of the object then; a later one is a person's
     answer."""
 
     generation: int
@@ -102,7 +102,7 @@ class RolloutFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStrategy:
-    """How a change goes on: what a DisruptionPolicy says of every change, and a NodeRollout of its own."""
+    """How a change goes on: a DisruptionPolicy says it for every change, a NodeRollout for its own."""
 
     steps: tuple[RolloutStep, ...] = ()
     launches_stable: bool = False  # whether launches take the images of before, but for its own
@@ -115,12 +115,13 @@ class RolloutStrategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutPlan(RolloutStrategy):
-    """What a DisruptionPolicy says of changes of its NodePools. `drifted`: so many nodes, as of a step, are one."""
+    """What a DisruptionPolicy says about changes of its NodePools. `drifted`: how many nodes, as in a step, make
+    one."""
 
     drifted: str = "1"
 
     def needs(self, total: int) -> int:
-        """How many nodes of a pool of so many."""
+        """How many drifted nodes a pool of that size needs."""
         share = self.drifted.endswith("%")
         return RolloutStep(name="", to=self.drifted).allows(total) if share else int(self.drifted)
 
@@ -138,7 +139,7 @@ class NewRollout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What became of one step. `ended`: None while it goes on, without a result."""
+    """How one step went. `ended`: None while it goes on, without a result."""
 
     step: str
     began: float
@@ -149,7 +150,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutStatus:
-    """What its status says. `begun`: since when it rolls out the target that it is at; `until`: when a soak is over."""
+    """Its status. `begun`: since when it has rolled out its current target; `until`: when a soak is over."""
 
     step: str = ""
     state: RolloutState = RolloutState.WAITING
@@ -163,7 +164,7 @@ class RolloutStatus:
     gate: NodesGate = NodesGate()
     asked: tuple[GateVerdict, ...] = ()  # of the other gates
     history: tuple[Passage, ...] = ()  # the latest last
-    makes: str = ""  # what the NodeClass makes of a launch; empty where that is not known
+    makes: str = ""  # what the NodeClass makes of a launch; empty if unknown
     stable: StableImages = NOTHING_KNOWN
     failure: RolloutFailure | None = None
     awaits: Awaits | None = None
@@ -173,7 +174,7 @@ class RolloutStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout(RolloutStrategy):
-    """One NodeRollout. `pool`: empty where it cannot be read; then it is about every NodePool."""
+    """One NodeRollout. `pool`: empty if it cannot be read; then it is about every NodePool."""
 
     name: str
     uid: str = ""
@@ -184,7 +185,7 @@ class Rollout(RolloutStrategy):
     intent: Intent = Intent.RUN
     fault: str = ""
     status: RolloutStatus = RolloutStatus()
-    policy: str = ""  # by which it was made; none where a person made it
+    policy: str = ""  # by which it was made; empty if a person made it
     approval: Approval | None = None
 
     def is_about(self, pool: str) -> bool:
@@ -198,8 +199,8 @@ class Rollout(RolloutStrategy):
 
     @property
     def place(self) -> str:
-        """What a decision went by, as three digests: the pool, the target and the direction, and the step. How many
-        nodes are there is none of it."""
+        """What a decision was based on, as three digests: the pool, the target and direction, and the step. The number
+        of nodes is not part of it."""
         status = self.status
         to = [step.to for step in self.steps if step.name == status.step]
         return f"{_digest(self.pool)}.{self._aim}.{_digest(self.uid, self.name, status.step, to, status.begun)}"
@@ -209,8 +210,8 @@ class Rollout(RolloutStrategy):
         return _digest(self.status.target, self.status.makes, self.goes_back)
 
     def why_other(self, decided: Iterable[str]) -> str:
-        """Why a replacement by a decision that went by these places is not made any more; empty where it is. A step
-        that has changed since is no reason: it was permitted, and is counted."""
+        """Why a replacement decided on the basis of these places is no longer made; empty if it is. A step that has
+        changed since is no reason: it was permitted, and is counted."""
         if self.status.state in REFUSED:  # else it takes an image of before
             return f"NodeRollout {self.name} refuses the target" if self.status.stable.why_not else ""
         known = {place.split(".")[1] for place in decided if was_about(place, self.pool)}
@@ -222,18 +223,18 @@ class Rollout(RolloutStrategy):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it neither lets a node begin nor goes on, until somebody says so or there is a change."""
+        """Whether it neither lets a node begin nor goes on, until a person or a change resumes it."""
         return bool(self.fault) or self.wants not in (Intent.RUN, Intent.PROMOTE) or self.status.state not in BEGUN
 
     @property
     def wants(self) -> Intent:
-        """Its intent. An order to go back is about the target of that moment, and says nothing of the next one,
-        whatever else of the object is changed."""
+        """Its intent. An order to go back applies to the target of that moment, not to the next one, whatever else in
+        the object changes."""
         return Intent.RUN if self.has_gone_back and self.intent == Intent.ROLL_BACK else self.intent
 
     @property
     def has_gone_back(self) -> bool:
-        """Whether a target before this one was refused, and what people want has not changed since."""
+        """Whether an earlier target was refused, and people have not changed their intent since."""
         return self.status.failure is not None and self.status.state not in REFUSED
 
     @property
@@ -249,7 +250,7 @@ class Rollout(RolloutStrategy):
         return (state in REFUSED or (self.launches_stable and state in BEGUN)) and not stable.why_not
 
     def pins(self, reason: str) -> dict[str, str]:
-        """The annotations of a claim that is made for that reason; none where it takes the images of its NodeClass."""
+        """The annotations of a claim made for that reason; none if it takes the images of its NodeClass."""
         if reason != _OWN:
             return self.status.stable.pinned(STABLE) if self.keeps_images else {}
         if self.status.state in REFUSED and not self.status.stable.why_not:
@@ -258,7 +259,7 @@ class Rollout(RolloutStrategy):
 
     @property
     def verdicts(self) -> tuple[GateVerdict, ...]:
-        """What each gate says, `nodes` first; of one that was never asked nothing is known."""
+        """What each gate says, `nodes` first; one that was never asked is Unknown."""
         known, nodes = {each.name: each for each in self.status.asked}, self.status.gate
         first = GateVerdict(name=NODES, result=nodes.result, since=nodes.since, message=nodes.message)
         return (first, *(known.get(gate.name, GateVerdict(name=gate.name)) for gate in self.gates))
@@ -270,7 +271,7 @@ class Rollout(RolloutStrategy):
 
     @property
     def doubts(self) -> str:
-        """What the worst of them says against it, for people."""
+        """The objection of the worst of them, for people."""
         verdict = self.verdict
         if verdict.result == GateResult.PASSING:
             return ""
@@ -278,7 +279,7 @@ class Rollout(RolloutStrategy):
 
     @property
     def is_failing(self) -> bool:
-        """Whether a gate holds it; who promotes it has seen that."""
+        """Whether a gate holds it; a person who promotes it has seen that."""
         return self.verdict.result == GateResult.FAILING and self.intent != Intent.PROMOTE
 
     @property
@@ -288,8 +289,8 @@ class Rollout(RolloutStrategy):
 
     @property
     def is_held(self) -> bool:
-        """Whether it lets no node begin, however many are at the target. What the gate `nodes` does not know yet holds
-        the next step alone; of the others, which are asked, everything."""
+        """Whether it lets no node begin, however many are at the target. While the gate `nodes` is Unknown only the
+        next step is held; while one of the others is, everything."""
         if self.goes_back:
             return False
         blind = any(each.result != GateResult.PASSING for each in self.verdicts[1:])
@@ -300,7 +301,7 @@ class Rollout(RolloutStrategy):
         return inf if self.longest is None or self.intent == Intent.PROMOTE else self.status.begun + self.longest
 
     def why_not_now(self, now: float) -> str:
-        """What the clock alone says against further nodes: it has taken too long, or what a gate said is too old."""
+        """Why time alone forbids further nodes: it has taken too long, or a gate's verdict is too old."""
         if self.goes_back or self.intent == Intent.PROMOTE or self.status.state not in BEGUN:
             return ""
         if now >= self.overdue_at():
@@ -309,8 +310,8 @@ class Rollout(RolloutStrategy):
         return next((why for gate in self.gates if (why := gate.why_not(known.get(gate.name), now))), "")
 
     def step(self, pool: NodePool, nodes: "PoolNodes") -> RolloutStep | None:
-        """The step that is permitted: the one of its status, by name, because people may change the list meanwhile. Of
-        a target that nothing is known of, the first."""
+        """The step that is permitted: the one in its status, by name, because people may change the list meanwhile. The
+        first for a target about which nothing is known."""
         if self.is_held or self.goes_back:
             return None
         if self.has_changed(pool, nodes):
@@ -318,8 +319,8 @@ class Rollout(RolloutStrategy):
         return next((step for step in self.steps if step.name == self.status.step), None)
 
     def has_changed(self, pool: NodePool, nodes: "PoolNodes") -> bool:
-        """Whether the pool has another target than the one that is rolled out: by its hash or, where its NodeClass has
-        changed, because a node has drifted that came after the beginning, or by what it makes of a launch."""
+        """Whether the pool's target differs from the one that is rolled out: by its hash or, if its NodeClass has
+        changed, by a drifted node that was made after the beginning, or by what it makes of a launch."""
         makes = bool(nodes.makes and self.status.makes) and nodes.makes != self.status.makes
         return makes or pool.hash != self.status.target or nodes.newest_old > self.status.begun
 
@@ -345,14 +346,14 @@ class Rollout(RolloutStrategy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolNodes:
-    """The nodes of a pool by what they are to its latest change. One that is leaving and its replacement count once."""
+    """The nodes of a pool by their relation to its latest change. A leaving node and its replacement count once."""
 
     old: int = 0  # and staying
     at_target: int = 0
     leaving: int = 0  # not at the target, without a replacement yet
     newest_old: float = -inf  # when the youngest that is not at the target was made; not of older images on purpose
-    ready: tuple[float, ...] = ()  # when each was made that is at the target and ready
-    refusable: int = 0  # at the target for certain, those that are being deleted included
+    ready: tuple[float, ...] = ()  # when each node that is ready at the target was made
+    refusable: int = 0  # certainly at the target, including those that are being deleted
     makes: str = ""  # what their NodeClass makes of a launch, for upkeep alone
     staying: tuple[str, ...] = ()  # the UIDs of the old ones
     changed: int = 0  # those of them that are not at the target because somebody has changed it
@@ -360,7 +361,7 @@ class PoolNodes:
 
     @property
     def taken(self) -> int:
-        """How many are at the target or on their way to it. A node that is not known to have drifted counts."""
+        """How many are at the target or on their way to it. A node not known to have drifted counts."""
         return self.at_target + self.leaving
 
     @property
@@ -369,7 +370,7 @@ class PoolNodes:
 
 
 def was_about(place: str, pool: str) -> bool:
-    """Whether a place that a decision went by is one of that pool's roll-outs."""
+    """Whether a place on which a decision was based belongs to that pool's roll-outs."""
     return place.startswith(f"{_digest(pool)}.")
 
 

@@ -1,7 +1,7 @@
 """The images that nodes of a pool ran before its latest change, and how a claim says that it is launched with one.
 
-Only an image can be kept: a claim that differs from the target in more is no node that could be made again. What a
-claim is launched with stands on the claim, so that whatever launches it asks nobody else.
+Only an image can be kept: a node that differs from the target in more could not be made again. What a claim is launched
+with is written on the claim, so that the launch needs no other source.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from typing import Final
 from dovetail.model import names
 from dovetail.model.nodes import NodeClaim
 
-STABLE: Final = "stable"  # the target where the image is gone: pods wait for the node
+STABLE: Final = "stable"  # the target if the image is gone: pods wait for the node
 BACK: Final = "back"  # never the target: the node replaces one that is at it
 GONE: Final = "gone"  # the image was gone, and it is the target
 OLD_IMAGES: Final = frozenset({STABLE, BACK})
-IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it where nothing before it differs
+IMAGE_DRIFTS: Final = frozenset({"AMIDrift", "ImageDrift"})  # what clouds call it if nothing checked before it differs
 MOST_IMAGES: Final = 20
 MOST_TYPES: Final = 5  # of each image: they only say which image of the target it stands for
 
@@ -41,8 +41,8 @@ class StableImages:
     why_not: str = NO_IMAGE
 
     def seen(self, old: Iterable[NodeClaim], now: float, longest: float) -> "StableImages":
-        """The images with what those nodes run that are not at the target and were there before. What was found once is
-        kept, because the nodes leave; where none is left, nothing more can be said of the change."""
+        """The images, with those of nodes that are not at the target and were there before. What was found once is
+        kept, because the nodes leave; if none is left, nothing more can be said about the change."""
         before = [claim for claim in old if claim.created < self.since]
         types = {image.id: set(image.types) for image in self.images}
         newest: dict[str, tuple[float, str]] = {}
@@ -71,7 +71,7 @@ NOTHING_KNOWN: Final = StableImages()
 
 
 def images_of(annotations: Mapping[str, str]) -> tuple[StableImage, ...]:
-    """The images that a claim is launched with; none where it takes those of its NodeClass."""
+    """The images that a claim is launched with; none if it takes those of its NodeClass."""
     if annotations.get(names.IMAGE) not in OLD_IMAGES:
         return ()
     pairs = [each.partition("=") for each in annotations.get(names.STABLE_IMAGES, "").split(",")]
