@@ -1,1 +1,1 @@
-"""Order, waiting, undo. Workflows carry plans out; they never decide policy."""
+"""Order, waiting, undo. Workflows carry out plans; they never decide policy."""

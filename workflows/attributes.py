@@ -1,8 +1,8 @@
-"""The phase of a workflow, among the search attributes by which people find it.
+"""The phase of a workflow, one of the search attributes by which people find it.
 
 Each change is a write to the server's index, which costs more than the step that it describes (measured: decision
-record 286). So a workflow changes only its phase, and that only when it enters a phase that may last. How a closed
-workflow ended is its result.
+record 286). So a workflow changes only its phase, and only when it enters a phase that may last. How a closed workflow
+ended is its result.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Caretaker: keeps objects true, and finds what is unfinished.
 
-A singleton of two loops. Upkeep is one long step that writes conditions, hashes, statuses and labels as facts change.
+A singleton with two loops. Upkeep is one long step that writes conditions, hashes, statuses and labels as facts change.
 The other loop waits for a step that returns only when there are orders: a claim without its workflow, a mark whose
 owner is gone, a claim that has expired. Everything is found from the objects, so a lost signal and a lost Temporal
 database are the same case.
@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from dovetail.messages.writes import Write
 
 
-# An order that cannot be carried out must not hold up all others: after this the loop looks again, and finds it again.
+# An order that cannot be carried out must not hold up the others: after this time the loop looks and finds it again.
 # Enough for a worker that is killed meanwhile (10 to 11 s) and for the retry.
 ORDER_SECONDS = timedelta(seconds=25)
 
@@ -49,7 +49,7 @@ CARRIED_OUT_BY = {
     "fill_pool": CreateNodeClaims.create_node_claims.__name__,
 }
 
-# For this time the next looks must have seen what an order has written.
+# For this long, further looks must have seen what an order has written.
 REMEMBERED_SECONDS = 60.0
 
 
@@ -66,7 +66,7 @@ class Caretaker:
 
     @workflow.run
     async def run(self, given: CaretakerInput) -> None:
-        """Both loops until the history is long; then again as new."""
+        """Both loops until the history is long; then continue as new."""
         self.show()
         await self.loops.run(upkeep=self.upkeep, orders=self.orders)
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -79,11 +79,11 @@ class Caretaker:
 
     @workflow.signal
     def report(self, found: ClusterReport) -> None:
-        """What the cluster says of itself, kept in the memo: a list of workflows reads it there, without a worker."""
+        """What the cluster reports, kept in the memo: a list of workflows reads it there, without a worker."""
         workflow.upsert_memo({REPORT: found})
 
     def wake(self) -> None:
-        """Cancel both waits; nothing is lost, they look at everything again."""
+        """Cancel both waits; nothing is lost, as they look at everything again."""
         self.loops.wake()
 
     def show(self) -> None:
@@ -130,7 +130,7 @@ class Caretaker:
             workflow.logger.warning("order %s failed: %s", order.kind, said(error))
 
     async def step(self, order: Order) -> None:
-        """Any order but those that create."""
+        """Any order except those that create."""
         options = launching(self.given.cluster) if isinstance(order, TerminateOrphan) else quick(self.given.cluster)
         outcome = await workflow.execute_activity(
             CARRIED_OUT_BY[order.kind],

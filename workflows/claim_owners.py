@@ -1,11 +1,11 @@
 """Starting the owner of each claim: LaunchNode for a new one, TerminateNode for one that was deleted.
 
-The steps that create claims, and that delete a plan's, start them by themselves and answer so. What is started here are
-the terminations of an interruption, and all where an older worker took the step.
+The steps that create claims, and that delete a plan's claims, start the owners themselves and say so in their outcome.
+Started here are the terminations of an interruption, and all owners if an older worker took the step.
 
 The children are abandoned on purpose: the default would terminate them when their parent continues as new. A workflow
-that runs under the claim's id already is either the one that is wanted or about to become it; where it is neither, and
-where a start fails, the Caretaker finds the claim without its owner and starts one.
+that already runs under the claim's id is either the one that is wanted or about to become it; if it is neither, or if a
+start fails, the Caretaker finds the claim without its owner and starts one.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ STARTS_AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The workflow that a claim is to get."""
+    """The workflow that a claim should get."""
 
     claim: ClaimRef
     type: str
@@ -42,7 +42,7 @@ class Owner:
 
 
 async def start_launches(cluster: str, created: CreateOutcome) -> None:
-    """One LaunchNode per claim, side by side, where the step that created them has not started it."""
+    """One LaunchNode per claim, in parallel, unless the step that created them has started it."""
     for group in in_parts(() if created.owned else created.claims):
         owners = [Owner(claim=claim, type=LAUNCH_NODE, summary="a node for") for claim in group]
         await asyncio.gather(*[_start(cluster, owner) for owner in owners])
@@ -54,8 +54,8 @@ async def start_terminations(
     priority: Priority = Priority.default,
     nodes: Mapping[str, str] | None = None,
 ) -> None:
-    """One TerminateNode per deleted claim, side by side: a second or two sooner than the Caretaker's look. `nodes`: by
-    the names of the claims, where they are known."""
+    """One TerminateNode per deleted claim, in parallel: a second or two sooner than the Caretaker's look. `nodes`: by
+    the names of the claims, if they are known."""
     node_of = nodes or {}
     for group in in_parts(claims):
         owners = [
@@ -73,7 +73,7 @@ async def start_terminations(
 
 def in_parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
     """Twenty at a time: a hundred starts in one workflow task may take long enough to count as a deadlock, and may be
-    more than the server takes."""
+    more than the server accepts."""
     for first in range(0, len(things), STARTS_AT_ONCE):
         yield things[first : first + STARTS_AT_ONCE]
 

@@ -1,7 +1,7 @@
-"""Hands the identity of its cluster on, from a workflow to every step and child that it asks for.
+"""Passes the identity of the cluster from a workflow to every step and child that it asks for.
 
-It is in the header with which the workflow was started, and goes on as it came. Headers are no part of what a replay
-compares.
+It comes in the header with which the workflow was started, and is passed on unchanged. A replay does not compare
+headers.
 """
 
 from typing import Any, NoReturn
@@ -27,7 +27,7 @@ class ClusterIdentity(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
-        """The class that is put around each."""
+        """The class that wraps each workflow."""
         return around_requests(_Outbound)
 
 

@@ -1,8 +1,8 @@
 """How values cross into histories and back.
 
 Dataclasses as JSON, checked by pydantic. The SDK makes a converter for each workflow that it runs, and pydantic a
-schema for each type that such a converter meets. Here all share one converter for JSON: a fourteenth of a busy worker's
-time went into making the same schemas again.
+schema for each type that such a converter meets. Here all share one converter for JSON: otherwise a fourteenth of a
+busy worker's time goes into making the same schemas again.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Values(CompositePayloadConverter):
         self.encodings = frozenset(converter.encoding for converter in self.converters.values())
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Decode as the SDK does. What is encoded for others is reported as that."""
+        """Decode as the SDK does. A payload encoded by a codec that this process lacks is reported as such."""
         try:
             return super().from_payloads(payloads, type_hints)
         except KeyError:

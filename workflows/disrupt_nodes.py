@@ -85,7 +85,7 @@ class DisruptNodes:
 
     @workflow.update
     async def cancel_disruption(self, reason: str, by: str = "") -> str:
-        """Cancel before the delete: marks off, replacements given back. `by`: who asks."""
+        """Cancel before the delete: remove marks, give replacements back. `by`: who asks."""
         self.call_off(reason, by)
         return f"cancelled while {self.phase}"
 
@@ -136,7 +136,7 @@ class DisruptNodes:
             raise asyncio.CancelledError(self.cancel_reason)
 
     def record(self, error: BaseException) -> DisruptionRecord:
-        """Record how it ended where it did not reach the delete."""
+        """Record how it ended if it did not reach the delete."""
         command = self.given.command
         if self.cancel_reason or is_cancelled_exception(error):
             why = self.cancel_reason or workflow.cancellation_reason() or "cancelled"
@@ -161,7 +161,7 @@ class DisruptNodes:
         self.committed = True
 
     async def mark(self) -> None:
-        """DIS-145: with replacements planned, or nothing marked, a refusal ends the command; a pure delete goes on."""
+        """DIS-145: with replacements planned, or nothing marked, a refusal ends the command; a mere delete goes on."""
         command = self.given.command
         request = MarkRequest(owner=workflow.info().workflow_id, command=command, seen=self.given.seen)
         outcome = await workflow.execute_activity_method(
@@ -199,7 +199,7 @@ class DisruptNodes:
         return outcome.claims
 
     async def await_replacements(self, claims: tuple[ClaimRef, ...]) -> None:
-        """Wait until all are initialised. Raises Undone where one of them failed."""
+        """Wait until all are initialised. Raises Undone if one of them failed."""
         request = ReadyRequest(claims=claims, until=workflow.now().timestamp() + REPLACEMENT_SECONDS)
         outcome = await workflow.execute_activity_method(
             AwaitProgress.await_ready,
@@ -211,8 +211,8 @@ class DisruptNodes:
             raise Undone(outcome.message)
 
     async def drain(self, target: Target) -> None:
-        """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only where the claim
-        has a termination grace period, which counts from here as it otherwise does from the delete."""
+        """Evict the pods while a cancel is still possible, for as long as PDBs hold them; by force only if the claim
+        has a termination grace period, which counts from here instead of from the delete."""
         deadline = workflow.now().timestamp() + target.grace if target.grace is not None else None
         departure = Departure(
             claim=ClaimRef(name=target.claim, uid=target.claim_uid, pool=target.pool),
@@ -227,7 +227,8 @@ class DisruptNodes:
         )
 
     async def undo(self, record: DisruptionRecord) -> None:
-        """Marks off, replacements back. Neither waits for the other to succeed, and the first failure comes last."""
+        """Remove marks, give replacements back. Neither needs the other to succeed; the first failure is raised
+        last."""
         self.phase = "undoing"
         show_phase(self.phase)
         workflow.set_current_details(f"**undoing**: {self.names()}: {record.words}")
@@ -245,7 +246,7 @@ class DisruptNodes:
         workflow.set_current_details(f"**{record.outcome}**: {self.names()}: {record.words}")
 
     async def unmark(self, record: DisruptionRecord) -> None:
-        """Marks off. Retried without end: a node must not stay marked."""
+        """Remove the marks. Retried without end: a node must not stay marked."""
         given = self.given
         targets = tuple(ClaimRef(name=t.claim, uid=t.claim_uid, pool=t.pool) for t in given.command.targets)
         rest: Literal["", "failed", "cancelled"] = "cancelled" if record.outcome == "cancelled" else "failed"
@@ -257,7 +258,7 @@ class DisruptNodes:
         )
 
     async def give_back(self, record: DisruptionRecord) -> None:
-        """Replacements back, where any were planned."""
+        """Give replacements back, if any were planned."""
         given = self.given
         if not given.command.replacements:
             return
@@ -281,7 +282,7 @@ class DisruptNodes:
         return DisruptionRecord(outcome="done", reason=given.command.reason, deleted=tuple(c.name for c in claims))
 
     def count(self, record: DisruptionRecord) -> None:
-        """What it saves, as its record says. A replay has counted it before."""
+        """Count the savings in its record. A replay has already counted them."""
         command = self.given.command
         if not workflow.unsafe.is_replaying():
             realised(command.reason.lower(), command.savings, len(record.deleted) / len(command.targets))

@@ -1,8 +1,8 @@
 """Gate: what a new version must pass before it is given a share of the work.
 
-Nothing of ours starts it. temporal-worker-controller does, pinned to the new version and before that has any work, and
-goes on with the roll-out once it has ended well (docs/upgrading.md). It needs no name of a cluster: the queue on which
-it was started is the cluster's.
+Nothing of ours starts it. temporal-worker-controller does, pinned to the new version before that has any work, and goes
+on with the roll-out once the Gate has succeeded (docs/upgrading.md). It needs no cluster name: the queue on which it
+was started is the cluster's.
 """
 
 from datetime import timedelta
@@ -24,7 +24,7 @@ class Gate:
 
     @workflow.run
     async def run(self, given: GateInput | None = None) -> str:
-        """Ends well, or fails with what stops the roll-out."""
+        """Succeeds, or fails with what stops the roll-out."""
         seconds = (given or GateInput()).seconds
         workflow.set_current_details(f"looking for what must stop this version, again for {seconds:.0f} s")
         try:

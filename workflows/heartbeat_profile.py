@@ -1,11 +1,11 @@
-"""How often waits send heartbeats, by where Temporal runs.
+"""How often waits send heartbeats, depending on where Temporal runs.
 
-A server of one's own takes a heartbeat for next to nothing, and the sooner a step falls silent, the sooner another
-worker takes it up. Temporal Cloud counts each heartbeat as an action that is paid for. So there the waits, which do
-nothing or little, may be silent for longer; what acts is taken up as fast as everywhere.
+On one's own server a heartbeat costs next to nothing, and the sooner silence is noticed, the sooner another worker
+takes over the step. Temporal Cloud charges each heartbeat as an action. So there the waits, which do little or nothing,
+may be silent for longer; steps that act are taken over as fast as everywhere.
 
-The timeouts are put into the commands of the workflows by the worker that runs them: no input carries them, a replay
-does not compare them, and workers with different profiles can serve side by side.
+The worker that runs a workflow puts the timeouts into its commands: no input carries them, a replay does not compare
+them, and workers with different profiles can serve together.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class HeartbeatProfile(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
-        """The class that does it; none where nothing is changed."""
+        """The class that does it; none if nothing is changed."""
         return around_requests(partial(_Outbound, self.timeouts)) if self.timeouts else None
 
 

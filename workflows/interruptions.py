@@ -1,8 +1,8 @@
 """Interruptions reads the cloud's warnings; AnswerInterruption acts on them.
 
-Interruptions is a singleton of one long step, which starts an AnswerInterruption for the warnings that the queue hands
-out together (one, or up to ten in a burst: a workflow for each of them cost more than the answers), and acknowledges
-them only then. The answer deletes the claims and starts their TerminateNode at once, rather than leave it to the
+Interruptions is a singleton with one long step, which starts an AnswerInterruption for the warnings that the queue
+returns together (one, or up to ten in a burst: a workflow for each would cost more than the answers), and acknowledges
+them only then. The answer deletes the claims and starts their TerminateNode at once, instead of leaving that to the
 Caretaker's next look. Nothing stops an answer: no budget, no do-not-disrupt (AWS-131).
 """
 
@@ -35,7 +35,7 @@ class Interruptions:
 
     @workflow.run
     async def run(self, given: InterruptionsInput) -> None:
-        """Read until the history is long; then again as new."""
+        """Read until the history is long; then continue as new."""
         self.show()
         await self.loops.run(reading=self.read)
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -57,7 +57,7 @@ class Interruptions:
         await self.loops.waits.wait("reading", step)
 
 
-# Two minutes are left to an interrupted instance: its steps pass those of launches and disruptions that wait.
+# An interrupted instance has two minutes left: its steps come before those of launches and disruptions that wait.
 URGENT = Priority(priority_key=1)
 
 # This many warnings at once are a burst: their claims are deleted first, and the Caretaker starts the terminations.
@@ -66,7 +66,7 @@ BURST = 10
 
 @workflow.defn(name=ANSWER_INTERRUPTION)
 class AnswerInterruption:
-    """The answer to the warnings that the queue handed out together: mostly one, in a burst ten."""
+    """The answer to the warnings that the queue returned together: mostly one, up to ten in a burst."""
 
     @workflow.run
     async def run(self, given: AnswerInput) -> str:

@@ -64,7 +64,7 @@ class LaunchNode:
         workflow.set_current_details(f"**{phase}**: NodeClaim {self.given.claim.name}")
 
     async def launch(self) -> str:
-        """The steps. Answers initialised, gone, or deleting: then the claim is to be terminated."""
+        """The steps. Returns initialised, gone, or deleting: then the claim must be terminated."""
         self.enter("launching")
         cluster, claim = self.given.cluster, self.given.claim
         launched = await workflow.execute_activity_method(
@@ -74,7 +74,7 @@ class LaunchNode:
             case "launched":
                 pass
             case "gone":
-                # The claim's finalizer is gone with it: taking it off includes terminating the instance.
+                # The claim's finalizer is gone too, and removing it includes terminating the instance.
                 return "gone"
             case "deleting":
                 return "deleting"
@@ -83,7 +83,7 @@ class LaunchNode:
         return await self.join()
 
     async def join(self) -> str:
-        """Wait for a node that is ready for pods, in one step unless something is to be said on the way."""
+        """Wait for a node that is ready for pods, in one step unless something must be published on the way."""
         self.show("joining")
         joined = await workflow.execute_activity_method(
             AwaitRegisteredAndInitialized.await_joined,

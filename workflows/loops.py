@@ -1,12 +1,12 @@
 """The loops of a singleton, and what keeps them going.
 
-A loop takes one turn after another. A turn that fails ends neither its loop nor the others, nor what their workflow
-remembers: the loop says what failed, waits (5 s, then twice as long each time, a minute at most; a poke ends it) and
+A loop takes one turn after another. A turn that fails ends neither its loop nor the others, and its workflow forgets
+nothing: the loop shows what failed, waits (5 s, then twice as long each time, at most a minute; a poke ends it) and
 takes its next turn. What a failed turn has left half done is found again from the objects.
 
-The wait is the only command that is added, and only after a failure, so a history without one replays as it is. An
-error that is no failure of a step or a child is a mistake in this code: it fails the workflow's task, which Temporal
-repeats until the mistake has been put right, with nothing lost.
+The wait is the only command that is added, and only after a failure, so a history without one replays unchanged. An
+error that is not the failure of a step or a child is a mistake in this code: it fails the workflow task, which Temporal
+repeats until the mistake is corrected, with nothing lost.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class Loops:
             self.woken.pop(name, None)
 
     def wake(self, *names: str) -> None:
-        """Cancel these waits and end these pauses, or all of them where none is named: they look again at once."""
+        """Cancel these waits and end these pauses, or all of them if none is named: they look again at once."""
         self.waits.cancel(*names)
         for name in sorted(names or self.woken):
             if name in self.woken:
@@ -108,14 +108,14 @@ class Loops:
 
 
 def raise_first(outcomes: Iterable[object]) -> None:
-    """Raise the first failure among the outcomes of what was done side by side."""
+    """Raise the first failure among the outcomes of what was done in parallel."""
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
 
 
 def said(error: BaseException) -> str:
-    """The step or child that failed, and the failure at the bottom."""
+    """The step or child that failed, and the root cause."""
     cause = error
     while isinstance(cause, FailureError) and cause.__cause__ is not None:
         cause = cause.__cause__

@@ -1,13 +1,13 @@
 """How long steps may take, how they are retried, and on which queue they run.
 
 A quick step against the API server; a launch; a long wait, which costs no events in the history; a step that decides.
-The first retry comes after 1 s everywhere. What a killed worker costs is the heartbeat timeout and that second: 11 s
-for whatever acts, 14 s for a wait in which something is done (of those there may be a thousand at once, and each
-beats), a minute for idle waits, which another worker takes up at once where it starts in the place of the killed one,
-and soon where somebody waits for them; three minutes for a wait for which nobody waits.
+The first retry always comes after 1 s. A killed worker costs the heartbeat timeout and that second: 11 s for steps that
+act; 14 s for a wait in which something is done (there may be a thousand of those at once, each sending heartbeats); a
+minute for idle waits, which another worker takes over at once if it replaces the killed one, and soon if somebody waits
+for them; three minutes for a wait for which nobody waits.
 
-What a person has to put right outside, a right or a setting, is tried again slowly by the step itself, without events.
-`impatient` makes it fail at once, for workflows that have another way to go: a singleton's loop shows it and waits, a
+What a person must correct outside, such as a right or a setting, is retried slowly by the step itself, without events.
+`impatient` makes it fail at once, for workflows that have an alternative: a singleton's loop shows it and waits, a
 disruption before its delete is undone, an order is found again by the next look.
 """
 
@@ -35,7 +35,7 @@ _JUDGES = RetryPolicy(
     initial_interval=timedelta(seconds=5), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=30)
 )
 
-# What a person has to put right, less what is renewed by itself: credentials that have expired.
+# What a person must correct, except what renews itself: credentials that have expired.
 FOR_A_PERSON = ("Forbidden", "Misconfigured")
 
 
@@ -49,7 +49,7 @@ class StepOptions(TypedDict):
 
 
 def quick(cluster: str, objects: int = 1) -> StepOptions:
-    """A step of a few requests to the API server for each of these objects, several side by side."""
+    """A step of a few requests to the API server for each of these objects, several in parallel."""
     return _options(cluster, "control", timedelta(seconds=60 + 2 * (objects - 1)), _RETRIES)
 
 
@@ -64,12 +64,12 @@ def waiting(cluster: str) -> StepOptions:
 
 
 def leaving(cluster: str) -> StepOptions:
-    """The wait for an instance that was asked to end. Nothing can be done for it meanwhile."""
+    """The wait for an instance that was asked to end. Nothing can be done meanwhile."""
     return _options(cluster, "waits", timedelta(days=7), _RETRIES, LEAVES)
 
 
 def watching(cluster: str) -> StepOptions:
-    """A wait for what other steps do. On a queue of its own: however many wait, what they wait for has its slots."""
+    """A wait for what other steps do. On its own queue: however many wait, the steps that they wait for have slots."""
     return _options(cluster, "watches", timedelta(days=7), _RETRIES, WAITS)
 
 
@@ -79,7 +79,7 @@ def ending(cluster: str) -> StepOptions:
 
 
 def attending(cluster: str) -> StepOptions:
-    """A wait of a singleton for what it has just begun: it must not queue behind any number of others."""
+    """A singleton's wait for what it has just begun: it must not queue behind any number of others."""
     return _options(cluster, "control", timedelta(hours=1), _RETRIES)
 
 
@@ -94,7 +94,7 @@ def planning(cluster: str) -> StepOptions:
 
 
 def judging(queue: str) -> StepOptions:
-    """A look at everything that doctor looks at, on the queue on which its workflow runs."""
+    """A look at everything that doctor checks, on the queue on which its workflow runs."""
     return StepOptions(
         task_queue=queue,
         start_to_close_timeout=timedelta(seconds=120),
@@ -104,7 +104,7 @@ def judging(queue: str) -> StepOptions:
 
 
 def impatient(options: StepOptions) -> StepOptions:
-    """The same options, failing at once where a person has to put something right."""
+    """The same options, failing at once if a person must correct something."""
     changed = options.copy()
     changed["retry_policy"] = replace(options["retry_policy"], non_retryable_error_types=FOR_A_PERSON)
     return changed

@@ -8,7 +8,7 @@ from temporalio.worker import WorkflowInboundInterceptor, WorkflowOutboundInterc
 def around_requests(
     wrap: Callable[[WorkflowOutboundInterceptor], WorkflowOutboundInterceptor],
 ) -> type[WorkflowInboundInterceptor]:
-    """The class that Temporal makes once for each run of a workflow; `wrap` is given the next of the chain."""
+    """The class that Temporal makes once for each run of a workflow; `wrap` receives the next in the chain."""
 
     class Inbound(WorkflowInboundInterceptor):
         def init(self, outbound: WorkflowOutboundInterceptor) -> None:

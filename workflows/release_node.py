@@ -1,7 +1,7 @@
 """ReleaseNode: a deleting managed Node without a NodeClaim leaves (TRM-10).
 
-Started by the Caretaker. The node is drained and its volumes are detached, then the finalizer is taken off; its
-instance, if there is one, is not this workflow's to terminate.
+Started by the Caretaker. The node is drained and its volumes are detached, then the finalizer is removed; this workflow
+does not terminate its instance, if there is one.
 """
 
 from temporalio import workflow

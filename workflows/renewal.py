@@ -22,7 +22,7 @@ class SingletonState(Protocol):
 
     @property
     def cluster_uid(self) -> str:
-        """The UID of its namespace kube-system; empty where that is not known."""
+        """The UID of its namespace kube-system; empty if unknown."""
 
 
 def due_for_renewal(max_history: int = 0) -> bool:
@@ -34,7 +34,7 @@ def due_for_renewal(max_history: int = 0) -> bool:
 
 
 def renew(state: SingletonState) -> NoReturn:
-    """Start again with this state; whose it is stands in the memo too, where it can be read without a worker."""
+    """Start again with this state; its cluster is in the memo too, where it can be read without a worker."""
     memo = {**workflow.memo(), **({HEADER: state.cluster_uid} if state.cluster_uid else {})}
     workflow.continue_as_new(
         state,

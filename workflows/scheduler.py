@@ -1,7 +1,7 @@
 """Scheduler: plans nodes for pending pods and picks the next disruption.
 
-The singleton of two loops in one workflow. Each loop alternates between waits, which are steps without effects, and
-carrying a plan out, which nothing cancels. A turn of a loop that fails ends nothing and forgets nothing (see loops.py).
+A singleton with two loops in one workflow. Each loop alternates between waits, which are steps without effects, and
+carrying out a plan, which nothing cancels. A turn of a loop that fails ends nothing and forgets nothing (see loops.py).
 It continues as new only when both loops are parked, because leaving as soon as one of them wants to would lose the plan
 that the other carries out (3 of 51 in a trial; 0 of 171 this way).
 """
@@ -54,7 +54,7 @@ class Scheduler:
 
     @workflow.run
     async def run(self, state: SchedulerState) -> None:
-        """Both loops until the history is long; then again as new, with the state."""
+        """Both loops until the history is long; then continue as new, with the state."""
         self.show()
         await self.loops.run(provisioning=self.provisioning, disruption=self.disruption)
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -167,7 +167,7 @@ class Scheduler:
         self.state = replace(self.state, held=tuple(h for i, h in enumerate(self.state.held) if i not in held))
 
     def stale(self, seen: Seen, before: int) -> bool:
-        """Whether something was written while the plan was made that its snapshot had not seen."""
+        """Whether something was written while the plan was made that is missing from its snapshot."""
         versions = dict(seen.versions)
         return any(w.version == 0 or versions.get(w.kind, 0) < w.version for w in self.written[before:])
 
@@ -177,7 +177,7 @@ class Scheduler:
         return any(t.node in nominated for c in plan.commands for t in c.targets)
 
     async def carry_out_provisioning(self, plan: ProvisioningPlan) -> None:
-        """Claims first, then a LaunchNode for each. Nothing cancels this."""
+        """First the claims, then a LaunchNode for each. Nothing cancels this."""
         self.state = replace(self.state, claim_refusals=plan.claim_refusals)
         self.state = self.state.nominate(plan.nominated, now() + plan.nominate_for)
         if not plan.proposed:
@@ -202,14 +202,14 @@ class Scheduler:
             self.note(f"created {len(outcome.claims)} NodeClaim{several}: {names}{refused}")
 
     async def carry_out_disruption(self, plan: DisruptionPlan) -> None:
-        """A DisruptNodes for each command; then its mark is awaited before planning again."""
+        """A DisruptNodes for each command; then wait for its mark before planning again."""
         destinations = tuple(d for command in plan.commands for d in command.destinations)
         self.state = self.state.nominate(destinations, now() + plan.nominate_for)  # first: starting takes a while
         started: list[AwaitedMark | BaseException] = []
         for part in in_parts(plan.commands):
             starts = [self.start_disruption(plan, command) for command in part]
             started += await asyncio.gather(*starts, return_exceptions=True)
-        # First what did start: no round may be planned before its marks are seen.
+        # First the commands that did start: no round may be planned before their marks are seen.
         marks = tuple(one for one in started if isinstance(one, AwaitedMark))
         self.state = replace(self.state, awaiting=(*self.state.awaiting, *marks))
         raise_first(started)
@@ -248,7 +248,8 @@ class Scheduler:
         return AwaitedMark(workflow_id=workflow_id, claims=claims)
 
     async def await_marked(self) -> None:
-        """Until each mark is seen or its workflow has ended; not a signal, which a terminated child never sends."""
+        """Wait until each mark is seen or its workflow has ended; not for a signal, which a terminated child never
+        sends."""
         step = workflow.start_activity_method(
             AwaitProgress.await_marked,
             self.state.awaiting,

@@ -1,6 +1,6 @@
 """Work that a cancellation does not stop.
 
-A cancellation that arrives meanwhile has no effect: what has begun goes on to its end.
+A cancellation that arrives meanwhile has no effect: what has begun runs to its end.
 """
 
 import asyncio
@@ -21,4 +21,4 @@ async def shielded(work: Coroutine[Any, Any, T]) -> T:
                 raise
             current = asyncio.current_task()
             if current is not None:
-                current.uncancel()  # 3.11 and later: a task that stays "cancelling" cancels each further await
+                current.uncancel()  # 3.11 and later: a task that stays "cancelling" cancels every further await

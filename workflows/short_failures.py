@@ -1,8 +1,8 @@
-"""How failures are written down: so short that Temporal shows them.
+"""Keeps failures so short that Temporal shows them.
 
-Of a step that is tried again Temporal keeps the last failure only up to 4 KiB; of a longer one it says nothing but that
-it was too long. Our interceptors and the SDK's make stack traces of more than that, and then nobody would see who holds
-a node. The whole trace is in the worker's log.
+For a step that is retried Temporal keeps the last failure only up to 4 KiB; of a longer one it shows only that it was
+too long. With our interceptors and the SDK's, stack traces are longer than that, and then nobody would see who holds a
+node. The whole trace is in the worker's log.
 """
 
 from typing import Final
@@ -16,13 +16,13 @@ _CUT: Final = "…"
 
 
 class ShortFailures(DefaultFailureConverter):
-    """The SDK's, with bounded texts and one cause. `hides`: texts are put into a payload, for a codec."""
+    """The SDK's converter, with bounded texts and one cause. `hides`: texts are put into a payload, for a codec."""
 
     hides = False
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        """As the SDK does, then shorter; a cause is made by the same method. What came from Temporal is passed on
-        as it is: it was short when it was made."""
+        """As the SDK does, then shortened; a cause is made by the same method. A failure from Temporal is passed on
+        unchanged: it was shortened when it was made."""
         super().to_failure(exception, payload_converter, failure)
         if getattr(exception, "failure", None) is None:
             failure.message = _head(failure.message)
@@ -36,7 +36,7 @@ class ShortFailures(DefaultFailureConverter):
 
 
 class ShortHiddenFailures(ShortFailures):
-    """The same where a codec is used."""
+    """The same if a codec is used."""
 
     hides = True
 

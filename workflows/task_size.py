@@ -1,11 +1,11 @@
-"""The last line against a workflow task that the server refuses for its size.
+"""The last line of defence against a workflow task that the server refuses for its size.
 
-The server terminates a workflow whose task brings more than 4 MiB. Plans are cut and started in parts, so that no task
-comes near that; this guard does not depend on it. It sums the encoded bytes of what one task asks for, and lets the
-task end before the sum passes the limit: what would be too much is asked for in the next one.
+The server terminates a workflow whose task contains more than 4 MiB. Plans are cut and started in parts, so that no
+task comes near that; this guard does not depend on it. It sums the encoded bytes of what one task asks for, and ends
+the task before the sum passes the limit: the rest is asked for in the next one.
 
-Where a task ended early is written into the history by a marker, and only a marker makes a replay do the same. So a
-version that encodes a little more or less replays what another has recorded.
+A marker in the history records where a task ended early, and only a marker makes a replay do the same. So a version
+that encodes a little more or less can replay what another has recorded.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         return asyncio.create_task(start())  # type: ignore[return-value]  # awaited and cancelled as a handle is
 
     def is_last(self, size: int) -> bool:
-        """Whether the task must end before this; if not, it counts."""
+        """Whether the task must end before this request; if not, count the request."""
         self.asked += 1
         if self.task != workflow.info().get_current_history_length():
             self.task, self.bytes = workflow.info().get_current_history_length(), 0
@@ -83,7 +83,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         return False
 
     async def next_task(self, size: int) -> None:
-        """The task ends with a timer; what waited is the first of the next one."""
+        """End the task with a timer; what waited comes first in the next one."""
         await workflow.sleep(NEXT_TASK, summary="the task would be too large")
         self.task, self.bytes = workflow.info().get_current_history_length(), size
 

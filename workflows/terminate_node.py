@@ -1,8 +1,8 @@
-"""TerminateNode: carries the deletion of a claim out.
+"""TerminateNode: carries out the deletion of a claim.
 
 A plan, expiry, an interruption, a failed launch or `kubectl delete` all end here, under the claim's own id: taint,
 drain with grace period, volumes detached, instance terminated, finalizers released. There is no way back, so nothing
-cancels it; each step finds by itself what is already done.
+cancels it; each step finds out for itself what is already done.
 """
 
 from dataclasses import replace
@@ -75,7 +75,7 @@ class TerminateNode:
         return "terminated"
 
     async def empty(self, departure: Departure) -> bool:
-        """Pods out, then volumes off; whether the claim is still to say so, with the end of its instance."""
+        """Drain pods, then detach volumes; whether the claim must still record that, with the end of its instance."""
         cluster = self.given.cluster
         self.enter("draining", unless_known=True)
         drained = await workflow.execute_activity_method(

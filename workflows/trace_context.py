@@ -1,9 +1,9 @@
-"""Hands the trace on, from a workflow to every step and child that it asks for, and tells of its own span at its end.
+"""Passes the trace from a workflow to every step and child that it asks for, and records its own span at its end.
 
-Only in workers that send traces. Each disruption begins a trace; launches and terminations that it sets going are part
-of it. Singletons never end and begin none: what they carry out for a plan is in the plan's trace. Ids follow from
-ids of the record (dovetail/telemetry/traces/ids.py), the moments are the workflow's own, and headers are no part of
-what a replay compares: a workflow with traces asks for the same as one without.
+Only in workers that send traces. Each disruption begins a trace, which includes the launches and terminations that it
+starts. Singletons never end and begin none: what they carry out for a plan is in the plan's trace. Ids follow from ids
+of the record (dovetail/telemetry/traces/ids.py), the times are the workflow's own, and a replay does not compare
+headers: a workflow with traces asks for the same as one without.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ RECORD_SPAN: Final = "dovetail_record_span"
 
 
 class TraceContext(Interceptor):
-    """Around every workflow. `share`: of the traces, how many are kept; `record` takes each span of a workflow."""
+    """Wraps every workflow. `share`: the share of traces that is kept; `record` receives each span of a workflow."""
 
     def __init__(self, share: float, record: Callable[[Span], None]) -> None:
         self.share, self.record = share, record
@@ -46,7 +46,7 @@ class TraceContext(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor] | None:
-        """The class that is put around each."""
+        """The class that wraps each workflow."""
         input.unsafe_extern_functions[RECORD_SPAN] = self.record
         return _inbound(self.share)
 
@@ -86,7 +86,7 @@ def _inbound(share: float) -> type[WorkflowInboundInterceptor]:
 
 
 def _own(share: float) -> tuple[SpanId | None, SpanId | None]:
-    """The workflow's span and the one above it; none where the workflow never ends."""
+    """The workflow's span and its parent; none if the workflow never ends."""
     info = workflow.info()
     if info.workflow_type in FOR_EVER:
         return None, None
@@ -106,7 +106,7 @@ def _handed_on(headers: Headers, share: float) -> Headers:
 
 
 def _record(given: object, share: float, outcome: str, error: str = "") -> None:
-    """The span of this run, where this is the task that ends it and no replay."""
+    """Record the span of this run, if this is the task that ends it and no replay."""
     own, parent = _own(share)
     if own is None or not own.kept or workflow.unsafe.is_replaying():
         return
@@ -140,7 +140,7 @@ def _record(given: object, share: float, outcome: str, error: str = "") -> None:
 
 
 def _decided(given: DisruptInput, own: SpanId, share: float) -> Span:
-    """The decision, as the first part of what it led to; linked to the plan as a whole."""
+    """The decision, as the first part of its consequences; linked to the plan as a whole."""
     return Span(
         name="decide",
         id=own.within("decide"),
