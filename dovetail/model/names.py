@@ -35,7 +35,7 @@ NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 DEVICE_DRIVERS: Final = "karpenter.sh/requested-dra-drivers"
 TERMINATION_DEADLINE: Final = "karpenter.sh/nodeclaim-termination-timestamp"
-# Of Karpenter before v1: they mean nothing any more, and people are warned.
+# From Karpenter before v1: they no longer mean anything, and a notice warns people.
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 REBOOTING: Final = "Rebooting"  # a condition of the NodeClaim
@@ -48,7 +48,7 @@ DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
 DISRUPTION_WINDOW: Final = "dovetail.sh/disruption-window"  # on a pod: when it may be moved
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
-# On virtual pods, which stand in no API server
+# On virtual pods, which exist in no API server
 FAKE_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
 BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
 BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
@@ -81,7 +81,7 @@ ASKS_AGAIN: Final = "dovetail.sh/asks-again"  # on a NodeClaim: "true", it asks 
 PLANNED_BUFFERS: Final = "dovetail.sh/planned-buffers"  # <buffer uid>=<how many of its pods>,…
 REST: Final = "dovetail.sh/rest-until"
 REST_REASON: Final = "dovetail.sh/rest-reason"
-REST_BY: Final = "dovetail.sh/rest-by"  # who called the disruption off; none where it failed
+REST_BY: Final = "dovetail.sh/rest-by"  # who called the disruption off; none if it failed
 LAUNCHES_STOPPED: Final = "dovetail.sh/launches-stopped"  # on a NodePool: since when and why nothing is launched
 LAUNCHES_RESUMED: Final = "dovetail.sh/launches-resumed"  # on a NodePool: what was launched before does not count
 UNUSED_LAUNCHES: Final = "dovetail.sh/unused-launches"  # on a NodePool: <claim>@<when>=<pod>.<pod>,…
@@ -93,7 +93,7 @@ BREAKER: Final = (
 REPLACEMENT_FOR: Final = "dovetail.sh/replacement-for"  # on a NodeClaim: the reason of the disruption that made it
 BEGUN: Final = "dovetail.sh/begun"  # on a NodePool: <reason>@<when>=<mark>,<reason>@<when>*<nodes>,…
 PLACEMENT: Final = "dovetail.sh/placement"  # on a NodePool: cost or default, how its new nodes are chosen
-NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs beside its instance
+NODE_COST: Final = "dovetail.sh/node-cost"  # on a NodePool: dollars an hour that each node costs on top of its instance
 MOVED_FROM: Final = "dovetail.sh/moved-from"  # on a NodeClaim that replaces cheaply: <type>/<capacity type>@<when>,…
 PAUSED: Final = "dovetail.sh/paused"  # on a NodePool, or on the Namespace kube-system for all: what is paused
 PAUSED_UNTIL: Final = "dovetail.sh/paused-until"  # when the pause ends by itself
@@ -101,19 +101,19 @@ PAUSED_BY: Final = "dovetail.sh/paused-by"
 PAUSED_REASON: Final = "dovetail.sh/paused-reason"
 PAUSE_ANNOTATIONS: Final = (PAUSED, PAUSED_UNTIL, PAUSED_BY, PAUSED_REASON)
 CANCEL: Final = "dovetail.sh/cancel"  # on a NodeClaim: call its disruption off; the text says why
-CANCEL_BY: Final = "dovetail.sh/cancel-by"  # beside it: who asks
+CANCEL_BY: Final = "dovetail.sh/cancel-by"  # with it: who asks
 REPLACE: Final = "dovetail.sh/replace"  # on a NodeClaim: replace its node, within the budgets; the text says why
-REPLACE_BY: Final = "dovetail.sh/replace-by"  # beside it: who asks
-REPLACE_NOW: Final = "dovetail.sh/replace-now"  # beside it, "true": drain at once, outside the NodePool's budgets
+REPLACE_BY: Final = "dovetail.sh/replace-by"  # with it: who asks
+REPLACE_NOW: Final = "dovetail.sh/replace-now"  # with it, "true": drain at once, outside the NodePool's budgets
 REPLACE_ANNOTATIONS: Final = (REPLACE, REPLACE_BY, REPLACE_NOW)
-# On a NodeClaim, from its NodePool's template too: <prefix><name>: <owner>, taken off by the owner
+# On a NodeClaim, also from its NodePool's template: <prefix><name>: <owner>, removed by the owner
 PRE_DRAIN_HOOK: Final = "pre-drain.hook.dovetail.sh/"  # holds the first eviction
 PRE_TERMINATE_HOOK: Final = "pre-terminate.hook.dovetail.sh/"  # holds the end of the instance
 HELD_SINCE: Final = "dovetail.sh/held-since"  # on a NodeClaim: <what holds its drain>@<when that began>
-HELD_LEVELS: Final = "dovetail.sh/held-levels"  # beside it: Notify,Ask,Force, as far as it has been said
-HELD_WAIT: Final = "dovetail.sh/held-wait-until"  # beside it: a person asks to wait
-DECISION: Final = "dovetail.sh/decision"  # beside it: a person's answer: force, wait <duration> or cancel
-DECISION_BY: Final = "dovetail.sh/decision-by"  # beside it: who answers
+HELD_LEVELS: Final = "dovetail.sh/held-levels"  # with it: Notify,Ask,Force, as far as they have been published
+HELD_WAIT: Final = "dovetail.sh/held-wait-until"  # with it: a person asks to wait
+DECISION: Final = "dovetail.sh/decision"  # with it: a person's answer: force, wait <duration> or cancel
+DECISION_BY: Final = "dovetail.sh/decision-by"  # with it: who answers
 HOLD_ANNOTATIONS: Final = (HELD_SINCE, HELD_LEVELS, HELD_WAIT, DECISION, DECISION_BY)
 LAUNCH_REQUEST: Final = "dovetail.sh/launch-request"
 CLAIM_UID_TAG: Final = "dovetail.sh/claim-uid"
@@ -125,10 +125,10 @@ REPLACE_FIRST: Final = "dovetail.sh/replace-first"
 MOVE: Final = "dovetail.sh/move"  # on a Deployment or its Namespace: restart, evict or hold
 MOVED: Final = "dovetail.sh/moved"  # on a Deployment's pod template: a or b, changed by each move
 MOVE_FOR: Final = "dovetail.sh/move-for"  # on a Deployment: the move that is under way
-MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was taken back
+MOVE_FAILED: Final = "dovetail.sh/move-failed"  # on a Deployment: the last move, which was undone
 IMAGE: Final = "dovetail.sh/image"  # on a NodeClaim: stable or back, it is launched with an image of before a change
 TARGET: Final = "dovetail.sh/target"  # on a NodeClaim: what a roll-out's step was permitted for; no other is launched
-STABLE_IMAGES: Final = "dovetail.sh/stable-images"  # beside it: <image>=<type>+<type>,…
+STABLE_IMAGES: Final = "dovetail.sh/stable-images"  # with it: <image>=<type>+<type>,…
 REGISTRATION_HOOK: Final = "dovetail.sh/registration-hook"  # who must agree before the node counts as registered
 
 SYSTEM_NAMESPACE: Final = "kube-system"  # there is one in every cluster, and nobody can delete it

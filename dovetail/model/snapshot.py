@@ -1,7 +1,7 @@
 """The cluster at one moment: everything that a decision may read.
 
-Adapters take it from the cache that their watches feed, and nothing changes it afterwards. How new it is shows in
-`seen`, the newest resourceVersion of each kind, and not in its time.
+Adapters take it from the cache that their watches feed, and nothing changes it afterwards. `seen`, the newest
+resourceVersion of each kind, shows how new it is; its time does not.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,25 +40,25 @@ from dovetail.model.scheduling.devices import DeviceClass, ResourceClaim, Resour
 Claims = tuple[NodeClaim, ...]
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots, for what is worked out once and kept
+@dataclass(frozen=True, kw_only=True)  # without slots, because of the cached properties
 class Snapshot:
     """Objects by name, namespaced ones by namespace/name, pods by UID. The mappings are copies that nothing changes."""
 
     now: float
     seen: Mapping[str, int] = field(default_factory=dict)
-    # Kind -> which change of the view was the last of that kind, of NodeClaims also the last of what stands on them;
-    # empty where nobody counts. Of one view, and before anything was replaced in the snapshot.
+    # Kind -> the view's last change of that kind, for NodeClaims also the last change of what is written on them; empty
+    # if nobody counts. Of one view, and before anything was replaced in the snapshot.
     changed: Mapping[str, int] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
     pod_index: PodIndex | None = field(default=None, compare=False, repr=False)  # of a view; asked only if of `pods`
     nodes: Mapping[str, Node] = field(default_factory=dict)
     claims: Mapping[str, NodeClaim] = field(default_factory=dict)
     pools: Mapping[str, NodePool] = field(default_factory=dict)
-    overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none where the gate NodeOverlay is closed
-    buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)  # none where the gate CapacityBuffer is closed
+    overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)  # none if the gate NodeOverlay is closed
+    buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)  # none if the gate CapacityBuffer is closed
     pod_templates: Mapping[str, PodSource] = field(default_factory=dict)  # likewise
-    deployments: Mapping[str, Deployment] = field(default_factory=dict)  # none where neither buffers nor moves are on
-    guards: Mapping[str, AdmissionGuard] = field(default_factory=dict)  # by kind/name; none where moves are off
+    deployments: Mapping[str, Deployment] = field(default_factory=dict)  # none if neither buffers nor moves are on
+    guards: Mapping[str, AdmissionGuard] = field(default_factory=dict)  # by kind/name; none if moves are off
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)  # by pool
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     pdbs: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Snapshot:
     storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
     csi_nodes: Mapping[str, CsiNode] = field(default_factory=dict)
     attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
-    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)  # none where devices are ignored
+    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)  # none if devices are ignored
     resource_claims: Mapping[str, ResourceClaim] = field(default_factory=dict)  # likewise, and the next two
     claim_templates: Mapping[str, ResourceClaimTemplate] = field(default_factory=dict)
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Snapshot:
     )  # kinds whose watch was broken or had not answered yet: an object may be missing
 
     def version_of(self, kinds: Collection[str]) -> tuple[object, ...] | None:
-        """A value that is equal as long as no object of these kinds says anything new; None where nobody counts."""
+        """A value that stays equal as long as no object of these kinds says anything new; None if nobody counts."""
         if not self.changed:
             return None
         return (self.supported_node_classes, *[self._changed(kind) for kind in sorted(kinds)])
@@ -104,7 +104,7 @@ class Snapshot:
         return not supported or (reference.group, reference.kind) in supported
 
     def is_leaving(self, node: Node | None, claim: NodeClaim | None) -> bool:
-        """Whether a node, of which this is the Node and this the claim, is deleted or taken by a plan of ours."""
+        """Whether the node with this Node and this claim is deleted or taken by a plan of ours."""
         if node is not None and node.deleting_since is not None:
             return True
         return claim is not None and (claim.deleting_since is not None or claim.name in self.disrupting)
@@ -122,7 +122,7 @@ class Snapshot:
 
     @cached_property
     def pods_by_node(self) -> Mapping[str, NodePods]:
-        """The pods that are bound to each node, those included that have ended."""
+        """The pods that are bound to each node, including those that have ended."""
         if self._index is not None:
             return self._index.by_node
         found: dict[str, list[Pod]] = {}
@@ -140,12 +140,12 @@ class Snapshot:
 
     @cached_property
     def unready_pods(self) -> tuple[Pod, ...]:
-        """The pods that are bound to a node and not ready, those that have ended included."""
+        """The pods that are bound to a node and not ready, including those that have ended."""
         return tuple(pod for pod in self.pods.values() if not pod.ready and pod.node_name)
 
     @cached_property
     def rollouts_by_pool(self) -> Mapping[str, Mapping[str, Rollout]]:
-        """The roll-outs of each pool, by name. One that cannot be read is under the name of no pool."""
+        """The roll-outs of each pool, by name. Unreadable ones are under an empty name."""
         found: dict[str, dict[str, Rollout]] = {}
         for name, rollout in self.rollouts.items():
             found.setdefault(rollout.pool, {})[name] = rollout
@@ -153,7 +153,7 @@ class Snapshot:
 
     @cached_property
     def going_back(self) -> frozenset[str]:
-        """The pools of which a roll-out goes back."""
+        """The pools with a roll-out that goes back."""
         return frozenset(rollout.pool for rollout in self.rollouts.values() if rollout.goes_back)
 
     @cached_property
@@ -167,22 +167,22 @@ class Snapshot:
 
     @cached_property
     def taken(self) -> frozenset[str]:
-        """Claims that leave by a decision of ours, whatever their objects say yet."""
+        """Claims that leave by a decision of ours, even if their objects do not show it yet."""
         return self.disrupting | self.leaving
 
     @cached_property
     def split(self) -> dict[tuple[str, str], tuple[Claims, Claims]]:
-        """What `split_of` has found, by pool and hash: each rule asks for it."""
+        """Results of `split_of`, by pool and hash, because every rule asks for them."""
         return {}
 
     @cached_property
     def counted(self) -> dict[tuple[str, str], PoolNodes]:
-        """What `nodes_of` has counted, by pool and hash: each rule and each reason asks for it."""
+        """Counts of `nodes_of`, by pool and hash, because every rule and reason asks for them."""
         return {}
 
     @cached_property
     def readiness(self) -> Mapping[str, Readiness]:
-        """How many nodes of each pool are not ready. A claim that cannot be read is under the name of no pool."""
+        """How many nodes of each pool are not ready. Unreadable claims are under an empty name."""
         lost = sum(1 for each in self.unreadable if each.kind == "NodeClaim")
         found = dict(readiness_by_pool(self.claims.values(), self.nodes))
         return {**found, "": found.get("", Readiness()) + Readiness(nodes=lost, not_ready=lost)}

@@ -1,1 +1,1 @@
-"""What a pod asks of a node, and what a node asks of pods: requirements, taints, selectors, ports, devices."""
+"""What pods require of a node, and nodes of pods: requirements, taints, selectors, ports, devices."""

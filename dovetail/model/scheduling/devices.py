@@ -1,7 +1,7 @@
 """Dynamic resource allocation (`resource.k8s.io/v1`): which devices there are, and who asks for which.
 
-Drivers publish the devices of nodes in ResourceSlices. A pod asks for devices in ResourceClaims, each its own by a
-ResourceClaimTemplate or one that it shares; a DeviceClass says which devices a request is about.
+Drivers publish the devices of nodes in ResourceSlices. A pod asks for devices in ResourceClaims, each either its own
+from a ResourceClaimTemplate or a shared one; a DeviceClass says which devices a request is about.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ NODE_NAME = "metadata.name"  # the field by which a term of a node selector name
 
 
 class Version(NamedTuple):
-    """An attribute that is a semantic version, as written: expressions compare it otherwise than a text."""
+    """An attribute that is a semantic version, as written: expressions do not compare it as a text."""
 
     text: str
 
@@ -32,9 +32,9 @@ class DeviceId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """One device. Names of attributes and capacities are whole: what has no domain is in the driver's.
+    """One device. Names of attributes and capacities are full: a name without a domain is in the driver's.
 
-    `aside`: why no pod gets it, of devices in forms that are not understood (shared, partitioned or tainted ones)."""
+    `aside`: why no pod gets it, for devices in forms that are not understood (shared, partitioned or tainted ones)."""
 
     id: DeviceId
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
@@ -44,20 +44,20 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChoice:
-    """The nodes that can use devices: those of these names, and those that suit a term. Neither: every node."""
+    """The nodes that can use devices: those with these names, and those that match a term. Neither: every node."""
 
     names: frozenset[str] = frozenset()
     terms: tuple[NodeTerm, ...] = ()
 
     @property
     def everywhere(self) -> bool:
-        """Whether it leaves out no node, not even one that does not exist yet."""
+        """Whether it excludes no node, not even one that does not exist yet."""
         return not self.names and not self.terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSlice:
-    """Some devices of one pool. A pool is whole where there are `count` slices of its newest generation."""
+    """Some devices of one pool. A pool is whole if there are `count` slices of its newest generation."""
 
     name: str
     driver: str
@@ -96,7 +96,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchConstraint:
-    """The devices of these requests (of all, where none is named) have the same value of an attribute."""
+    """The devices of these requests (of all, if none is named) must have the same value of an attribute."""
 
     attribute: str
     requests: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class MatchConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSpec:
-    """What a claim asks for: of each request one alternative, the first that can be had."""
+    """What a claim asks for: of each request one alternative, the first that is available."""
 
     requests: tuple[tuple[DeviceRequest, ...], ...] = ()
     constraints: tuple[MatchConstraint, ...] = ()
@@ -121,7 +121,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceClaim:
-    """A ResourceClaim. `owner` and `pod_claim`: the pod that it was made for, and the name that the pod has for it."""
+    """A ResourceClaim. `owner` and `pod_claim`: the pod that it was made for, and the pod's name for it."""
 
     name: str
     namespace: str

@@ -17,7 +17,7 @@ NO_ADDRESS: Final = "invalid"
 
 @remembered(MEGABYTE)
 def canonical_address(text: str) -> str:
-    """The address in its one spelling; an IPv4 address within an IPv6 one is itself. All that are none are alike.
+    """The address in its one spelling; an IPv4 address within an IPv6 one is itself. All invalid ones are equal.
 
     As Go reads addresses: no zone, no leading zeros in IPv4.
     """

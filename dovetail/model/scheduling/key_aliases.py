@@ -1,7 +1,7 @@
 """What else a label is called (PLC-33, API-22, AWS-4).
 
-One table for all clouds: a worker, a simulated world and a recorded decision that is played again must read the same
-in the same objects (decision record 64).
+One table for all clouds: a worker, a simulated world and a replayed decision must read the same objects in the same way
+(decision record 64).
 """
 
 from typing import Final

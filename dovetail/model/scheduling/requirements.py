@@ -57,7 +57,7 @@ def within(value: str, gte: int | None, lte: int | None) -> bool:
 
 
 def _operand(values: tuple[str, ...]) -> int:
-    """PLC-34: operands were validated before; what is no integer counts as 0, what overflows as the nearest one."""
+    """PLC-34: operands were validated before; one that is no integer counts as 0, an overflow as the nearest one."""
     return (nearest_integer(values[0]) if values else None) or 0
 
 
@@ -176,20 +176,20 @@ def conflicts(a: RequirementSet, b: RequirementSet) -> tuple[str, ...]:
 
 
 def narrows(a: RequirementSet, b: RequirementSet) -> bool:
-    """Whether all that `a` allows `b` allows too, as far as lists of values show it."""
+    """Whether `b` allows everything that `a` allows, as far as lists of values show it."""
     for key, wider in b.items():
         own = a.get(key)
         if own == wider:
             continue
         if own is None or own.complement or wider.complement or own.min_values != wider.min_values:
             return False
-        if not own.values or not own.values <= wider.values:  # without values it asks that there be no such label
+        if not own.values or not own.values <= wider.values:  # without values it requires the label to be absent
             return False
     return True
 
 
 def allows_no_more(have: RequirementSet, want: RequirementSet) -> bool:
-    """Whether all that `have` allows `want` allows too, whatever their minimal numbers of values are."""
+    """Whether `want` allows everything that `have` allows, whatever their minimal numbers of values are."""
     for key, wanted in want.items():
         own = have.get(key)
         if own is None:
@@ -201,7 +201,7 @@ def allows_no_more(have: RequirementSet, want: RequirementSet) -> bool:
 
 
 def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """PLC-43: the keys that `want` needs a value for and `have` does not know, sorted."""
+    """PLC-43: the keys for which `want` needs a value and which `have` does not know, sorted."""
     return tuple(
         sorted(
             key
@@ -212,7 +212,7 @@ def undefined(have: RequirementSet, want: RequirementSet, allowed: frozenset[str
 
 
 def compatible(have: RequirementSet, want: RequirementSet, allowed: frozenset[str] = frozenset()) -> bool:
-    """PLC-43: whether `have` can satisfy `want`, where the keys of `allowed` may be undefined."""
+    """PLC-43: whether `have` can satisfy `want`; the keys in `allowed` may be undefined."""
     for key, wanted in want.items():
         present = have.get(key)
         if present is None:

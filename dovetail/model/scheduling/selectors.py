@@ -1,7 +1,6 @@
 """Does a label selector match?
 
-A missing selector matches nothing here. Where a missing selector is to list everything, that is for the caller to say
-(PLC-172).
+A missing selector matches nothing here. If it should match everything, the caller must say so (PLC-172).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """A taint on a node, a claim or a pool, and which tolerations accept it.
 
-PreferNoSchedule blocks like any other effect (PLC-80); that it is only a preference shows in a step of relaxation
-(PLC-108).
+PreferNoSchedule blocks like any other effect (PLC-80); a step of relaxation makes it a mere preference (PLC-108).
 """
 
 import re
@@ -38,7 +37,7 @@ _EPHEMERAL_PREFIX: Final = "readiness.k8s.io/"
 
 
 def taint_text(taint: Taint) -> str:
-    """key=value:effect, as kubectl and the kubelet's flag have it."""
+    """key=value:effect, as kubectl and the kubelet's flag write it."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 

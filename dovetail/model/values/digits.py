@@ -15,7 +15,7 @@ _MOST_DIGITS: Final = len(str(MAX_INT))
 
 
 def nearest_integer(text: str) -> int | None:
-    """The number that the text spells, or the end of 64 bits that is nearest to it; None where it is no number."""
+    """The number that the text spells, or the nearest one that fits into 64 bits; None if it is no number."""
     found = _INTEGER.fullmatch(text)
     if found is None or not text[-1:].isdigit():
         return None
@@ -25,7 +25,7 @@ def nearest_integer(text: str) -> int | None:
 
 
 def integer(text: str) -> int | None:
-    """The 64-bit number that the text spells; None where it is none, or does not fit."""
+    """The 64-bit number that the text spells; None if it is none, or does not fit."""
     found = _INTEGER.fullmatch(text)
     if found is None or not text[-1:].isdigit() or len(found[2]) > _MOST_DIGITS:
         return None
@@ -34,5 +34,5 @@ def integer(text: str) -> int | None:
 
 
 def in_32_bits(number: int) -> int:
-    """The number as Go keeps it in 32 bits: what does not fit begins anew at the other end."""
+    """The number as Go keeps it in 32 bits: it wraps around."""
     return (number + 2**31) % 2**32 - 2**31

@@ -1,9 +1,9 @@
-"""How a frozen object is made at the price of an ordinary one.
+"""Makes a frozen object at the cost of an ordinary one.
 
 A frozen dataclass sets each field through `object.__setattr__`, and twenty keywords are slow to pass: for a pod that is
 a third of the whole parse. Instead, an empty draft with the same slots is filled field by field and becomes the frozen
-class before it leaves the function. A field that is forgotten gets no default, so tests look at every field of what is
-made this way.
+class before it leaves the function. A forgotten field gets no default, so tests check every field of objects made this
+way.
 """
 
 from dataclasses import fields

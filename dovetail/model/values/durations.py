@@ -21,12 +21,12 @@ _UNITS: Final = {
 }
 _PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")
 _LONGEST: Final = 2**63 - 1  # Go keeps a duration in 64 bits
-_LONGEST_TEXT: Final = 1024  # Go has no limit; here nobody's text costs more than this to judge
+_LONGEST_TEXT: Final = 1024  # Go has no limit; here no text may cost more than this to judge
 _DECIMALS: Final = 18  # Go drops the digits that do not fit into 64 bits
 
 
 class DurationError(ValueError):
-    """A text that is no Go duration; the message is the one that Go's parser gives."""
+    """A text that is no Go duration, with the message of Go's parser."""
 
 
 @remembered(MEGABYTE)
@@ -41,7 +41,7 @@ def parse_nanoseconds(text: str) -> int:
     value, position = 0, 0
     while position < len(body):
         part = _PART.match(body, position)
-        assert part is not None  # it matches nothing at all, too
+        assert part is not None  # the pattern also matches the empty text
         value += _part(text, *part.groups(""))
         if value > _LONGEST + negative:
             raise _invalid(text)
@@ -50,7 +50,7 @@ def parse_nanoseconds(text: str) -> int:
 
 
 def _part(text: str, whole: str, fraction: str, unit: str) -> int:
-    number = integer(f"-{whole or 0}")  # negative, because that side holds one more
+    number = integer(f"-{whole or 0}")  # negative, because the range is one larger on that side
     if number is None or not (whole or fraction):
         raise _invalid(text)
     if not unit:

@@ -1,4 +1,4 @@
-"""What decoded JSON objects are to the type checker."""
+"""The type of decoded JSON objects."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts that anybody may have written, as errors, logs and Events quote them: short, and in one line."""
+"""Texts that anybody may have written, as errors, logs and Events quote them: short, and on one line."""
 
 import re
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 _SHOWN: Final = 80  # characters of one value
 _LINE: Final = 500  # of a whole message
 
-# What a terminal is sent: lines of what can be printed, and the colours that we use. Whatever else stands in a text was
-# written by others, and could clear a screen, hide what comes after, or set a title and the clipboard.
+# What is sent to a terminal: lines of printable characters, and the colours that we use. Anything else in a text was
+# written by others, and could clear a screen, hide what follows, or set the title and the clipboard.
 _NOT_PLAIN: Final = re.compile("(\x1b\\[(?:0|1|2|7|3[1-6])m)|[^\n -~]")
 
 
@@ -17,20 +17,20 @@ def shown(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text between double quotes, as Go's messages have it."""
+    """The text in double quotes, as in Go's messages."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     return f'"{one_line(cut)}"'
 
 
 def one_line(text: str) -> str:
-    """A message in which such texts stand."""
+    """A message that contains such texts."""
     cut = text if len(text) <= _LINE else f"{text[:_LINE]}…"
     return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def printable(text: str, instead: str = "") -> str:
-    """A text of any kind for a terminal, its lines and colours kept. What is not printable is spelled as JSON spells
-    it, which a JSON document may hold too; `instead` stands for each such character where nothing may grow longer."""
+    """Any text for a terminal, with its lines and colours. Unprintable characters are spelled as in JSON, which is
+    valid in a JSON document too; `instead` replaces each such character if the text may not grow longer."""
 
     def plain(found: re.Match[str]) -> str:
         character = found[0]

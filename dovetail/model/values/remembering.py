@@ -1,7 +1,7 @@
-"""What is remembered of texts that were read: answers for a while, within bytes; objects while somebody has them.
+"""Caches for texts that were read: answers for a while, within a bound of bytes; objects while somebody uses them.
 
-Everybody who may create a pod chooses these texts, so a bound in entries bounds nothing: a thousand entries may be a
-thousand megabytes. What is not asked for any more is forgotten, and a large text is never kept.
+Anybody who may create a pod chooses these texts, so a bound on entries limits nothing: a thousand entries may be a
+thousand megabytes. What is no longer asked for is forgotten, and a large text is never kept.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,19 +16,19 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 MEGABYTE: Final = 2**20
 LARGEST_KEPT: Final = 8192  # bytes of one key
-_ENTRY: Final = 400  # what an entry costs beside its texts: the slot, the key's tuple, a small value
+_ENTRY: Final = 400  # what an entry costs in addition to its texts: the slot, the key's tuple, a small value
 _TEXT: Final = 60  # what Python adds to a text
 
 
 class Recent(Generic[Key, Value]):
-    """Values by key, of which those asked for lately are kept, within a bound of bytes.
+    """Values by key; those used recently are kept, within a bound of bytes.
 
     There are two generations. When the young one has grown to half of the bound it becomes the old one, and the old one
-    is forgotten, but for what was asked for meanwhile. Threads may share it: at worst they count a little wrong.
+    is forgotten, except what was used meanwhile. Threads may share it: at worst they count slightly wrong.
     """
 
     def __init__(self, most_bytes: int, times: int = 1) -> None:
-        """`times`: how many times the size of its key an entry is thought to take."""
+        """`times`: the assumed size of an entry, as a multiple of its key's."""
         self._most = most_bytes // 2
         self._times = times
         self._young: dict[Key, Value] = {}
@@ -64,7 +64,7 @@ def size_of(key: object) -> int:
     if isinstance(key, str | bytes):
         return _TEXT + len(key)
     if isinstance(key, tuple):
-        least = _TEXT * (len(key) + 1)  # of a long one no more need be known
+        least = _TEXT * (len(key) + 1)  # of a long key that is enough to know
         return least if least > LARGEST_KEPT else _TEXT + sum([size_of(part) for part in key])
     return 0
 
@@ -73,7 +73,7 @@ _NOTHING: Final = object()
 
 
 def remembered(most_bytes: int) -> Callable[[Function], Function]:
-    """A function of texts, whose answers are remembered within so many bytes; its errors are not."""
+    """A function of texts whose answers are remembered within that many bytes; its errors are not."""
 
     def remember(function: Function) -> Function:
         recent: Recent[tuple[object, ...], object] = Recent(most_bytes)
@@ -92,13 +92,13 @@ def remembered(most_bytes: int) -> Callable[[Function], Function]:
 
 
 class Shared(Generic[Key, Value]):
-    """One object for all that are equal, for as long as anybody has it."""
+    """One object for all equal ones, for as long as anybody uses it."""
 
     def __init__(self) -> None:
         self._values: WeakValueDictionary[Key, Value] = WeakValueDictionary()
 
     def one(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The object of that key, made where there is none."""
+        """The object for that key, made if there is none."""
         found = self._values.get(key)
         return self._values.setdefault(key, make()) if found is None else found
 

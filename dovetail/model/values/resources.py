@@ -3,9 +3,9 @@
 Cpu is counted in nanocores and every other resource in whole units of its own, rounded away from zero, because
 quantities compare exactly (PLC-77) and the smallest cpu that Kubernetes can write is `1n`.
 
-Texts are read as Kubernetes reads them (resource.Quantity), and as cheaply whatever they say: `1e30000000` is a
-quantity that the API server takes, and a number of 30 million digits. Digits and powers are therefore cut before
-anything is converted, and what is beyond all reason counts as MOST.
+Texts are read as Kubernetes reads them (resource.Quantity), and cheaply whatever they say: `1e30000000` is a quantity
+that the API server accepts, and a number of 30 million digits. Digits and powers are therefore cut before anything is
+converted, and what is beyond all reason counts as MOST.
 """
 
 import re
@@ -20,7 +20,7 @@ Resources = Mapping[str, int]
 
 
 class SharedAmounts(dict[str, int]):
-    """Amounts that are one object for all who ask for the same, and can be let go of when nobody does any more."""
+    """Equal amounts as one shared object, which can be released when nobody uses it any more."""
 
     __slots__ = ("__weakref__",)
 
@@ -35,7 +35,7 @@ NANO: Final = 10**9
 
 _MOST_POWER: Final = 100
 MOST: Final = 10**_MOST_POWER  # the largest amount, before it is counted in nanocores; sums of it are still floats
-_KEPT_DIGITS: Final = 150  # more than MOST has in nanocores; of the digits behind, only whether there are any counts
+_KEPT_DIGITS: Final = 150  # more than MOST has in nanocores; of further digits only their presence counts
 
 _QUANTITY: Final = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+(.*)", re.DOTALL)
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -48,7 +48,7 @@ class QuantityError(ValueError):
 
 
 def _power_of(suffix: str, decimals: int) -> int | None:
-    """The power of ten by which the digits, written without the point, are to be multiplied."""
+    """The power of ten by which the digits, written without the point, must be multiplied."""
     if suffix in _BINARY:
         return -decimals
     power = _DECIMAL.get(suffix)
@@ -58,7 +58,7 @@ def _power_of(suffix: str, decimals: int) -> int | None:
 
 
 def _may_lack_digits(suffix: str, power: int) -> bool:
-    """Whether a text without any digit is 0 all the same: `.`, `Ki` and `e3` are."""
+    """Whether a text without any digit is still 0: `.`, `Ki` and `e3` are."""
     return _BINARY.get(suffix, 0) <= _BINARY["Ti"] and power >= _DECIMAL["n"]
 
 
@@ -96,8 +96,8 @@ def parse_quantity(text: str, scale: int = 1) -> int:
 
 
 def parse_amount(resource: str, text: str | int | float | None) -> int:
-    """The amount of one resource, in the unit that Resources use for it. In JSON Kubernetes takes spaces around a
-    quantity, and null for 0."""
+    """The amount of one resource, in the unit that Resources use for it. In JSON, Kubernetes accepts spaces around a
+    quantity, and null as 0."""
     return 0 if text is None else parse_quantity(str(text).strip(), NANO if resource == CPU else 1)
 
 
@@ -112,7 +112,7 @@ def _as_written(amounts: tuple[tuple[str, str], ...]) -> Resources:
 
 
 def shared_resources(amounts: Mapping[str, str | int | float | None] | None) -> Resources:
-    """A resource list as one object, never changed, for all lists written alike: many nodes are of one type."""
+    """A resource list as one object, never changed, shared by all identical lists: many nodes are of one type."""
     if not amounts:
         return {}
     return _as_written(tuple([(name, "0" if text is None else str(text)) for name, text in amounts.items()]))

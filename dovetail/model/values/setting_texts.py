@@ -1,6 +1,6 @@
 """Settings as environment variables hold them: durations, and feature gates by name.
 
-For the validators of settings. What is no text passes through; what cannot be read is a ValueError that says so.
+For the validators of settings. Values that are no text pass through; unreadable ones are a ValueError that says so.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dovetail.model.values.durations import parse_seconds
 
-MOST_NODE_COST: Final = 1e6  # dollars an hour: with more the prices of types are lost in it
+MOST_NODE_COST: Final = 1e6  # dollars an hour: beyond it the prices of types no longer matter
 
 # The part of Go's durations that settings take: no sign, and no unit below a millisecond.
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
@@ -39,6 +39,6 @@ def gates_of(value: Any, defaults: Mapping[str, bool]) -> Any:
 
 
 def unknown_gates(text: str, known: Mapping[str, bool]) -> tuple[str, ...]:
-    """The gates that the text names and that do not exist, in its order."""
+    """The gates in the text that do not exist, in its order."""
     names = (part.partition("=")[0].strip() for part in text.split(","))
     return tuple(dict.fromkeys(name for name in names if name and name not in known))

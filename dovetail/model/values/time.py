@@ -1,6 +1,6 @@
 """Moments as seconds since the epoch, and as RFC 3339 text: read and written here and nowhere else.
 
-Nothing in this module asks for the time: a decision is given its moment.
+Nothing in this module reads the clock: a decision is given its moment.
 """
 
 from datetime import UTC, datetime
@@ -8,12 +8,12 @@ from typing import Final
 
 from dovetail.model.values.remembering import MEGABYTE, remembered
 
-_LAST: Final = 253402300799.0  # the end of the year 9999, behind which there are no texts
+_LAST: Final = 253402300799.0  # the end of the year 9999, after which there are no texts
 
 
 @remembered(4 * MEGABYTE)
 def parse_time(text: str) -> float:
-    """A time as the API server writes it; ValueError where it is none. Remembered, since a cluster repeats a few."""
+    """A time as the API server writes it; ValueError if it is none. Remembered, since a cluster repeats a few."""
     return datetime.fromisoformat(text).timestamp()
 
 
@@ -32,7 +32,7 @@ def time_or_none(text: str) -> float | None:
 
 
 def utc_moment(text: str) -> float:
-    """A time that may lack an offset, and is in UTC then; ValueError where it is none."""
+    """A time that may lack an offset, and is then in UTC; ValueError if it is none."""
     found = datetime.fromisoformat(text)
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 
