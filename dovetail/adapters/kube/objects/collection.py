@@ -124,6 +124,7 @@ class Collection(Generic[Object]):
 
 
 def _is_failed_test(answer: Answer) -> bool:
-    """A test failure; an invalid object names a field instead, and a taint that already exists is not our mistake."""
+    """Whether a test of the patch failed: an invalid object names a field, and an existing taint is no fault of
+    ours."""
     named = {str(cause["field"]) for cause in answer.causes if cause.get("field")}
     return all(field.startswith("spec.taints") for field in named)
