@@ -124,7 +124,6 @@ class Collection(Generic[Object]):
 
 
 def _is_failed_test(answer: Answer) -> bool:
-    """Whether a test of the patch failed: an invalid object names a field, and an existing taint is no fault of
-    ours."""
+    """Whether a test of the patch failed: other errors name a field. An existing taint is no fault of ours."""
     named = {str(cause["field"]) for cause in answer.causes if cause.get("field")}
     return all(field.startswith("spec.taints") for field in named)
